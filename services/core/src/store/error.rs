@@ -1,0 +1,35 @@
+//! What can go wrong on the way to the store.
+
+/// A call to the store that brought no answer. A refusal by a script is an answer, not an error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Nothing was executed: the store is down, or refused before it ran anything.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// The call may or may not have been executed: it timed out, or the link broke.
+    #[error("the effect of the call is unknown: {0}")]
+    Unknown(String),
+    /// Too many calls of this kind wait already; nothing was sent.
+    #[error("too many calls wait for the store")]
+    Overloaded,
+    /// The store answered, but not in the form that the script's header promises.
+    #[error("unexpected reply from {operation}: {detail}")]
+    Reply {
+        /// The operation, such as `queue.join`.
+        operation: &'static str,
+        /// What was unexpected.
+        detail: String,
+    },
+}
+
+impl Error {
+    /// The stable name of the kind, used in metrics.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unavailable(_) => "unavailable",
+            Self::Unknown(_) => "unknown",
+            Self::Overloaded => "overloaded",
+            Self::Reply { .. } => "reply",
+        }
+    }
+}

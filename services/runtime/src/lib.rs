@@ -1,0 +1,1 @@
+//! The shell that every Anteroom binary shares.
