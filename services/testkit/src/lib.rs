@@ -1,1 +1,25 @@
-//! What the tests of Anteroom stand on.
+//! What the tests of Anteroom stand on: a private Redis for each test, a breakable proxy, guarded
+//! processes, and conditions with a deadline instead of sleeps.
+//!
+//! Nothing here is shared between tests, and everything started here ends with its guard.
+
+pub mod model;
+
+mod cluster;
+mod process;
+mod proxy;
+mod redis_server;
+mod sentinel;
+mod tls;
+mod until;
+
+pub use cluster::Cluster;
+pub use process::Process;
+pub use proxy::{Fault, Proxy};
+pub use redis_server::{Redis, RedisBuilder, free_port};
+pub use sentinel::Sentinel;
+pub use tls::Certificates;
+pub use until::{until, until_some};
+
+/// How long anything that must happen may take before a test gives up on it.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

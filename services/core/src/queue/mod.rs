@@ -1,7 +1,116 @@
 //! The waiting room: places, tickets, tokens, promotion.
+//!
+//! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
+//! decides atomically: [`visits`] for visitors, [`ticks`] for the scheduler, [`operate`] for operators.
 
+mod assertion;
+mod clock;
+mod identity;
+mod keys;
+mod operate;
 mod place;
+mod reply;
 mod rules;
+mod scripts;
+mod stored;
+mod ticks;
+mod token;
+mod visits;
 
-pub use place::{Epoch, GoneReason, Place, PlaceId, PlaceRef, Status, Ticket};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+pub use assertion::{
+    ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
+};
+pub use clock::Clock;
+pub use operate::{Inspected, Inspection};
+pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
 pub use rules::{Pace, Rules, State};
+pub use scripts::SCRIPTS;
+pub use stored::Override;
+pub use ticks::{Promotion, Snapshot, Sweep};
+pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
+pub use visits::{Join, Leave, Visit};
+
+use crate::store::{Args, Error, Repeat, Script, Store};
+
+/// One queue in the store. A clone is another handle.
+#[derive(Clone)]
+pub struct Queue(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    store: Store,
+    keys: Vec<String>,
+    clock: Clock,
+    rules: ArcSwap<Rules>,
+    lanes: visits::Lanes,
+}
+
+impl Queue {
+    /// Opens a queue. `rules` are given to a store that holds none for it; `lane_bound` is how many
+    /// calls of each operation may wait. Must be called inside a Tokio runtime.
+    pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
+        Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
+    }
+
+    /// [`open`](Self::open) with a time that a test gives.
+    pub fn open_with_clock(
+        store: &Store,
+        name: &str,
+        rules: Rules,
+        lane_bound: usize,
+        clock: Clock,
+    ) -> Self {
+        let keys = keys::keys(name);
+        Self(Arc::new(Inner {
+            name: name.to_owned(),
+            store: store.clone(),
+            lanes: visits::Lanes::start(store, &keys, &clock, lane_bound),
+            keys,
+            clock,
+            rules: ArcSwap::from_pointee(rules),
+        }))
+    }
+
+    /// The name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Takes the rules of a reloaded configuration, for a store that will hold none.
+    pub fn set_rules(&self, rules: Rules) {
+        self.0.rules.store(Arc::new(rules));
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        self.0.rules.load_full()
+    }
+
+    fn lanes(&self) -> &visits::Lanes {
+        &self.0.lanes
+    }
+
+    /// One call of a script that is not batched, the clock in front of its arguments.
+    async fn call(
+        &self,
+        script: &'static Script,
+        args: &Args,
+        repeat: Repeat,
+    ) -> Result<reply::Reply, Error> {
+        let mut all = Args::new().with(self.0.clock.argument());
+        for arg in args.iter() {
+            all.push(arg);
+        }
+        let reply = self.0.store.call(script, &self.0.keys, all, repeat).await?;
+        reply::Reply::new(script.name, reply)
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("name", &self.0.name).finish_non_exhaustive()
+    }
+}

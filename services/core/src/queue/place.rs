@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 /// The number of a place: 1, 2, 3 … in the order in which the store saw the joins.
 pub type Ticket = u64;
 
@@ -23,6 +26,51 @@ pub struct PlaceRef {
     /// Its number.
     pub ticket: Ticket,
 }
+
+impl PlaceRef {
+    const LEN: usize = 8 + 14 + 8;
+
+    /// The opaque handle by which a backend names the place. It is no token: it carries no proof.
+    pub fn to_handle(self) -> String {
+        URL_SAFE_NO_PAD.encode(self.to_bytes())
+    }
+
+    /// Reads a handle; `None` when it is not one.
+    pub fn from_handle(handle: &str) -> Option<Self> {
+        // 30 bytes are 40 characters; anything else is refused before it is decoded.
+        if handle.len() != Self::LEN / 3 * 4 {
+            return None;
+        }
+        Self::from_bytes(&URL_SAFE_NO_PAD.decode(handle).ok()?)
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..8].copy_from_slice(&self.epoch.0);
+        bytes[8..22].copy_from_slice(&self.id.0);
+        bytes[22..].copy_from_slice(&self.ticket.to_be_bytes());
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != Self::LEN {
+            return None;
+        }
+        let ticket = Ticket::from_be_bytes(bytes[22..].try_into().ok()?);
+        // The store counts in doubles: a ticket it never gave is no handle and no token.
+        if ticket == 0 || ticket > MAX_TICKET {
+            return None;
+        }
+        Some(Self {
+            epoch: Epoch(bytes[..8].try_into().ok()?),
+            id: PlaceId(bytes[8..22].try_into().ok()?),
+            ticket,
+        })
+    }
+}
+
+/// The last ticket a queue gives: beyond it a double could no longer tell two apart.
+pub const MAX_TICKET: Ticket = (1 << 53) - 1;
 
 /// Where a place stands, for its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,4 +119,32 @@ pub enum GoneReason {
     Lost,
     /// It ended too long ago to say why.
     Ended,
+}
+
+impl GoneReason {
+    /// Every reason, in the order of the numbers that the scripts use (1 is the first).
+    pub const ALL: [Self; 8] = [
+        Self::Completed,
+        Self::Left,
+        Self::Unclaimed,
+        Self::Expired,
+        Self::Abandoned,
+        Self::Evicted,
+        Self::Lost,
+        Self::Ended,
+    ];
+
+    /// The stable name, as the API and the metrics show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Left => "left",
+            Self::Unclaimed => "unclaimed",
+            Self::Expired => "expired",
+            Self::Abandoned => "abandoned",
+            Self::Evicted => "evicted",
+            Self::Lost => "lost",
+            Self::Ended => "ended",
+        }
+    }
 }

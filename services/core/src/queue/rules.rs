@@ -11,6 +11,16 @@ pub enum Pace {
     Batch,
 }
 
+impl Pace {
+    /// The name in the configuration and the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Batch => "batch",
+        }
+    }
+}
+
 /// Whether a queue takes in and lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -22,6 +32,18 @@ pub enum State {
     Closed,
     /// Authorize passes everyone; needs an end.
     Bypass,
+}
+
+impl State {
+    /// The name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Paused => "paused",
+            Self::Closed => "closed",
+            Self::Bypass => "bypass",
+        }
+    }
 }
 
 /// The rules of one queue. At least one of `capacity` and `batch` is set.

@@ -1,9 +1,27 @@
-//! The way to Redis or Valkey.
+//! The way to Redis or Valkey: one connection, one choke point, batches that share a call.
+//!
+//! - [`Store`] keeps the connection and sends scripts; every call of the program passes
+//!   [`Store::call`]. It knows what a failure means: nothing was executed
+//!   ([`Error::Unavailable`]) or nobody can tell ([`Error::Unknown`]).
+//! - [`Lane`] lets requests that arrive while a call is in flight share the next one.
+//! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
+mod args;
+mod call;
+mod client;
 mod config;
 mod error;
+mod fault;
+mod lane;
+mod metrics;
 mod script;
+mod server;
+mod supervisor;
 
-pub use config::{Config, Mode};
+pub use args::Args;
+pub use call::{Repeat, Store};
+pub use config::{Config, ConfigError, Mode};
 pub use error::Error;
+pub use lane::{Batch, Lane};
 pub use script::Script;
+pub use server::{ServerReport, Warning};

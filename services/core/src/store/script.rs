@@ -17,6 +17,13 @@ pub struct Script {
     pub sha: OnceLock<String>,
 }
 
+impl Script {
+    /// The SHA-1 by which the store knows the text, computed once.
+    pub(super) fn sha(&self) -> &str {
+        self.sha.get_or_init(|| redis::Script::new(self.source).get_hash().to_owned())
+    }
+}
+
 /// Embeds `lua/{subsystem}/{operation}.lua` behind its shared parts `lua/{subsystem}/lib/*.lua`.
 #[macro_export]
 macro_rules! script {

@@ -1,0 +1,34 @@
+-- queue.inspect: what the store knows of a ticket.
+-- Uses: meta seen line ticket
+-- KEYS: the queue's keys, in the order of lua/README.md
+-- ARGV: now (µs, empty: the store's clock), ticket
+-- Reply: OK, status (1 waiting, 2 ready, 3 active, 4 away, 6 gone, 0 never given), reason (0 unless gone),
+--        joined (µs, 0 unknown), since when in this state (µs, 0 unknown), left_ms; or NO_RULES
+-- Codes: OK NO_RULES
+
+if not load({ 'offset', 'last', 'tick', 'ticket', 'heard', 'keep_ttl' }) then
+  return { NO_RULES }
+end
+read_clock()
+m.ticket = m.ticket or 0
+local ticket = tonumber(ARGV[2])
+if ticket > m.ticket then return { OK, 0, 0, 0, 0, 0 } end
+-- Stored times are queue time; people read the store's clock.
+local shift = wall - now
+local joined = joined_at(ticket)
+joined = joined and joined + shift or 0
+
+local set, id = find(ticket)
+if set == WAITING or set == RETURNED then return { OK, S_WAITING, 0, joined, joined, 0 } end
+if set == AWAY then return { OK, S_AWAY, 0, joined, 0, 0 } end
+if set == ADMITTED then
+  local status, detail = locate_admitted(id)
+  if status == IS_GONE then return { OK, IS_GONE, detail, joined, 0, 0 } end
+  local since = tonumber(redis.call('HGET', SINCE, id)) + shift
+  return { OK, status, 0, joined, since, math.ceil((detail - now) / 1000) }
+end
+local note = redis.call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
+if note then
+  return { OK, IS_GONE, tonumber(string.sub(note, 15, 15)), joined, tonumber(string.sub(note, 16)) + shift, 0 }
+end
+return { OK, IS_GONE, ENDED, joined, 0, 0 }

@@ -1,0 +1,128 @@
+-- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A join
+-- that finds nobody waiting and both rules with room is promoted at once.
+-- Uses: meta rules seen line eta pace visit
+-- KEYS: the queue's keys, in the order of lua/README.md
+-- ARGV: now (µs, empty: the store's clock), then per item: place id
+-- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; for CLOSED, left_ms is the time
+--        until joins are taken (0: unknown); or NO_RULES
+-- Codes: OK CREATED FULL CLOSED NO_RULES
+
+local LAST_TICKET = 9007199254740991
+local MARK_EVERY, TOLD_EVERY = 1000000, 64
+
+if not load({
+  'offset', 'last', 'tick', 'next_change', 'state', 'joins_at', 'opens_at', 'closes_at', 'keep_ttl',
+  'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'rate', 'rate_slow', 'drop', 'marked_at',
+  'credit', 'credit_at', unpack(SEEN_FIELDS),
+}) then
+  return { NO_RULES }
+end
+read_clock()
+refresh_rules()
+m.ticket = m.ticket or 0
+local _, takes, promotes = state_now()
+
+local ids = column(2, 1)
+local waiting = redis.call('ZMSCORE', WAITING, unpack(ids))
+local admitted = redis.call('ZMSCORE', ADMITTED, unpack(ids))
+local depth = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNED)
+local away = redis.call('ZCARD', AWAY) > 0
+hear()
+
+-- Decides the items in order; what is new is written in one go at the end.
+local line, at_once, tickets, marks, born = {}, {}, {}, {}, {}
+local first = depth > 0 and head() or away and head() or m.ticket + 1
+local free -- promotions that the rules still allow at once; looked up when first needed
+
+-- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
+-- ended but was not swept yet is cleared away, so that one identity never stands in two sets.
+local function held(i, id)
+  if tonumber(waiting[i]) then return S_WAITING, WAITING, tonumber(waiting[i]) end
+  if tonumber(admitted[i]) then
+    local ticket = tonumber(admitted[i])
+    local status, detail = locate_admitted(id)
+    if status ~= IS_GONE then return status, detail, ticket end
+    if detail == UNCLAIMED then
+      if not log then read_log() end
+      give_back(tonumber(redis.call('HGET', SINCE, id)))
+      write_log()
+      save({ 'credit', 'credit_at' })
+    end
+    for _, set in ipairs({ READY, ACTIVE, ADMITTED }) do redis.call('ZREM', set, id) end
+    redis.call('HDEL', SINCE, id)
+    bury({ id }, { ticket }, detail)
+    return
+  end
+  local ticket = tonumber(redis.call('ZSCORE', RETURNED, id))
+  if ticket then return S_WAITING, RETURNED, ticket end
+  ticket = away and tonumber(redis.call('ZSCORE', AWAY, id))
+  if ticket then
+    local status, detail = locate(id, ticket, false, false)
+    if status ~= IS_GONE then return status, detail, ticket end
+    redis.call('ZREM', AWAY, id)
+    redis.call('HDEL', SINCE, id)
+    bury({ id }, { ticket }, ABANDONED)
+  end
+end
+
+local function may_pass()
+  if depth > 0 or not promotes then return false end
+  if not free then
+    if not log then read_log() end
+    free = math.min(room(), free_at_once(), MAX_CHUNK)
+  end
+  if free < 1 then return false end
+  free = free - 1
+  return true
+end
+
+local function mark(ticket, told)
+  if told or not m.marked_at or now - m.marked_at >= MARK_EVERY then
+    m.marked_at = now
+    marks[#marks + 1] = ticket
+    marks[#marks + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, now, m.heard or 0, told or -1)
+  end
+end
+
+out[1], out[2] = OK, m.epoch
+for i, id in ipairs(ids) do
+  local status, detail, ticket
+  if not born[id] then status, detail, ticket = held(i, id) end
+  if born[id] then
+    answer(OK, unpack(born[id]))
+  elseif status == S_READY or status == S_ACTIVE then
+    answer_admitted(OK, status, ticket, detail)
+  elseif status then
+    answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
+  elseif not takes then
+    answer(CLOSED, 0, 0, 0, -1, -1, wall < m.joins_at and math.ceil((m.joins_at - wall) / 1000) or 0)
+  elseif depth >= m.max_waiting or m.ticket + 1 - first >= 4 * m.max_waiting or m.ticket >= LAST_TICKET then
+    answer(FULL, 0, 0, 0, -1, -1, 0)
+  else
+    m.ticket = m.ticket + 1
+    if may_pass() then
+      at_once[#at_once + 1], tickets[#tickets + 1] = id, m.ticket
+      mark(m.ticket)
+      born[id] = { S_READY, m.ticket, 0, -1, -1, math.ceil(m.claim_ttl / 1000) }
+    else
+      depth = depth + 1
+      line[#line + 1], line[#line + 2] = m.ticket, id
+      -- Returned places are in nobody's position: the line ends with those that never left it.
+      local place = redis.call('ZCARD', WAITING) + #line / 2
+      local median, slow = eta(place, promotes)
+      mark(m.ticket, m.ticket % TOLD_EVERY == 0 and median or nil)
+      born[id] = { S_WAITING, m.ticket, place, median, slow, 0 }
+    end
+    answer(CREATED, unpack(born[id]))
+  end
+end
+
+if #at_once > 0 then
+  admit(at_once, tickets)
+  record(#at_once)
+  write_log()
+end
+if #line > 0 then redis.call('ZADD', WAITING, unpack(line)) end
+if #marks > 0 then redis.call('ZADD', MARKS, unpack(marks)) end
+if next(born) then save({ 'ticket', 'last', 'marked_at' }) end
+return out

@@ -1,0 +1,40 @@
+-- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once.
+-- Uses: meta seen line eta pace visit
+-- KEYS: the queue's keys, in the order of lua/README.md
+-- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket
+-- Reply: OK, epoch, then per item the seven integers of lib/visit.lua: OK with the reason as status when
+--        the place has left now, IS_GONE when it was gone before; or NO_RULES
+-- Codes: OK IS_GONE NO_RULES
+
+if not load({
+  'offset', 'last', 'tick', 'ticket', 'heard', 'keep_ttl', 'interval', 'credit', 'credit_at', 'dropped',
+}) then
+  return { NO_RULES }
+end
+read_clock()
+
+local gave_back = false
+out[1], out[2] = OK, m.epoch
+each_visit(3, function(status, detail, id, ticket)
+  local reason = LEFT
+  if status == S_ACTIVE or status == S_READY then
+    if redis.call('ZREM', ADMITTED, id) == 0 then return answer_gone(LEFT) end
+    redis.call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
+    if status == S_ACTIVE then
+      reason = COMPLETED
+    else
+      if not gave_back then read_log() end
+      give_back(tonumber(redis.call('HGET', SINCE, id)))
+      gave_back = true
+    end
+  else
+    if redis.call('ZREM', detail, id) == 0 then return answer_gone(LEFT) end
+    m.dropped = (m.dropped or 0) + 1
+  end
+  redis.call('HDEL', SINCE, id)
+  bury({ id }, { ticket }, reason)
+  answer(OK, reason, ticket, 0, -1, -1, 0)
+end)
+if gave_back then write_log() end
+save({ 'last', 'credit', 'credit_at', 'dropped' })
+return out

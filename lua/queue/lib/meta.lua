@@ -1,0 +1,52 @@
+-- The queue's keys, the reply codes, the meta hash and queue time. First part of every script.
+local META, WAITING, RETURNED, AWAY, READY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ACTIVE, ADMITTED, SINCE, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local SEEN = 10 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
+
+-- codes: one enum in Rust mirrors them
+local OK, CREATED, NOT_READY, NOT_ACTIVE, FULL, CLOSED, IS_GONE, NO_RULES = 0, 1, 2, 3, 4, 5, 6, 7
+-- statuses
+local S_WAITING, S_READY, S_ACTIVE, S_AWAY = 1, 2, 3, 4
+-- reasons of gone places
+local COMPLETED, LEFT, UNCLAIMED, EXPIRED, ABANDONED, EVICTED, LOST, ENDED = 1, 2, 3, 4, 5, 6, 7, 8
+-- states of the queue
+local OPEN, PAUSED, SHUT, BYPASS = 1, 2, 3, 4
+
+local m = {} -- the fields of the meta hash that this script has loaded; false when absent
+local wall, now -- the store's clock and queue time, in microseconds
+
+-- Loads fields into `m`, numbers as numbers. False when the store holds no rules for this queue.
+local function load(fields)
+  local values = redis.call('HMGET', META, 'epoch', unpack(fields))
+  m.epoch = values[1] -- bytes that must not be taken for a number
+  for i = 1, #fields do
+    m[fields[i]] = tonumber(values[i + 1]) or values[i + 1]
+  end
+  return m.epoch
+end
+
+-- Writes fields of `m` back.
+local function save(fields)
+  local flat = {}
+  for i = 1, #fields do
+    flat[2 * i - 1], flat[2 * i] = fields[i], m[fields[i]] or 0
+  end
+  redis.call('HSET', META, unpack(flat))
+end
+
+-- Queue time never goes back and runs at most this far past the last tick.
+local STEP = 5000000
+
+-- Needs offset, last, tick. Queue time is the store's clock plus the stored offset, held in bounds.
+local function read_clock()
+  if ARGV[1] ~= '' then
+    wall = tonumber(ARGV[1])
+  else
+    local time = redis.call('TIME')
+    wall = time[1] * 1000000 + time[2]
+  end
+  now = wall + (m.offset or 0)
+  if m.last and now < m.last then now = m.last end
+  if m.tick and now > m.tick + STEP then now = m.tick + STEP end
+  m.last = now
+end

@@ -1,0 +1,131 @@
+-- How many may be promoted now, and the log of what was. Needs capacity, batch, interval, pace,
+-- claim_ttl, slice_at, carry, left, left_until, credit, credit_at, slices.
+--
+-- The log is a flat list of (first, last, count), oldest first: promotions made between two times,
+-- less those whose claim lapsed or was given up. It is packed in the meta hash.
+local EVEN, ALL_AT_ONCE = 1, 2
+local MAX_CHUNK, MAX_LOG, MAX_INTERVAL = 200, 256, 3600000000
+local PACE_FIELDS = { 'slice_at', 'carry', 'left', 'left_until', 'credit', 'credit_at' }
+local log
+
+local function read_log()
+  local packed = redis.call('HGET', META, 'slices')
+  log = packed and cmsgpack.unpack(packed) or {}
+end
+
+local function write_log()
+  redis.call('HSET', META, 'slices', cmsgpack.pack(log))
+end
+
+-- Places promoted after a time, less those that gave their share back.
+local function promoted_since(time)
+  local sum = 0
+  for i = #log, 3, -3 do
+    if log[i - 1] <= time then break end
+    sum = sum + log[i]
+  end
+  return sum
+end
+
+-- Logs n promotions made now. Entries closer than interval / 200 become one that counts by its later
+-- time, and past the bound the two oldest do: the window can only look fuller than it is, never emptier.
+local function record(n)
+  local k = #log
+  if k > 0 and now - log[k - 2] < m.interval / 200 then
+    log[k - 1], log[k] = now, log[k] + n
+  else
+    log[k + 1], log[k + 2], log[k + 3] = now, now, n
+  end
+  if #log > 3 * MAX_LOG then
+    if log[2] > now - MAX_INTERVAL then log[4], log[6] = log[1], log[3] + log[6] end
+    for _ = 1, 3 do table.remove(log, 1) end
+  end
+end
+
+-- A turn that was not taken gives its share of the rate back to the interval in which it was promoted.
+local function give_back(promoted_at)
+  for i = #log, 3, -3 do
+    if log[i - 1] < promoted_at then return end
+    if log[i - 2] <= promoted_at and log[i] > 0 then
+      log[i] = log[i] - 1
+      if log[i - 1] > now - m.interval then m.credit, m.credit_at = (m.credit or 0) + 1, now end
+      return
+    end
+  end
+end
+
+-- Free slots by the capacity rule. Ends are judged by their stored time, swept or not.
+local function room()
+  if m.capacity == 0 then return math.huge end
+  local from = '(' .. string.format('%.0f', now)
+  return m.capacity - redis.call('ZCOUNT', READY, from, '+inf') - redis.call('ZCOUNT', ACTIVE, from, '+inf')
+end
+
+local function slice_length()
+  return math.max(100000, math.floor(m.interval / 100))
+end
+
+-- Free promotions by the rate rule for a join that finds nobody waiting: what the interval leaves,
+-- but at an even pace no more than a slice's worth in the time of a slice.
+local function free_at_once()
+  if m.batch == 0 then return math.huge end
+  local free = m.batch - promoted_since(now - m.interval)
+  if m.pace == EVEN then
+    local slice = slice_length()
+    free = math.min(free, math.ceil(m.batch * slice / m.interval) - promoted_since(now - slice))
+  end
+  return free
+end
+
+-- Starts the slice or batch that is due; returns how late it is in microseconds.
+local function start_slice(busy)
+  local length = m.pace == EVEN and slice_length() or m.interval
+  local since = m.slice_at and now - m.slice_at or length
+  if since < length then return 0 end
+  local late = m.slice_at and since - length or 0
+  if m.pace == EVEN then
+    local units = m.batch * math.min(since, 2 * length) + (m.carry or 0)
+    local whole = math.floor(units / m.interval)
+    local share = math.min(m.credit or 0, math.ceil(m.batch * length / m.interval))
+    m.slice_at, m.carry = now, units - whole * m.interval
+    m.left, m.credit = whole + share, (m.credit or 0) - share
+    m.left_until = now + 2 * length
+  else
+    -- The rhythm is kept when a tick is a little late; after a pause it begins anew.
+    m.slice_at = m.slice_at and late < 1000000 and m.slice_at + length or now
+    m.left, m.left_until = m.batch, now + 1000000
+  end
+  return busy and late or 0
+end
+
+-- How many may be promoted now by the rate rule, and how late they are.
+local function free_by_rate(busy)
+  if m.batch == 0 then return math.huge, busy and math.max(0, now - m.tick_before) or 0 end
+  if m.credit and m.credit > 0 and now - (m.credit_at or 0) >= m.interval then m.credit = 0 end
+  local late = start_slice(busy)
+  if (m.left or 0) > 0 and now > m.left_until then m.left = 0 end
+  local free = m.left or 0
+  if m.pace == ALL_AT_ONCE then free = free + (m.credit or 0) end
+  return math.min(free, m.batch - promoted_since(now - m.interval)), late
+end
+
+-- Takes n promotions from the slice, and past it from what was given back.
+local function spend(n)
+  if m.batch == 0 then return end
+  local rest = (m.left or 0) - n
+  m.left = math.max(0, rest)
+  if rest < 0 then m.credit = math.max(0, (m.credit or 0) + rest) end
+end
+
+-- Makes places ready. They are in no set of the line any more. At most MAX_CHUNK.
+local function admit(ids, tickets)
+  local ready, admitted, since = {}, {}, {}
+  for i, id in ipairs(ids) do
+    ready[2 * i - 1], ready[2 * i] = now + m.claim_ttl, id
+    admitted[2 * i - 1], admitted[2 * i] = tickets[i], id
+    since[2 * i - 1], since[2 * i] = id, now
+  end
+  redis.call('ZADD', READY, unpack(ready))
+  redis.call('ZADD', ADMITTED, unpack(admitted))
+  redis.call('HSET', SINCE, unpack(since))
+end

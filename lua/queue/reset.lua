@@ -1,0 +1,19 @@
+-- queue.reset: a new life of the queue: nobody in line, nobody admitted, tickets from 1, a new epoch. The
+-- rules, the overrides and the log of promotions stay, so the protected service is not flooded.
+-- UNLINK takes the sets away in constant time and frees them in the background.
+-- Uses: meta
+-- KEYS: the queue's keys, in the order of lua/README.md
+-- ARGV: now (µs, empty: the store's clock), the new epoch
+-- Reply: OK, done (0: this epoch is in force already); or NO_RULES
+-- Codes: OK NO_RULES
+
+if not load({ 'offset', 'last', 'tick' }) then return { NO_RULES } end
+if m.epoch == ARGV[2] then return { OK, 0 } end
+read_clock()
+redis.call('HSET', META, 'epoch', ARGV[2], 'last', now)
+redis.call(
+  'HDEL', META, 'ticket', 'slot', 'slot_at', 'heard', 'heard_at', 'young', 'busy', 'marked_at', 'dropped', 'bin_at',
+  'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone'
+)
+redis.call('UNLINK', unpack(KEYS, 2))
+return { OK, 1 }

@@ -1,0 +1,35 @@
+-- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
+-- Uses: meta rules
+-- KEYS: the queue's keys, in the order of lua/README.md
+-- ARGV: now (µs, empty: the store's clock)
+-- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (places in a
+--        million seconds, -1 unknown), end of the bypass (µs, 0 none), then the rules in force as texts in
+--        the order of lib/rules.lua, then for each override its name and end (µs, 0 none); or NO_RULES
+-- Codes: OK NO_RULES
+
+if not load({ 'offset', 'last', 'tick', 'next_change', 'ticket', 'rate', 'state', 'joins_at', 'opens_at', 'closes_at' }) then
+  return { NO_RULES }
+end
+read_clock()
+refresh_rules()
+local state = state_now()
+local from = '(' .. string.format('%.0f', now)
+local bypass = state == BYPASS and tonumber(redis.call('HGET', META, 'until:state')) or 0
+local reply = {
+  OK, m.epoch, wall, state,
+  redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNED),
+  redis.call('ZCARD', AWAY),
+  redis.call('ZCOUNT', READY, from, '+inf'),
+  redis.call('ZCOUNT', ACTIVE, from, '+inf'),
+  m.ticket or 0, m.rate or -1, bypass,
+}
+local ask = {}
+for i, rule in ipairs(RULES) do ask[i] = 'until:' .. rule end
+local ends = redis.call('HMGET', META, unpack(ask))
+for _, value in ipairs(redis.call('HMGET', META, unpack(RULES))) do reply[#reply + 1] = value or '' end
+for i, rule in ipairs(RULES) do
+  if ends[i] then
+    reply[#reply + 1], reply[#reply + 2] = rule, tonumber(ends[i])
+  end
+end
+return reply

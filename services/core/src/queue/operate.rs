@@ -1,0 +1,120 @@
+//! What operators and the configuration do: rules, overrides, a look at a ticket, eviction, reset.
+
+use std::time::Duration;
+
+use rand::Rng as _;
+
+use super::place::{Epoch, GoneReason, Ticket};
+use super::rules::Rules;
+use super::stored::{self, Override};
+use super::{Queue, scripts};
+use crate::store::{Args, Error, Repeat};
+
+/// What the store knows of a ticket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Where its place stands.
+    pub status: Inspected,
+    /// When it joined, to a second, in seconds since 1970; absent when that is forgotten.
+    pub joined_at: Option<u64>,
+    /// Since when it stands there, in seconds since 1970; absent when unknown.
+    pub since: Option<u64>,
+    /// Time until the claim or the session ends.
+    pub expires_in: Option<Duration>,
+}
+
+/// Where the place of a ticket stands, for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inspected {
+    /// In line and present.
+    Waiting,
+    /// In line, not seen for `idle_ttl`.
+    Away,
+    /// Its turn has come.
+    Ready,
+    /// Claimed.
+    Active,
+    /// Gone.
+    Gone(GoneReason),
+}
+
+impl Queue {
+    /// Writes the rules of a configuration file, if they differ from the file's rules in the store.
+    /// Returns whether it wrote.
+    pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
+        self.write_rules("file", rules).await
+    }
+
+    /// Gives a store that holds no rules for this queue the rules of our configuration.
+    pub(super) async fn seed(&self) -> Result<(), Error> {
+        let rules = self.rules();
+        self.write_rules("absent", &rules).await.map(drop)
+    }
+
+    async fn write_rules(&self, mode: &str, rules: &Rules) -> Result<bool, Error> {
+        let mut args = Args::new();
+        args.push(mode).push(new_epoch().0.as_slice()).push(0);
+        for (name, value) in stored::write(rules) {
+            args.push(name).push(value);
+        }
+        // Not by way of `ask`, which would seed the rules that are being written here.
+        let mut reply = self.call(&scripts::APPLY_RULES, &args, Repeat::IfUnknown).await?;
+        Ok(reply.has_rules()? && reply.count()? == 1)
+    }
+
+    /// Puts these overrides in force until an end in seconds since 1970 (`None`: until taken back).
+    /// What they have in common with older ones replaces them; the others keep their own ends.
+    pub async fn override_rules(
+        &self,
+        overrides: &[Override],
+        until: Option<u64>,
+    ) -> Result<(), Error> {
+        let mut args = Args::new();
+        let until = until.unwrap_or(0).saturating_mul(1_000_000);
+        args.push("override").push([0u8; 8].as_slice()).push(until);
+        for (name, value) in overrides.iter().map(Override::stored) {
+            args.push(name).push(value.unwrap_or_else(|| "-".to_owned()));
+        }
+        self.ask(&scripts::APPLY_RULES, args, Repeat::IfUnknown).await.map(drop)
+    }
+
+    /// Takes away the place of a ticket; false when nobody holds it.
+    pub async fn evict(&self, ticket: Ticket) -> Result<bool, Error> {
+        let args = Args::new().with(ticket);
+        let mut reply = self.ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
+        Ok(reply.count()? != 0)
+    }
+
+    /// What the store knows of a ticket; `None` when it was never given.
+    pub async fn inspect(&self, ticket: Ticket) -> Result<Option<Inspection>, Error> {
+        let args = Args::new().with(ticket);
+        let mut reply = self.ask(&scripts::INSPECT, args, Repeat::IfUnknown).await?;
+        let (status, reason) = (reply.count()?, reply.integer()?);
+        let status = match status {
+            0 => return Ok(None),
+            1 => Inspected::Waiting,
+            2 => Inspected::Ready,
+            3 => Inspected::Active,
+            4 => Inspected::Away,
+            6 => Inspected::Gone(reply.reason(reason)?),
+            other => return Err(reply.error(format!("unknown status {other}"))),
+        };
+        let seconds = |micros: u64| Some(micros / 1_000_000).filter(|seconds| *seconds > 0);
+        let joined_at = seconds(reply.count()?);
+        let since = seconds(reply.count()?);
+        let left = Duration::from_millis(reply.count()?);
+        let expires_in = Some(left).filter(|left| !left.is_zero());
+        Ok(Some(Inspection { status, joined_at, since, expires_in }))
+    }
+
+    /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1. Rules,
+    /// overrides and the log of promotions stay.
+    pub async fn reset(&self) -> Result<(), Error> {
+        let args = Args::new().with(new_epoch().0.as_slice());
+        self.ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
+    }
+}
+
+fn new_epoch() -> Epoch {
+    Epoch(rand::rng().random())
+}

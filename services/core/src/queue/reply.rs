@@ -1,0 +1,194 @@
+//! Replies of the scripts: integers behind a code.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::place::{Epoch, GoneReason, Place, Status};
+use crate::store::Error;
+
+/// What a script answers first. The scripts name the same numbers in `lua/queue/lib/meta.lua`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    Ok = 0,
+    Created = 1,
+    NotReady = 2,
+    NotActive = 3,
+    Full = 4,
+    Closed = 5,
+    IsGone = 6,
+    NoRules = 7,
+}
+
+impl Code {
+    const ALL: [(Self, &str); 8] = [
+        (Self::Ok, "OK"),
+        (Self::Created, "CREATED"),
+        (Self::NotReady, "NOT_READY"),
+        (Self::NotActive, "NOT_ACTIVE"),
+        (Self::Full, "FULL"),
+        (Self::Closed, "CLOSED"),
+        (Self::IsGone, "IS_GONE"),
+        (Self::NoRules, "NO_RULES"),
+    ];
+
+    fn of(number: i64) -> Option<Self> {
+        Self::ALL.iter().map(|(code, _)| *code).find(|code| *code as i64 == number)
+    }
+}
+
+/// A reply, read from front to back.
+pub(super) struct Reply {
+    operation: &'static str,
+    values: std::vec::IntoIter<Value>,
+}
+
+impl Reply {
+    /// Takes an array; anything else is an error of the store.
+    pub(super) fn new(operation: &'static str, value: Value) -> Result<Self, Error> {
+        match value {
+            Value::Array(values) => Ok(Self { operation, values: values.into_iter() }),
+            other => Err(Error::Reply { operation, detail: format!("no array but {other:?}") }),
+        }
+    }
+
+    pub(super) fn error(&self, detail: impl Into<String>) -> Error {
+        Error::Reply { operation: self.operation, detail: detail.into() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.as_slice().is_empty()
+    }
+
+    pub(super) fn integer(&mut self) -> Result<i64, Error> {
+        match self.values.next() {
+            Some(Value::Int(number)) => Ok(number),
+            other => Err(self.error(format!("{other:?} where an integer belongs"))),
+        }
+    }
+
+    /// An integer that cannot be negative.
+    pub(super) fn count(&mut self) -> Result<u64, Error> {
+        let number = self.integer()?;
+        u64::try_from(number).map_err(|_| self.error(format!("{number} where a count belongs")))
+    }
+
+    /// An integer where -1 stands for unknown.
+    pub(super) fn known(&mut self) -> Result<Option<u64>, Error> {
+        Ok(u64::try_from(self.integer()?).ok())
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<Vec<u8>, Error> {
+        match self.values.next() {
+            Some(Value::BulkString(bytes)) => Ok(bytes),
+            other => Err(self.error(format!("{other:?} where bytes belong"))),
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, Error> {
+        String::from_utf8(self.bytes()?).map_err(|_| self.error("a text that is not UTF-8"))
+    }
+
+    pub(super) fn epoch(&mut self) -> Result<Epoch, Error> {
+        let bytes = self.bytes()?;
+        bytes.try_into().map(Epoch).map_err(|_| self.error("an epoch that is not 8 bytes"))
+    }
+
+    pub(super) fn code(&mut self) -> Result<Code, Error> {
+        let number = self.integer()?;
+        Code::of(number).ok_or_else(|| self.error(format!("unknown code {number}")))
+    }
+
+    /// The code in front: false when the store holds no rules for the queue.
+    pub(super) fn has_rules(&mut self) -> Result<bool, Error> {
+        match self.code()? {
+            Code::Ok => Ok(true),
+            Code::NoRules => Ok(false),
+            code => Err(self.error(format!("code {code:?} in front"))),
+        }
+    }
+
+    /// The seven integers of one visitor's outcome.
+    pub(super) fn outcome(&mut self) -> Result<Outcome, Error> {
+        let code = self.code()?;
+        let status = self.integer()?;
+        let ticket = self.count()?;
+        let position = self.count()?;
+        let eta = self.known()?.map(Duration::from_millis);
+        let eta_p90 = self.known()?.map(Duration::from_millis);
+        let left = Duration::from_millis(self.count()?);
+        Ok(Outcome { code, status, ticket, position, eta, eta_p90, left })
+    }
+
+    /// The reason behind a number of the scripts.
+    pub(super) fn reason(&self, number: i64) -> Result<GoneReason, Error> {
+        usize::try_from(number - 1)
+            .ok()
+            .and_then(|at| GoneReason::ALL.get(at).copied())
+            .ok_or_else(|| self.error(format!("unknown reason {number}")))
+    }
+
+    /// The place that an outcome shows.
+    pub(super) fn place(&self, outcome: &Outcome) -> Result<Place, Error> {
+        let status = match outcome.status {
+            1 => Status::Waiting,
+            2 => Status::Ready,
+            3 => Status::Active,
+            other => return Err(self.error(format!("unknown status {other}"))),
+        };
+        Ok(Place {
+            status,
+            ticket: outcome.ticket,
+            position: outcome.position,
+            eta: outcome.eta,
+            eta_p90: outcome.eta_p90,
+            expires_in: (status != Status::Waiting).then_some(outcome.left),
+        })
+    }
+}
+
+/// One visitor's outcome as the script tells it.
+pub(super) struct Outcome {
+    pub(super) code: Code,
+    pub(super) status: i64,
+    pub(super) ticket: u64,
+    pub(super) position: u64,
+    pub(super) eta: Option<Duration>,
+    pub(super) eta_p90: Option<Duration>,
+    pub(super) left: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const META: &str = include_str!("../../../../lua/queue/lib/meta.lua");
+
+    /// The numbers that a line `local A, B = 0, 1` of the scripts gives to its names.
+    fn numbers(first_name: &str) -> Vec<(String, i64)> {
+        let line = META
+            .lines()
+            .find(|line| line.starts_with(&format!("local {first_name}, ")))
+            .expect("the line stands in lib/meta.lua");
+        let (names, values) = line["local ".len()..].split_once(" = ").expect("an assignment");
+        let names = names.split(", ").map(str::to_owned);
+        names.zip(values.split(", ").map(|value| value.parse().expect("a number"))).collect()
+    }
+
+    #[test]
+    fn codes_are_those_of_the_scripts() {
+        let codes: Vec<_> =
+            Code::ALL.iter().map(|(code, name)| ((*name).to_owned(), *code as i64)).collect();
+        assert_eq!(codes, numbers("OK"));
+    }
+
+    #[test]
+    fn reasons_are_those_of_the_scripts() {
+        let reasons: Vec<_> = GoneReason::ALL
+            .iter()
+            .zip(1..)
+            .map(|(reason, number)| (reason.name().to_uppercase(), number))
+            .collect();
+        assert_eq!(reasons, numbers("COMPLETED"));
+    }
+}

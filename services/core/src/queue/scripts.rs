@@ -1,0 +1,43 @@
+//! The scripts of the waiting room. `lua/README.md` lists the keys that they share.
+
+use crate::script;
+use crate::store::Script;
+
+pub(super) static JOIN: Script =
+    script!("queue", "join", "meta", "rules", "seen", "line", "eta", "pace", "visit");
+pub(super) static PLACE: Script =
+    script!("queue", "place", "meta", "rules", "seen", "line", "eta", "visit");
+pub(super) static CLAIM: Script =
+    script!("queue", "claim", "meta", "rules", "seen", "line", "eta", "session", "visit");
+pub(super) static AUTHORIZE: Script =
+    script!("queue", "authorize", "meta", "rules", "seen", "line", "eta", "session", "visit");
+pub(super) static RENEW: Script =
+    script!("queue", "renew", "meta", "rules", "seen", "line", "eta", "session", "visit");
+pub(super) static LEAVE: Script =
+    script!("queue", "leave", "meta", "seen", "line", "eta", "pace", "visit");
+pub(super) static PROMOTE: Script =
+    script!("queue", "promote", "meta", "rules", "seen", "line", "pace", "rates");
+pub(super) static SWEEP: Script = script!("queue", "sweep", "meta", "seen", "line", "pace");
+pub(super) static SNAPSHOT: Script = script!("queue", "snapshot", "meta", "rules");
+pub(super) static APPLY_RULES: Script = script!("queue", "apply_rules", "meta", "rules");
+pub(super) static EVICT: Script =
+    script!("queue", "evict", "meta", "seen", "line", "pace", "ticket");
+pub(super) static INSPECT: Script = script!("queue", "inspect", "meta", "seen", "line", "ticket");
+pub(super) static RESET: Script = script!("queue", "reset", "meta");
+
+/// Every script of the waiting room, to be given to [`Store::open`](crate::store::Store::open).
+pub static SCRIPTS: [&Script; 13] = [
+    &JOIN,
+    &PLACE,
+    &CLAIM,
+    &AUTHORIZE,
+    &RENEW,
+    &LEAVE,
+    &PROMOTE,
+    &SWEEP,
+    &SNAPSHOT,
+    &APPLY_RULES,
+    &EVICT,
+    &INSPECT,
+    &RESET,
+];

@@ -1,0 +1,162 @@
+//! What the scheduler does, any number of them at once: promote, sweep, and the view of the whole.
+
+use std::time::Duration;
+
+use super::place::{Epoch, Ticket};
+use super::reply::Reply;
+use super::rules::{Rules, State};
+use super::{Queue, scripts, stored};
+use crate::store::{Args, Error, Repeat, Script};
+
+/// What one tick of promotion did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Promotion {
+    /// Places made ready.
+    pub promoted: u64,
+    /// Another call would promote more now.
+    pub more: bool,
+    /// How late the slice or batch was.
+    pub lag: Duration,
+    /// Heads of the line passed over because they were not seen for `idle_ttl`.
+    pub away: u64,
+    /// Heads of the line that were never polled.
+    pub abandoned: u64,
+    /// How long the promoted waited, to a second: (places, wait).
+    pub waits: Vec<(u64, Duration)>,
+    /// What every 64th of them had been told when it joined, and the truth.
+    pub estimates: Vec<(Duration, Duration)>,
+}
+
+/// What one sweep cleared away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Turns that nobody took in time.
+    pub unclaimed: u64,
+    /// Sessions that ended.
+    pub expired: u64,
+    /// Places passed over from now on.
+    pub away: u64,
+    /// Places gone: never polled, or away for `keep_ttl`.
+    pub abandoned: u64,
+    /// Another call would find more that has ended.
+    pub more: bool,
+}
+
+/// A queue as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The present life of the queue.
+    pub epoch: Epoch,
+    /// The state in force, opening times applied.
+    pub state: State,
+    /// What the operator gave as the reason for the state.
+    pub reason: Option<String>,
+    /// Places waiting and present.
+    pub depth: u64,
+    /// Places waiting but not seen for `idle_ttl`.
+    pub away: u64,
+    /// Places whose turn has come, unclaimed.
+    pub ready: u64,
+    /// Places claimed.
+    pub active: u64,
+    /// The last ticket given; 0 when there is none.
+    pub last_ticket: Ticket,
+    /// Places promoted a second, the median of the last five minutes; absent when unknown.
+    pub rate_per_second: Option<f64>,
+    /// The store's clock, in microseconds since 1970.
+    pub store_time_us: u64,
+    /// When the bypass ends, in microseconds since 1970 by the store's clock.
+    pub bypass_until_us: Option<u64>,
+    /// The rules in force, overrides applied.
+    pub rules: Rules,
+    /// The overridden fields, each with its end in seconds since 1970.
+    pub overridden: Vec<(String, Option<u64>)>,
+}
+
+impl Queue {
+    /// One tick: queue time moves on and the head of the line is promoted as far as the rules allow.
+    pub async fn promote(&self) -> Result<Promotion, Error> {
+        let mut reply = self.ask(&scripts::PROMOTE, Args::new(), Repeat::Never).await?;
+        let mut promotion = Promotion {
+            promoted: reply.count()?,
+            more: reply.count()? == 1,
+            lag: Duration::from_micros(reply.count()?),
+            away: reply.count()?,
+            abandoned: reply.count()?,
+            ..Promotion::default()
+        };
+        for _ in 0..reply.count()? {
+            promotion.waits.push((reply.count()?, Duration::from_millis(reply.count()?)));
+        }
+        for _ in 0..reply.count()? {
+            let told = Duration::from_millis(reply.count()?);
+            promotion.estimates.push((told, Duration::from_millis(reply.count()?)));
+        }
+        Ok(promotion)
+    }
+
+    /// Clears away what has ended, a bounded part of it.
+    pub async fn sweep(&self) -> Result<Sweep, Error> {
+        let mut reply = self.ask(&scripts::SWEEP, Args::new(), Repeat::Never).await?;
+        Ok(Sweep {
+            unclaimed: reply.count()?,
+            expired: reply.count()?,
+            away: reply.count()?,
+            abandoned: reply.count()?,
+            more: reply.count()? == 1,
+        })
+    }
+
+    /// The queue as a whole.
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let mut reply = self.ask(&scripts::SNAPSHOT, Args::new(), Repeat::IfUnknown).await?;
+        let epoch = reply.epoch()?;
+        let store_time_us = reply.count()?;
+        let state = reply.count()?;
+        let state = stored::state(state).ok_or_else(|| reply.error(format!("state {state}")))?;
+        let (depth, away) = (reply.count()?, reply.count()?);
+        let (ready, active) = (reply.count()?, reply.count()?);
+        let last_ticket = reply.count()?;
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
+        let rate_per_second = reply.known()?.map(|rate| rate as f64 / 1e6);
+        let bypass_until_us = Some(reply.count()?).filter(|until| *until > 0);
+        let (rules, reason) = stored::read(&mut reply)?;
+        let mut overridden = Vec::new();
+        while !reply.is_empty() {
+            let name = reply.text()?;
+            let until = Some(reply.count()? / 1_000_000).filter(|until| *until > 0);
+            overridden.push((name, until));
+        }
+        Ok(Snapshot {
+            epoch,
+            state,
+            reason,
+            depth,
+            away,
+            ready,
+            active,
+            last_ticket,
+            rate_per_second,
+            store_time_us,
+            bypass_until_us,
+            rules,
+            overridden,
+        })
+    }
+
+    /// Calls a script with the clock in front. Where the store holds no rules, gives it ours first.
+    pub(super) async fn ask(
+        &self,
+        script: &'static Script,
+        args: Args,
+        repeat: Repeat,
+    ) -> Result<Reply, Error> {
+        let mut reply = self.call(script, &args, repeat).await?;
+        if reply.has_rules()? {
+            return Ok(reply);
+        }
+        self.seed().await?;
+        let mut reply = self.call(script, &args, repeat).await?;
+        if reply.has_rules()? { Ok(reply) } else { Err(reply.error("the rules are lost again")) }
+    }
+}

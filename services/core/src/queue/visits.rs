@@ -1,0 +1,277 @@
+//! What visitors do: join, look, claim, pass, renew, leave. Each operation is batched: requests that
+//! arrive together share one run of its script, and each is decided in order.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::clock::Clock;
+use super::place::{GoneReason, Place, PlaceId, PlaceRef};
+use super::reply::{Code, Outcome, Reply};
+use super::{Queue, scripts};
+use crate::store::{Args, Batch, Error, Lane, Script, Store};
+
+/// The answer to a join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// A new place.
+    Created(PlaceRef, Place),
+    /// The place that this identity holds already; it counts as seen.
+    Same(PlaceRef, Place),
+    /// The line is as long as it may be.
+    Full,
+    /// No joins are taken now.
+    Closed {
+        /// Time until joins are taken, when that is known.
+        retry_in: Option<Duration>,
+    },
+}
+
+/// The answer to whoever names a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// The place as it stands now.
+    Here(Place),
+    /// A claim before the turn has come.
+    NotReady(Place),
+    /// A renewal of a place that is not active.
+    NotActive(Place),
+    /// The place is gone.
+    Gone(GoneReason),
+}
+
+/// The answer to a leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// Gone now: it gave up its place or turn, or completed its session.
+    Left(GoneReason),
+    /// It was gone before.
+    Already,
+}
+
+/// The lanes of the visitors' operations of one queue.
+pub(super) struct Lanes {
+    join: Lane<Joins>,
+    place: Lane<Visits>,
+    claim: Lane<Visits>,
+    authorize: Lane<Visits>,
+    renew: Lane<Visits>,
+    leave: Lane<Visits>,
+}
+
+impl Lanes {
+    pub(super) fn start(store: &Store, keys: &[String], clock: &Clock, bound: usize) -> Self {
+        let visits = |script| {
+            let batch = Visits { script, keys: keys.to_vec(), clock: clock.clone() };
+            Lane::start(store, batch, bound)
+        };
+        let joins = Joins { keys: keys.to_vec(), clock: clock.clone() };
+        Self {
+            join: Lane::start(store, joins, bound),
+            place: visits(&scripts::PLACE),
+            claim: visits(&scripts::CLAIM),
+            authorize: visits(&scripts::AUTHORIZE),
+            renew: visits(&scripts::RENEW),
+            leave: visits(&scripts::LEAVE),
+        }
+    }
+}
+
+impl Queue {
+    /// The place of this identity: the one it has, or a new one at the end of the line.
+    pub async fn join(&self, id: PlaceId) -> Result<Join, Error> {
+        if let Some(join) = self.lanes().join.submit(id).await? {
+            return Ok(join);
+        }
+        self.seed().await?;
+        self.lanes().join.submit(id).await?.ok_or_else(|| no_rules(&scripts::JOIN))
+    }
+
+    /// Where a place stands. A waiting place counts as seen. Claims nothing.
+    pub async fn place(&self, of: PlaceRef) -> Result<Visit, Error> {
+        self.visit(&self.lanes().place, of.into()).await
+    }
+
+    /// Takes the turn: a ready place becomes active. An active one stays as it is.
+    pub async fn claim(&self, of: PlaceRef) -> Result<Visit, Error> {
+        self.visit(&self.lanes().claim, of.into()).await
+    }
+
+    /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and, if
+    /// `renew` is set, renews an active one; a waiting place counts as seen.
+    pub async fn authorize(&self, of: PlaceRef, renew: bool) -> Result<Visit, Error> {
+        self.visit(&self.lanes().authorize, Item { place: of, renew: Some(renew) }).await
+    }
+
+    /// Lets an active place live until min(now + `session_ttl`, claimed + `session_max`).
+    pub async fn renew(&self, of: PlaceRef) -> Result<Visit, Error> {
+        self.visit(&self.lanes().renew, of.into()).await
+    }
+
+    /// Gives up a place in line or a turn, or finishes a session.
+    pub async fn leave(&self, of: PlaceRef) -> Result<Leave, Error> {
+        Ok(match self.seeded(&self.lanes().leave, of.into()).await? {
+            Told::Gone(Code::Ok, reason) => Leave::Left(reason),
+            Told::Gone(..) | Told::Here(..) => Leave::Already,
+        })
+    }
+
+    async fn visit(&self, lane: &Lane<Visits>, item: Item) -> Result<Visit, Error> {
+        Ok(match self.seeded(lane, item).await? {
+            Told::Gone(_, reason) => Visit::Gone(reason),
+            Told::Here(Code::NotReady, place) => Visit::NotReady(place),
+            Told::Here(Code::NotActive, place) => Visit::NotActive(place),
+            Told::Here(_, place) => Visit::Here(place),
+        })
+    }
+
+    /// Submits; where the store holds no rules for the queue, gives it ours and submits again.
+    async fn seeded(&self, lane: &Lane<Visits>, item: Item) -> Result<Told, Error> {
+        if let Some(told) = lane.submit(item).await? {
+            return Ok(told);
+        }
+        self.seed().await?;
+        lane.submit(item).await?.ok_or_else(|| no_rules(&scripts::PLACE))
+    }
+}
+
+fn no_rules(script: &Script) -> Error {
+    let detail = "the store lost the rules that it was just given".to_owned();
+    Error::Reply { operation: script.name, detail }
+}
+
+/// Joins that share a call. `None`: the store holds no rules for the queue.
+struct Joins {
+    keys: Vec<String>,
+    clock: Clock,
+}
+
+impl Batch for Joins {
+    type Item = PlaceId;
+    type Outcome = Option<Join>;
+    const MAX_ITEMS: usize = 200;
+
+    fn script(&self) -> &'static Script {
+        &scripts::JOIN
+    }
+
+    fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    fn args(&self, items: &[PlaceId]) -> Args {
+        let mut args = Args::with_capacity(1 + items.len(), 16 + 14 * items.len());
+        args.push(self.clock.argument());
+        for id in items {
+            args.push(id.0.as_slice());
+        }
+        args
+    }
+
+    fn outcomes(
+        &self,
+        reply: Value,
+        items: &[PlaceId],
+    ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
+        let mut reply = Reply::new(scripts::JOIN.name, reply)?;
+        if !reply.has_rules()? {
+            return Ok(items.iter().map(|_| Ok(None)).collect());
+        }
+        let epoch = reply.epoch()?;
+        let mut join = |id: PlaceId| {
+            let outcome = reply.outcome()?;
+            Ok(Some(match outcome.code {
+                Code::Full => Join::Full,
+                Code::Closed => {
+                    Join::Closed { retry_in: Some(outcome.left).filter(|left| !left.is_zero()) }
+                }
+                code => {
+                    let of = PlaceRef { epoch, id, ticket: outcome.ticket };
+                    let place = reply.place(&outcome)?;
+                    if code == Code::Created {
+                        Join::Created(of, place)
+                    } else {
+                        Join::Same(of, place)
+                    }
+                }
+            }))
+        };
+        Ok(items.iter().map(|id| join(*id)).collect())
+    }
+}
+
+/// One place that a caller names; `renew` only where the script takes it.
+#[derive(Clone, Copy)]
+struct Item {
+    place: PlaceRef,
+    renew: Option<bool>,
+}
+
+impl From<PlaceRef> for Item {
+    fn from(place: PlaceRef) -> Self {
+        Self { place, renew: None }
+    }
+}
+
+/// What the script told of one place.
+enum Told {
+    Here(Code, Place),
+    Gone(Code, GoneReason),
+}
+
+/// Visits that share a call of one script. `None`: the store holds no rules for the queue.
+struct Visits {
+    script: &'static Script,
+    keys: Vec<String>,
+    clock: Clock,
+}
+
+impl Batch for Visits {
+    type Item = Item;
+    type Outcome = Option<Told>;
+    const MAX_ITEMS: usize = 128;
+
+    fn script(&self) -> &'static Script {
+        self.script
+    }
+
+    fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    fn args(&self, items: &[Item]) -> Args {
+        let mut args = Args::with_capacity(1 + 4 * items.len(), 16 + 36 * items.len());
+        args.push(self.clock.argument());
+        for Item { place, renew } in items {
+            args.push(place.epoch.0.as_slice()).push(place.id.0.as_slice()).push(place.ticket);
+            if let Some(renew) = renew {
+                args.push(u8::from(*renew));
+            }
+        }
+        args
+    }
+
+    fn outcomes(
+        &self,
+        reply: Value,
+        items: &[Item],
+    ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
+        let mut reply = Reply::new(self.script.name, reply)?;
+        if !reply.has_rules()? {
+            return Ok(items.iter().map(|_| Ok(None)).collect());
+        }
+        reply.epoch()?;
+        Ok(items.iter().map(|_| reply.outcome().and_then(|told| self.told(&reply, &told))).collect())
+    }
+}
+
+impl Visits {
+    fn told(&self, reply: &Reply, outcome: &Outcome) -> Result<Option<Told>, Error> {
+        let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
+        Ok(Some(if leaves || outcome.code == Code::IsGone {
+            Told::Gone(outcome.code, reply.reason(outcome.status)?)
+        } else {
+            Told::Here(outcome.code, reply.place(outcome)?)
+        }))
+    }
+}

@@ -1,0 +1,274 @@
+//! The choke point: every call to the store passes here, under its operation's name.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant as Clock},
+};
+
+use prometheus::Registry;
+use redis::{Cmd, Value};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::{
+    Args, Config, ConfigError, Error, Script,
+    client::Target,
+    fault::{Fault, judge},
+    metrics::{Metrics, Operation},
+    supervisor::{self, Live, Shared},
+};
+
+/// The first pause before a command that was not executed is sent again, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+
+/// What to do about a call whose effect is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// The operation is idempotent: send it once more, with the same arguments, inside the
+    /// request's budget.
+    IfUnknown,
+    /// Leave it: a second execution would count twice.
+    Never,
+}
+
+/// The store. A clone is another handle on the same connection.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    shared: Arc<Shared>,
+    metrics: Metrics,
+    /// Dropped with the last handle; the supervisor hears it and ends.
+    _stop: oneshot::Sender<()>,
+}
+
+impl Store {
+    /// Starts the task that keeps the connection, and returns without waiting for it.
+    ///
+    /// `scripts` are loaded at every connect; their metrics go to `registry`. An address that
+    /// cannot be understood is refused. Must be called inside a Tokio runtime.
+    pub fn open(
+        config: &Config,
+        scripts: &[&'static Script],
+        registry: &Registry,
+    ) -> Result<Self, ConfigError> {
+        let target = Target::new(config)?;
+        let metrics =
+            Metrics::new(scripts, registry).expect("names and labels are valid constants");
+        let shared = Arc::new(Shared::new());
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(supervisor::keep(
+            shared.clone(),
+            config.clone(),
+            target,
+            scripts.to_vec(),
+            stopped,
+        ));
+        Ok(Self(Arc::new(Inner { config: config.clone(), shared, metrics, _stop: stop })))
+    }
+
+    /// Whether a verified connection is in place.
+    pub fn is_up(&self) -> bool {
+        self.0.shared.live().is_some()
+    }
+
+    /// Waits until a verified connection is in place; false when it took longer than `within`.
+    pub async fn wait_up(&self, within: Duration) -> bool {
+        self.0.shared.live_by(Instant::now() + within).await.is_some()
+    }
+
+    /// Runs `script` once and returns its reply, within the request's budget.
+    ///
+    /// Without a connection it fails at once. `keys` share one hash tag.
+    pub async fn call(
+        &self,
+        script: &'static Script,
+        keys: &[String],
+        args: Args,
+        repeat: Repeat,
+    ) -> Result<Value, Error> {
+        let operation = self.operation(script);
+        let deadline = Instant::now() + self.0.config.request_timeout;
+        let result = self.call_by(script, &operation, keys, args, repeat, deadline).await;
+        self.ended(&operation, result.as_ref().err(), 1);
+        result
+    }
+
+    /// [`call`](Self::call) with a deadline of the caller's, who also counts the outcome.
+    pub(super) async fn call_by(
+        &self,
+        script: &'static Script,
+        operation: &Operation,
+        keys: &[String],
+        args: Args,
+        repeat: Repeat,
+        deadline: Instant,
+    ) -> Result<Value, Error> {
+        let begun = Clock::now();
+        let call = Call { script, keys, args, repeat, deadline };
+        let result = call.run(&self.0.shared, self.0.config.command_timeout).await;
+        let took = begun.elapsed();
+        operation.called(took);
+        let outcome = result.as_ref().err().map_or("ok", Error::kind);
+        tracing::debug!(operation = script.name, outcome, ?took, "store call");
+        result
+    }
+
+    pub(super) fn operation(&self, script: &'static Script) -> Arc<Operation> {
+        self.0.metrics.operation(script)
+    }
+
+    pub(super) fn ended(&self, operation: &Operation, error: Option<&Error>, items: usize) {
+        self.0.metrics.ended(operation, error, items);
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(super) fn live(&self) -> Result<Arc<Live>, Error> {
+        let shared = &self.0.shared;
+        shared.live().ok_or_else(|| Error::Unavailable(shared.reason()))
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("up", &self.is_up()).finish_non_exhaustive()
+    }
+}
+
+/// One call under way.
+struct Call<'a> {
+    script: &'static Script,
+    keys: &'a [String],
+    args: Args,
+    repeat: Repeat,
+    deadline: Instant,
+}
+
+impl Call<'_> {
+    /// Sends until there is an answer, or no use or no time to send again.
+    async fn run(&self, shared: &Shared, command_timeout: Duration) -> Result<Value, Error> {
+        let Some(mut live) = shared.live() else {
+            return Err(Error::Unavailable(shared.reason()));
+        };
+        let mut command = self.command(false);
+        let mut with_source = false;
+        let mut ask = None;
+        // Why an earlier sending may have been executed. From then on no failure is harmless.
+        let mut unknown: Option<String> = None;
+        let mut pause = PAUSE.0;
+        loop {
+            match self.send(&live, &command, ask.take(), command_timeout).await {
+                Ok(reply) => return Ok(reply),
+                Err(Fault::NoScript) if !with_source => {
+                    // EVAL runs the script and keeps it, in one round trip.
+                    command = self.command(true);
+                    with_source = true;
+                    continue;
+                }
+                Err(Fault::Ask { host, port }) => {
+                    ask = Some((host, port));
+                    continue;
+                }
+                Err(Fault::Mistake(detail)) => {
+                    return Err(Error::Reply { operation: self.script.name, detail });
+                }
+                Err(Fault::Refused(reason)) => return Err(self.failed(unknown, reason)),
+                Err(Fault::Broken(reason)) => {
+                    if self.repeat == Repeat::Never || unknown.is_some() {
+                        return Err(Error::Unknown(reason));
+                    }
+                    unknown = Some(reason);
+                }
+                Err(Fault::NoScript) => {
+                    return Err(self.failed(unknown, "the server forgets scripts".to_owned()));
+                }
+                Err(Fault::Again(reason) | Fault::Wrong(reason)) => {
+                    if Instant::now() + pause >= self.deadline {
+                        return Err(self.failed(unknown, reason));
+                    }
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE.1);
+                }
+            }
+            live = match shared.live_by(self.deadline).await {
+                Some(live) if Instant::now() < self.deadline => live,
+                Some(_) => return Err(self.failed(unknown, "no time to send again".to_owned())),
+                None => return Err(self.failed(unknown, shared.reason())),
+            };
+        }
+    }
+
+    /// Sends once and tells the connection how it went.
+    async fn send(
+        &self,
+        live: &Live,
+        command: &Cmd,
+        ask: Option<(String, u16)>,
+        command_timeout: Duration,
+    ) -> Result<Value, Fault> {
+        let full = Instant::now() + command_timeout;
+        let sent = timeout_at(full.min(self.deadline), async {
+            match &ask {
+                None => live.link.send(command).await,
+                Some((host, port)) => live.link.send_asking(command, (host, *port)).await,
+            }
+        });
+        match sent.await {
+            Ok(Ok(reply)) => {
+                live.answered();
+                Ok(reply)
+            }
+            Ok(Err(error)) => {
+                let cluster = live.link.is_cluster();
+                let fault = judge(&error, cluster);
+                match &fault {
+                    // A cluster is more than the one node that failed.
+                    Fault::Broken(_) if cluster => live.timed_out(),
+                    Fault::Broken(reason) | Fault::Wrong(reason) => live.lose(reason),
+                    _ => live.answered(),
+                }
+                Err(fault)
+            }
+            Err(_) => {
+                // A command that had less than its budget says little about the link.
+                if full <= self.deadline {
+                    live.timed_out();
+                }
+                Err(Fault::Broken("no answer in time".to_owned()))
+            }
+        }
+    }
+
+    /// The command: by the script's hash, or with its source.
+    fn command(&self, with_source: bool) -> Cmd {
+        let (name, script) =
+            if with_source { ("EVAL", self.script.source) } else { ("EVALSHA", self.script.sha()) };
+        let key_bytes: usize = self.keys.iter().map(String::len).sum();
+        let mut command = Cmd::with_capacity(
+            3 + self.keys.len() + self.args.len(),
+            16 + script.len() + key_bytes + self.args.bytes(),
+        );
+        command.arg(name).arg(script).arg(self.keys.len());
+        for key in self.keys {
+            command.arg(key);
+        }
+        for arg in self.args.iter() {
+            command.arg(arg);
+        }
+        command
+    }
+
+    /// The error when nothing more can be sent: harmless only if no earlier sending was unknown.
+    fn failed(&self, unknown: Option<String>, reason: String) -> Error {
+        match unknown {
+            Some(earlier) => Error::Unknown(earlier),
+            None => Error::Unavailable(reason),
+        }
+    }
+}

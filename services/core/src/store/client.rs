@@ -1,0 +1,312 @@
+//! The only file that knows how the `redis` crate connects: one server, Sentinel, Cluster.
+//!
+//! Commands carry no time-out of the crate's own: who sends sets the budget.
+
+use std::sync::{Arc, OnceLock};
+
+use redis::{
+    Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, PushInfo,
+    PushKind, RedisError, RedisResult, TlsCertificates, TlsMode, Value,
+    aio::MultiplexedConnection,
+    cluster::{ClusterClient, ClusterClientBuilder},
+    cluster_async::ClusterConnection,
+    cluster_routing::{
+        MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo, SingleNodeRoutingInfo,
+    },
+    io::tcp::TcpSettings,
+    sentinel::{SentinelClientBuilder, SentinelServerType},
+};
+use secrecy::ExposeSecret;
+use tokio::sync::Notify;
+
+use super::{Config, ConfigError, Mode, config::redacted};
+
+/// A peer that acknowledges nothing for this long is gone, whatever TCP would still try.
+const USER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
+/// Calls that may wait for the socket before the next one has to wait for room.
+const PIPELINE_BUFFER: usize = 1024;
+
+/// Tells the supervisor, once, that a connection is of no more use.
+#[derive(Default)]
+pub(super) struct Pulse {
+    reason: OnceLock<String>,
+    lost: Notify,
+}
+
+impl Pulse {
+    /// Gives the connection up. The first reason stays.
+    pub(super) fn lose(&self, reason: impl Into<String>) {
+        if self.reason.set(reason.into()).is_ok() {
+            self.lost.notify_one();
+        }
+    }
+
+    /// Why the connection was given up, if it was.
+    pub(super) fn lost(&self) -> Option<&str> {
+        self.reason.get().map(String::as_str)
+    }
+
+    /// Waits until the connection is given up.
+    pub(super) async fn until_lost(&self) -> &str {
+        loop {
+            if let Some(reason) = self.lost() {
+                return reason;
+            }
+            self.lost.notified().await;
+        }
+    }
+}
+
+/// Where to connect, understood and checked.
+pub(super) struct Target {
+    config: Config,
+    addresses: Vec<ConnectionInfo>,
+}
+
+impl Target {
+    /// Understands the addresses of `config`; connects nowhere.
+    pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mut addresses = Vec::with_capacity(config.urls.len());
+        for url in &config.urls {
+            let refused = |rule: &str| ConfigError::new("store.url", url, rule);
+            let address = url.as_str().into_connection_info().map_err(|_| {
+                refused("must be redis://host:port/db, rediss://host:port/db or unix:///path")
+            })?;
+            if !matches!(config.mode, Mode::Single)
+                && matches!(address.addr(), ConnectionAddr::Unix(_))
+            {
+                return Err(refused("must be redis:// or rediss:// with sentinel and cluster"));
+            }
+            if matches!(address.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
+                return Err(refused("must not ask for #insecure; name the authority in ca_file"));
+            }
+            if config.ca_file.is_some() && !is_tls(&address) {
+                return Err(refused("must be rediss:// when store.ca_file is set"));
+            }
+            addresses.push(address);
+        }
+        if addresses.iter().any(is_tls) {
+            // Two providers in one binary leave rustls without a default, so name one. An error
+            // says that the binary has chosen already, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        Ok(Self { config: config.clone(), addresses })
+    }
+
+    /// The addresses, fit for a log.
+    pub(super) fn shown(&self) -> String {
+        self.config.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Connects and says hello. `pulse` hears of a later loss at once, also of an idle one.
+    pub(super) async fn connect(&self, pulse: &Arc<Pulse>) -> RedisResult<Link> {
+        match &self.config.mode {
+            Mode::Single => self.connect_node(self.client()?, pulse).await,
+            Mode::Sentinel { master } => {
+                let primary = self.sentinel(master)?.build()?.async_get_client().await?;
+                self.connect_node(primary, pulse).await
+            }
+            Mode::Cluster => Ok(Link::Cluster(self.cluster()?.get_async_connection().await?)),
+        }
+    }
+
+    async fn connect_node(&self, client: Client, pulse: &Arc<Pulse>) -> RedisResult<Link> {
+        let pulse = pulse.clone();
+        let config = redis::AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.config.connect_timeout))
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(PIPELINE_BUFFER)
+            .set_push_sender(move |push: PushInfo| {
+                if push.kind == PushKind::Disconnection {
+                    pulse.lose("the server closed the connection");
+                }
+                Ok::<(), std::convert::Infallible>(())
+            });
+        client.get_multiplexed_async_connection_with_config(&config).await.map(Link::Node)
+    }
+
+    fn client(&self) -> RedisResult<Client> {
+        let address = self.addresses[0].clone();
+        let mut settings = address.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        if let Some(username) = &self.config.username {
+            settings = settings.set_username(username);
+        }
+        if let Some(password) = &self.config.password {
+            settings = settings.set_password(password.expose_secret());
+        }
+        let info = address.set_redis_settings(settings).set_tcp_settings(tcp_settings());
+        match self.certificates()? {
+            Some(certificates) => Client::build_with_tls(info, certificates),
+            None => Client::open(info),
+        }
+    }
+
+    /// Built anew for every connect: a Sentinel connection kept from last time may be as dead as
+    /// the primary's.
+    fn sentinel(&self, master: &str) -> RedisResult<SentinelClientBuilder> {
+        let own = self.addresses[0].redis_settings();
+        let mut builder = SentinelClientBuilder::new(
+            self.addresses.iter().map(|address| address.addr().clone()),
+            master,
+            SentinelServerType::Master,
+        )?
+        .set_client_to_redis_protocol(ProtocolVersion::RESP3)
+        .set_client_to_redis_db(own.db())
+        .set_client_to_redis_tcp_settings(tcp_settings())
+        .set_client_to_sentinel_tcp_settings(tcp_settings());
+        if let Some(username) = own.username() {
+            builder = builder.set_client_to_sentinel_username(username);
+        }
+        if let Some(password) = own.password() {
+            builder = builder.set_client_to_sentinel_password(password);
+        }
+        if let Some(username) = &self.config.username {
+            builder = builder.set_client_to_redis_username(username);
+        }
+        if let Some(password) = &self.config.password {
+            builder = builder.set_client_to_redis_password(password.expose_secret());
+        }
+        if self.addresses.iter().any(is_tls) {
+            builder = builder.set_client_to_redis_tls_mode(TlsMode::Secure);
+        }
+        if let Some(certificates) = self.certificates()? {
+            builder = builder
+                .set_client_to_redis_certificates(certificates.clone())
+                .set_client_to_sentinel_certificates(certificates);
+        }
+        Ok(builder)
+    }
+
+    /// No repeats inside the client: it would send again what may have been executed, and the
+    /// caller decides that. It still follows the topology.
+    fn cluster(&self) -> RedisResult<ClusterClient> {
+        let mut builder = ClusterClientBuilder::new(self.addresses.iter().cloned())
+            .retries(0)
+            .connection_timeout(self.config.connect_timeout)
+            .response_timeout(self.config.command_timeout)
+            .use_protocol(ProtocolVersion::RESP3)
+            .tcp_settings(tcp_settings());
+        if let Some(username) = &self.config.username {
+            builder = builder.username(username);
+        }
+        if let Some(password) = &self.config.password {
+            builder = builder.password(password.expose_secret());
+        }
+        if let Some(certificates) = self.certificates()? {
+            builder = builder.certs(certificates);
+        }
+        builder.build()
+    }
+
+    fn certificates(&self) -> RedisResult<Option<TlsCertificates>> {
+        let Some(path) = &self.config.ca_file else { return Ok(None) };
+        Ok(Some(TlsCertificates { client_tls: None, root_cert: Some(std::fs::read(path)?) }))
+    }
+}
+
+fn is_tls(address: &ConnectionInfo) -> bool {
+    matches!(address.addr(), ConnectionAddr::TcpTls { .. })
+}
+
+fn tcp_settings() -> TcpSettings {
+    let settings = TcpSettings::default().set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let settings = settings.set_user_timeout(USER_TIMEOUT);
+    settings
+}
+
+/// An open connection.
+#[derive(Clone)]
+pub(super) enum Link {
+    /// To the one server that takes the writes.
+    Node(MultiplexedConnection),
+    /// To all nodes of a cluster.
+    Cluster(ClusterConnection),
+}
+
+impl Link {
+    /// Sends a command to where its first key lives.
+    pub(super) async fn send(&self, command: &Cmd) -> RedisResult<Value> {
+        match self {
+            // Handles share the socket; a clone is how one call uses it.
+            Self::Node(node) => failed(node.clone().send_packed_command(command).await?),
+            Self::Cluster(cluster) => {
+                use redis::aio::ConnectionLike;
+                failed(cluster.clone().req_packed_command(command).await?)
+            }
+        }
+    }
+
+    /// Sends a command to the node that a slot is moving to, announced as the protocol asks.
+    pub(super) async fn send_asking(&self, command: &Cmd, to: (&str, u16)) -> RedisResult<Value> {
+        let Self::Cluster(cluster) = self else { return self.send(command).await };
+        let mut pipeline = redis::Pipeline::with_capacity(2);
+        pipeline.cmd("ASKING").ignore().add_command(command.clone());
+        let route = SingleNodeRoutingInfo::ByAddress { host: to.0.to_owned(), port: to.1 };
+        let mut replies = cluster.clone().route_pipeline(pipeline, 0, 2, route).await?;
+        failed(replies.pop().unwrap_or(Value::Nil))
+    }
+
+    /// Sends a command without keys to every node that takes writes: one reply from each.
+    pub(super) async fn send_to_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
+        let Self::Cluster(cluster) = self else { return Ok(vec![self.send(command).await?]) };
+        let routing = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+        match cluster.clone().route_command(command.clone(), routing).await? {
+            Value::Map(replies) => replies.into_iter().map(|(_, reply)| failed(reply)).collect(),
+            reply => Ok(vec![failed(reply)?]),
+        }
+    }
+
+    /// Sends a command without keys to any node.
+    pub(super) async fn send_to_any(&self, command: &Cmd) -> RedisResult<Value> {
+        let Self::Cluster(cluster) = self else { return self.send(command).await };
+        let routing = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+        failed(cluster.clone().route_command(command.clone(), routing).await?)
+    }
+
+    /// Teaches the store the scripts. One that a node misses is loaded by the first call to it.
+    pub(super) async fn load(
+        &self,
+        sources: impl Iterator<Item = &'static str>,
+    ) -> RedisResult<()> {
+        let mut pipeline = redis::pipe();
+        let mut count = 0;
+        for source in sources {
+            pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
+            count += 1;
+        }
+        match self {
+            _ if count == 0 => Ok(()),
+            Self::Node(node) => {
+                for reply in node.clone().send_packed_commands(&pipeline, 0, count).await? {
+                    failed(reply)?;
+                }
+                Ok(())
+            }
+            Self::Cluster(cluster) => {
+                let routing = RoutingInfo::MultiNode((
+                    MultipleNodeRoutingInfo::AllMasters,
+                    Some(ResponsePolicy::OneSucceeded),
+                ));
+                for command in pipeline.cmd_iter() {
+                    cluster.clone().route_command(command.clone(), routing.clone()).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether this is a cluster, which looks after its own connections.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+}
+
+/// An error reply is an error.
+fn failed(reply: Value) -> RedisResult<Value> {
+    match reply {
+        Value::ServerError(error) => Err(RedisError::from(error)),
+        reply => Ok(reply),
+    }
+}

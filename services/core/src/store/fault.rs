@@ -1,0 +1,122 @@
+//! What a failed command means: was it executed, and is it any use to send it again?
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// How a command failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The node does not know the script; nothing was executed.
+    NoScript,
+    /// The slot is moving: nothing was executed, and this node has to be asked.
+    Ask {
+        /// Its host.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
+    /// Nothing was executed, and the same command may do in a moment.
+    Again(String),
+    /// Nothing was executed, and this connection is of no more use.
+    Wrong(String),
+    /// Nothing was executed, and it is no use to send the command again soon.
+    Refused(String),
+    /// The connection broke; the command may have been executed.
+    Broken(String),
+    /// The script failed, or the command makes no sense: a mistake in the program.
+    Mistake(String),
+}
+
+/// Judges an error by its code, never by its text.
+pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
+    let text = || error.to_string();
+    match error.kind() {
+        ErrorKind::Server(kind) => match kind {
+            ServerErrorKind::NoScript => Fault::NoScript,
+            ServerErrorKind::Ask => match error.redirect_node().and_then(|(node, _)| parse(node)) {
+                Some((host, port)) => Fault::Ask { host, port },
+                None => Fault::Again(text()),
+            },
+            // A cluster's client looks up the new topology by itself when it hears these.
+            ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading if !cluster => {
+                Fault::Wrong(text())
+            }
+            ServerErrorKind::Moved if !cluster => {
+                Fault::Refused("the server is part of a cluster; set store.mode".into())
+            }
+            ServerErrorKind::Moved
+            | ServerErrorKind::TryAgain
+            | ServerErrorKind::ClusterDown
+            | ServerErrorKind::MasterDown
+            | ServerErrorKind::ReadOnly
+            | ServerErrorKind::BusyLoading => Fault::Again(text()),
+            ServerErrorKind::NoPerm => Fault::Refused(text()),
+            _ => Fault::Mistake(text()),
+        },
+        ErrorKind::Extension => match error.code() {
+            Some("BUSY") => Fault::Again(text()),
+            // Judged before the script's first write, and a script checks before it writes.
+            Some("OOM" | "MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
+            Some("NOAUTH") => Fault::Wrong(text()),
+            _ => Fault::Mistake(text()),
+        },
+        // No node was found for the slot: the topology is being looked up.
+        ErrorKind::ClusterConnectionNotFound => Fault::Again(text()),
+        ErrorKind::AuthenticationFailed => Fault::Wrong(text()),
+        // The stream of replies cannot be read any further.
+        ErrorKind::Parse | ErrorKind::Io => Fault::Broken(text()),
+        _ => Fault::Mistake(text()),
+    }
+}
+
+/// `host:port`; the host may be an IPv6 address.
+fn parse(node: &str) -> Option<(String, u16)> {
+    let (host, port) = node.rsplit_once(':')?;
+    Some((host.to_owned(), port.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(reply: &str, cluster: bool) -> Fault {
+        let value = redis::parse_redis_value(reply.as_bytes()).unwrap();
+        judge(&value.extract_error().unwrap_err(), cluster)
+    }
+
+    #[test]
+    fn what_was_not_executed_is_never_unknown() {
+        for (reply, single, cluster) in [
+            ("-MOVED 1 h:7\r\n", "Refused", "Again"),
+            ("-TRYAGAIN x\r\n", "Again", "Again"),
+            ("-CLUSTERDOWN x\r\n", "Again", "Again"),
+            ("-MASTERDOWN x\r\n", "Again", "Again"),
+            ("-BUSY x\r\n", "Again", "Again"),
+            ("-READONLY x\r\n", "Wrong", "Again"),
+            ("-LOADING x\r\n", "Wrong", "Again"),
+            ("-NOAUTH x\r\n", "Wrong", "Wrong"),
+            ("-NOPERM x\r\n", "Refused", "Refused"),
+            ("-OOM x\r\n", "Refused", "Refused"),
+            ("-MISCONF x\r\n", "Refused", "Refused"),
+            ("-NOREPLICAS x\r\n", "Refused", "Refused"),
+            ("-CROSSSLOT x\r\n", "Mistake", "Mistake"),
+            ("-WRONGTYPE x\r\n", "Mistake", "Mistake"),
+            ("-ERR x\r\n", "Mistake", "Mistake"),
+        ] {
+            for (cluster, expected) in [(false, single), (true, cluster)] {
+                let fault = format!("{:?}", judged(reply, cluster));
+                assert!(fault.starts_with(expected), "{reply:?} on cluster={cluster}: {fault}");
+            }
+        }
+        assert_eq!(judged("-NOSCRIPT x\r\n", false), Fault::NoScript);
+        assert_eq!(
+            judged("-ASK 3 ::1:7000\r\n", true),
+            Fault::Ask { host: "::1".into(), port: 7000 }
+        );
+    }
+
+    #[test]
+    fn a_broken_link_may_have_executed() {
+        let error = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        assert!(matches!(judge(&error, false), Fault::Broken(_)));
+    }
+}

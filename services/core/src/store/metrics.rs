@@ -1,0 +1,168 @@
+//! What is counted on the way to the store. Labels are resolved once per script.
+
+use std::{sync::Arc, time::Duration};
+
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
+};
+
+use super::{Error, Script};
+
+/// The kinds of errors. An operation's outcome is one of these, or `ok`.
+const KINDS: [&str; 4] = ["unavailable", "unknown", "overloaded", "reply"];
+
+/// The metrics of one store.
+pub(super) struct Metrics {
+    families: Families,
+    errors: [IntCounter; KINDS.len()],
+    operations: Vec<(&'static Script, Arc<Operation>)>,
+}
+
+struct Families {
+    call_seconds: HistogramVec,
+    batch_items: HistogramVec,
+    operations: IntCounterVec,
+}
+
+/// The children of one operation.
+pub(super) struct Operation {
+    call_seconds: Histogram,
+    batch_items: Histogram,
+    ok: IntCounter,
+    failed: [IntCounter; KINDS.len()],
+}
+
+impl Metrics {
+    /// Registers the families and resolves the children of `scripts`. A family that the registry
+    /// refuses (a second store in one process) still counts, unseen.
+    pub(super) fn new(
+        scripts: &[&'static Script],
+        registry: &Registry,
+    ) -> prometheus::Result<Self> {
+        let families = Families {
+            call_seconds: HistogramVec::new(
+                HistogramOpts::new(
+                    "anteroom_store_call_seconds",
+                    "Time of one call to the store, with its repeats.",
+                )
+                .buckets(vec![
+                    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                    0.5, 1.0,
+                ]),
+                &["operation"],
+            )?,
+            batch_items: HistogramVec::new(
+                HistogramOpts::new(
+                    "anteroom_store_batch_items",
+                    "Items that shared one call to the store.",
+                )
+                .buckets(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]),
+                &["operation"],
+            )?,
+            operations: IntCounterVec::new(
+                Opts::new(
+                    "anteroom_operations_total",
+                    "Operations by outcome: ok, or the kind of the store's error.",
+                ),
+                &["operation", "outcome"],
+            )?,
+        };
+        let errors = IntCounterVec::new(
+            Opts::new("anteroom_store_errors_total", "Operations that the store failed, by kind."),
+            &["kind"],
+        )?;
+        for (name, registered) in [
+            (
+                "anteroom_store_call_seconds",
+                registry.register(Box::new(families.call_seconds.clone())),
+            ),
+            (
+                "anteroom_store_batch_items",
+                registry.register(Box::new(families.batch_items.clone())),
+            ),
+            ("anteroom_operations_total", registry.register(Box::new(families.operations.clone()))),
+            ("anteroom_store_errors_total", registry.register(Box::new(errors.clone()))),
+        ] {
+            if let Err(error) = registered {
+                tracing::warn!(metric = name, %error, "a metric of the store is not exported");
+            }
+        }
+        let operations = scripts
+            .iter()
+            .map(|script| (*script, Arc::new(families.operation(script.name))))
+            .collect();
+        Ok(Self {
+            errors: KINDS.map(|kind| errors.with_label_values(&[kind])),
+            families,
+            operations,
+        })
+    }
+
+    /// The children of `script`; resolved anew for a script that was not named at the start.
+    pub(super) fn operation(&self, script: &'static Script) -> Arc<Operation> {
+        self.operations
+            .iter()
+            .find(|(known, _)| std::ptr::eq(*known, script))
+            .map_or_else(|| Arc::new(self.families.operation(script.name)), |(_, o)| o.clone())
+    }
+
+    /// Counts `items` operations that ended in the same way.
+    pub(super) fn ended(&self, operation: &Operation, error: Option<&Error>, items: usize) {
+        let items = items as u64;
+        match error.map(kind_index) {
+            None => operation.ok.inc_by(items),
+            Some(kind) => {
+                operation.failed[kind].inc_by(items);
+                self.errors[kind].inc_by(items);
+            }
+        }
+    }
+}
+
+impl Families {
+    fn operation(&self, name: &str) -> Operation {
+        Operation {
+            call_seconds: self.call_seconds.with_label_values(&[name]),
+            batch_items: self.batch_items.with_label_values(&[name]),
+            ok: self.operations.with_label_values(&[name, "ok"]),
+            failed: KINDS.map(|kind| self.operations.with_label_values(&[name, kind])),
+        }
+    }
+}
+
+impl Operation {
+    pub(super) fn called(&self, took: Duration) {
+        self.call_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(super) fn batched(&self, items: usize) {
+        self.batch_items.observe(items as f64);
+    }
+}
+
+/// Position in [`KINDS`].
+fn kind_index(error: &Error) -> usize {
+    match error {
+        Error::Unavailable(_) => 0,
+        Error::Unknown(_) => 1,
+        Error::Overloaded => 2,
+        Error::Reply { .. } => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_of_an_error_is_that_of_its_kind() {
+        for error in [
+            Error::Unavailable(String::new()),
+            Error::Unknown(String::new()),
+            Error::Overloaded,
+            Error::Reply { operation: "x.y", detail: String::new() },
+        ] {
+            assert_eq!(KINDS[kind_index(&error)], error.kind());
+        }
+    }
+}

@@ -1,0 +1,2 @@
+-- KEYS: any. ARGV: text. Reply: the text.
+return ARGV[1]

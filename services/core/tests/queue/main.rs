@@ -1,0 +1,8 @@
+//! The waiting room on a real Redis: random histories against the reference model, and the promises
+//! one by one.
+
+mod histories;
+mod pace;
+mod promises;
+mod scripts;
+mod world;

@@ -1,0 +1,118 @@
+//! Redis Cluster and Sentinel.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod store_support;
+
+use anteroom_core::store::{Config, Error, Mode, Repeat, Store};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, until, until_some};
+use redis::Value;
+use store_support::{add, brisk, opened, patient};
+
+const TAGS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+fn key(tag: &str) -> String {
+    format!("test:{{{tag}}}:account")
+}
+
+async fn on_cluster(cluster: &Cluster, config: Config) -> Store {
+    opened(&Config { urls: cluster.urls(), mode: Mode::Cluster, ..config }).await
+}
+
+#[tokio::test]
+async fn scripts_run_where_their_keys_live() {
+    let cluster = Cluster::start(3, 0).await;
+    let store = on_cluster(&cluster, patient("")).await;
+    for tag in TAGS {
+        assert_eq!(add(&store, tag, "1", 2, Repeat::Never).await, Ok((2, 1)), "{tag}");
+        let owner = &cluster.primaries[cluster.owner(&key(tag)).await];
+        assert_eq!(owner.run::<i64>(&["HGET", &key(tag), "total"]).await, 2);
+    }
+    for node in &cluster.primaries {
+        assert_eq!(node.calls("eval").await, 0, "the scripts were loaded beforehand");
+        node.script_flush().await;
+    }
+    for tag in TAGS {
+        assert_eq!(add(&store, tag, "2", 2, Repeat::Never).await, Ok((4, 2)), "{tag}");
+    }
+    assert!(!store.check_server().await.unwrap().version.is_empty());
+}
+
+#[tokio::test]
+async fn a_moved_slot_is_followed() {
+    let cluster = Cluster::start(3, 0).await;
+    let store = on_cluster(&cluster, patient("")).await;
+    assert_eq!(add(&store, "a", "1", 1, Repeat::Never).await, Ok((1, 1)));
+    let from = cluster.owner(&key("a")).await;
+    let to = (from + 1) % 3;
+    let slot = cluster.primaries[0].run::<i64>(&["CLUSTER", "KEYSLOT", "a"]).await.to_string();
+    let from_id: String = cluster.primaries[from].run(&["CLUSTER", "MYID"]).await;
+    let to_id: String = cluster.primaries[to].run(&["CLUSTER", "MYID"]).await;
+    let (from, to) = (&cluster.primaries[from], &cluster.primaries[to]);
+    to.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]).await;
+    from.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]).await;
+    // Not yet moved: answered by the old owner.
+    assert_eq!(add(&store, "a", "2", 1, Repeat::Never).await, Ok((2, 2)));
+    let port = to.port().to_string();
+    from.run::<Value>(&["MIGRATE", "127.0.0.1", &port, &key("a"), "0", "5000"]).await;
+    // The key has moved, the slot has not: the old owner says ASK.
+    assert_eq!(add(&store, "a", "3", 1, Repeat::Never).await, Ok((3, 3)));
+    to.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
+    from.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
+    // Now the old owner says MOVED.
+    assert_eq!(add(&store, "a", "4", 1, Repeat::Never).await, Ok((4, 4)));
+}
+
+#[tokio::test]
+async fn a_failover_of_one_primary_is_survived() {
+    let mut cluster = Cluster::start(3, 1).await;
+    let config = Config { request_timeout: brisk("").command_timeout * 4, ..brisk("") };
+    let store = on_cluster(&cluster, config).await;
+    for tag in TAGS {
+        add(&store, tag, "1", 1, Repeat::IfUnknown).await.unwrap();
+        let owner = cluster.owner(&key(tag)).await;
+        cluster.primaries[owner].run::<Value>(&["WAIT", "1", "5000"]).await;
+    }
+    let owner = cluster.owner(&key("a")).await;
+    cluster.primaries[owner].kill();
+    until("the replica took over", PATIENCE * 2, || async {
+        match add(&store, "a", "2", 1, Repeat::IfUnknown).await {
+            Ok((total, _)) => total == 2,
+            Err(Error::Unknown(_) | Error::Unavailable(_)) => false,
+            Err(other) => panic!("{other:?}"),
+        }
+    })
+    .await;
+    for tag in TAGS {
+        let total = until_some("every slot is served", PATIENCE, || async {
+            add(&store, tag, "2", 1, Repeat::IfUnknown).await.ok()
+        })
+        .await
+        .0;
+        assert_eq!(total, 2, "{tag}");
+    }
+}
+
+#[tokio::test]
+async fn sentinel_leads_to_the_new_primary() {
+    let mut primary = Redis::start().await;
+    let replica = Redis::builder().replica_of(&primary).start().await;
+    let sentinel = Sentinel::start("room", &primary, 1).await;
+    let config = Config {
+        urls: vec![sentinel.url()],
+        mode: Mode::Sentinel { master: "room".into() },
+        ..brisk("")
+    };
+    let store = opened(&config).await;
+    assert_eq!(add(&store, "a", "1", 1, Repeat::IfUnknown).await, Ok((1, 1)));
+    primary.run::<Value>(&["WAIT", "1", "5000"]).await;
+    until("the replica has it", PATIENCE, || async {
+        replica.run::<Option<i64>>(&["HGET", &key("a"), "total"]).await == Some(1)
+    })
+    .await;
+    primary.kill();
+    until("the store follows", PATIENCE * 2, || async {
+        add(&store, "a", "2", 1, Repeat::IfUnknown).await.is_ok_and(|(total, _)| total == 2)
+    })
+    .await;
+    assert_eq!(replica.run::<i64>(&["HGET", &key("a"), "total"]).await, 2);
+}

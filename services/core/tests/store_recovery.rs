@@ -1,0 +1,179 @@
+//! What breaks and comes back: killed, frozen, half-open, refused, demoted.
+//!
+//! "At once" is asserted by budgets so wide that a call that waits would outlast the test.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod store_support;
+
+use anteroom_core::store::{Config, Error, Repeat, Store};
+use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until};
+use redis::Value;
+use store_support::{Log, add, brisk, echo, open, opened, patient};
+
+async fn down(store: &Store) {
+    until("the store is down", PATIENCE, || async { !store.is_up() }).await;
+}
+
+async fn fails_at_once(store: &Store) {
+    for _ in 0..50 {
+        let call = tokio::time::timeout(PATIENCE, echo(store, "x")).await;
+        let failed = call.expect("a call without a connection does not wait");
+        assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    }
+}
+
+async fn recovers(store: &Store) {
+    assert!(store.wait_up(PATIENCE).await, "the store does not recover");
+    assert_eq!(echo(store, "back").await, Ok("back".into()));
+}
+
+#[tokio::test]
+async fn a_killed_server_fails_calls_at_once_and_is_found_again() {
+    let mut redis = Redis::start().await;
+    let (log, _guard) = Log::capture();
+    let store = opened(&patient(redis.url())).await;
+    for round in 1..=3 {
+        redis.kill();
+        // Nobody calls meanwhile: an idle loss is noticed too.
+        down(&store).await;
+        fails_at_once(&store).await;
+        redis.restart().await;
+        recovers(&store).await;
+        let ups = log.text().matches("the store is up").count();
+        let downs = log.text().matches("the store is down").count();
+        assert_eq!((ups, downs), (round + 1, round), "{}", log.text());
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_comes_late_is_found() {
+    let mut redis = Redis::start().await;
+    redis.kill();
+    let store = open(&patient(redis.url()));
+    fails_at_once(&store).await;
+    redis.restart().await;
+    recovers(&store).await;
+}
+
+#[tokio::test]
+async fn a_frozen_server_costs_a_few_timeouts_and_then_nothing() {
+    let redis = Redis::start().await;
+    let config = Config { request_timeout: brisk("").command_timeout * 4, ..brisk(redis.url()) };
+    let store = opened(&config).await;
+    redis.freeze();
+    let mut unknown = 0;
+    while store.is_up() {
+        match echo(&store, "x").await {
+            Err(Error::Unknown(_)) => unknown += 1,
+            Err(Error::Unavailable(_)) => {}
+            other => panic!("{other:?}"),
+        }
+        assert!(unknown <= 3, "three time-outs in a row give the connection up");
+    }
+    fails_at_once(&store).await;
+    redis.thaw();
+    recovers(&store).await;
+}
+
+#[tokio::test]
+async fn a_frozen_server_is_noticed_without_calls() {
+    let redis = Redis::start().await;
+    let store = opened(&brisk(redis.url())).await;
+    redis.freeze();
+    down(&store).await;
+    redis.thaw();
+    recovers(&store).await;
+}
+
+#[tokio::test]
+async fn a_half_open_link_is_replaced() {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let store = opened(&brisk(proxy.url())).await;
+    assert_eq!(proxy.connections(), 1);
+    proxy.silence_open();
+    until("a call gets through", PATIENCE, || async { echo(&store, "x").await.is_ok() }).await;
+    assert!(proxy.connections() >= 2);
+}
+
+#[tokio::test]
+async fn a_black_hole_ends_when_it_ends() {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let store = opened(&brisk(proxy.url())).await;
+    proxy.set(Fault::Blackhole);
+    down(&store).await;
+    fails_at_once(&store).await;
+    proxy.set(Fault::Pass);
+    recovers(&store).await;
+}
+
+#[tokio::test]
+async fn resets_and_refusals_are_survived() {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let store = opened(&patient(proxy.url())).await;
+    for _ in 0..3 {
+        proxy.set(Fault::Refuse);
+        down(&store).await;
+        fails_at_once(&store).await;
+        proxy.set(Fault::Pass);
+        recovers(&store).await;
+    }
+}
+
+#[tokio::test]
+async fn a_demoted_primary_is_left_and_the_call_goes_to_the_new_one() {
+    let (old, new) = (Redis::start().await, Redis::start().await);
+    let proxy = Proxy::start(old.port()).await;
+    let store = opened(&patient(proxy.url())).await;
+    assert_eq!(add(&store, "t", "1", 1, Repeat::Never).await, Ok((1, 1)));
+    // The address leads to the new primary; the open connection still to the old one.
+    old.run::<Value>(&["REPLICAOF", "127.0.0.1", &new.port().to_string()]).await;
+    proxy.redirect(new.port());
+    // READONLY says that nothing was executed, so even an operation that must not be repeated is
+    // sent again, and the caller notices nothing.
+    assert_eq!(add(&store, "t", "2", 5, Repeat::Never).await, Ok((5, 1)));
+}
+
+#[tokio::test]
+async fn a_replica_is_no_store_until_it_is_promoted() {
+    let redis = Redis::start().await;
+    let store =
+        opened(&Config { request_timeout: brisk("").command_timeout, ..brisk(redis.url()) }).await;
+    redis.run::<Value>(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    let refused = add(&store, "t", "1", 1, Repeat::IfUnknown).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    down(&store).await;
+    fails_at_once(&store).await;
+    until("the reason is known", PATIENCE, || async {
+        matches!(echo(&store, "x").await, Err(Error::Unavailable(why)) if why.contains("replica"))
+    })
+    .await;
+    redis.run::<Value>(&["REPLICAOF", "NO", "ONE"]).await;
+    recovers(&store).await;
+}
+
+#[tokio::test]
+async fn a_server_that_loads_its_data_is_down_until_it_has() {
+    // Loads for a second, and answers LOADING meanwhile.
+    let mut redis = Redis::builder()
+        .durable()
+        .arg("--key-load-delay", "200")
+        .arg("--loading-process-events-interval-bytes", "1024")
+        .start()
+        .await;
+    let store = opened(&patient(redis.url())).await;
+    redis.run::<Value>(&["DEBUG", "POPULATE", "5000"]).await;
+    redis.run::<Value>(&["BGREWRITEAOF"]).await;
+    until("the file is written", PATIENCE, || async {
+        let info = redis.run::<String>(&["INFO", "persistence"]).await;
+        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+    })
+    .await;
+    let (log, _guard) = Log::capture();
+    redis.restart().await;
+    recovers(&store).await;
+    assert_eq!(add(&store, "t", "1", 1, Repeat::Never).await, Ok((1, 1)));
+    assert!(log.text().contains("BusyLoading"), "{}", log.text());
+}

@@ -1,0 +1,106 @@
+//! What the tests of the store share: scripts, a store on a private Redis, log capture.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::{
+    io,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use anteroom_core::store::{Args, Config, Error, Repeat, Script, Store};
+use anteroom_testkit::PATIENCE;
+use prometheus::Registry;
+use redis::Value;
+
+const fn script(name: &'static str, source: &'static str) -> Script {
+    Script { name, source, parts: &[], sha: OnceLock::new() }
+}
+
+pub static ADD: Script = script("test.add", include_str!("../lua/add.lua"));
+pub static ECHO: Script = script("test.echo", include_str!("../lua/echo.lua"));
+pub static FAIL: Script = script("test.fail", include_str!("../lua/fail.lua"));
+pub static LIST: Script = script("test.list", include_str!("../lua/list.lua"));
+pub static SCRIPTS: [&Script; 4] = [&ADD, &ECHO, &FAIL, &LIST];
+
+/// Budgets so wide that only a call that blocks by mistake would use them up.
+pub fn patient(url: impl Into<String>) -> Config {
+    Config { command_timeout: PATIENCE * 2, request_timeout: PATIENCE * 4, ..Config::new(url) }
+}
+
+/// Budgets for a peer that does not answer: a short time for a command, ample for a request.
+pub fn brisk(url: impl Into<String>) -> Config {
+    Config {
+        connect_timeout: Duration::from_millis(300),
+        command_timeout: Duration::from_millis(150),
+        request_timeout: PATIENCE,
+        ..Config::new(url)
+    }
+}
+
+pub fn open(config: &Config) -> Store {
+    Store::open(config, &SCRIPTS, &Registry::new()).expect("a valid configuration")
+}
+
+pub async fn opened(config: &Config) -> Store {
+    let store = open(config);
+    assert!(store.wait_up(PATIENCE).await, "the store does not come up");
+    store
+}
+
+pub fn keys(tag: &str) -> Vec<String> {
+    vec![format!("test:{{{tag}}}:account")]
+}
+
+pub async fn echo(store: &Store, text: &str) -> Result<String, Error> {
+    let args = Args::new().with(text);
+    store.call(&ECHO, &keys("echo"), args, Repeat::IfUnknown).await.map(text_of)
+}
+
+/// (total, runs)
+pub async fn add(
+    store: &Store,
+    tag: &str,
+    id: &str,
+    amount: i64,
+    repeat: Repeat,
+) -> Result<(i64, i64), Error> {
+    let args = Args::new().with(id).with(amount);
+    let reply = store.call(&ADD, &keys(tag), args, repeat).await?;
+    Ok(redis::from_redis_value(reply).expect("two numbers"))
+}
+
+pub fn text_of(reply: Value) -> String {
+    redis::from_redis_value(reply).expect("a text")
+}
+
+/// What was logged on this thread while it lives.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    pub fn capture() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("no panic while writing")).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no panic while writing").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+//! Reference models: the rules again in plain Rust, without a store, to hold the scripts against.
+
+pub mod queue;

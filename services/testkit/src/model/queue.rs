@@ -1,0 +1,586 @@
+//! The waiting room in plain Rust: maps instead of sorted sets, every promotion remembered one by one.
+//!
+//! It decides everything but how many places a tick promotes: there it takes the number that the scripts
+//! chose, checks it against the cap and the rate over the exact history, and promotes who must be next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The identity of a place.
+pub type Id = [u8; 14];
+
+const SECOND: u64 = 1_000_000;
+/// Queue time runs at most this far past the last tick, heard time past the last visitor heard.
+const STEP: u64 = 5 * SECOND;
+const GONE_KEPT: u64 = 600 * SECOND;
+
+/// The rules, times in microseconds; 0: no such rule.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names of the configuration")]
+pub struct Rules {
+    pub capacity: u64,
+    pub batch: u64,
+    pub interval: u64,
+    pub claim_ttl: u64,
+    pub session_ttl: u64,
+    pub session_max: u64,
+    pub idle_ttl: u64,
+    pub keep_ttl: u64,
+    pub first_poll_ttl: u64,
+    pub max_waiting: u64,
+    /// Promotion stops.
+    pub paused: bool,
+    /// No new joins.
+    pub closed: bool,
+}
+
+/// Why a place is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the specification")]
+pub enum Gone {
+    Completed,
+    Left,
+    Unclaimed,
+    Expired,
+    Abandoned,
+    Evicted,
+    Lost,
+    Ended,
+}
+
+/// What a visitor is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the specification")]
+pub enum Told {
+    Waiting { position: u64 },
+    Ready { ends: u64 },
+    Active { ends: u64 },
+    Gone(Gone),
+}
+
+/// What a join brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the specification")]
+pub enum Joined {
+    New(u64),
+    Same(u64, Told),
+    Full,
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    /// In line since the join.
+    Waiting,
+    /// In line again after it was away.
+    Returned,
+    /// Passed over since this heard time.
+    Away(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Admitted {
+    id: Id,
+    active: bool,
+    /// When it was promoted (ready) or claimed (active).
+    since: u64,
+    ends: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// The last ticket given when the slot was opened.
+    top: u64,
+    seen: BTreeSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Promoted {
+    at: u64,
+    ticket: u64,
+    given_back: bool,
+}
+
+/// One queue.
+#[derive(Debug)]
+pub struct Queue {
+    /// The rules in force.
+    pub rules: Rules,
+    offset: i64,
+    last: u64,
+    tick: u64,
+    now: u64,
+    last_ticket: u64,
+    line: BTreeMap<u64, (Id, Stand)>,
+    admitted: BTreeMap<u64, Admitted>,
+    gone: BTreeMap<u64, (Id, Gone, u64)>,
+    joined: BTreeMap<u64, (u64, u64)>,
+    marked_at: Option<u64>,
+    marks: BTreeSet<u64>,
+    young: u64,
+    heard: u64,
+    heard_at: Option<u64>,
+    slots: VecDeque<Slot>,
+    slots_opened: u64,
+    slot_at: u64,
+    promotions: Vec<Promoted>,
+}
+
+impl Queue {
+    /// A queue whose rules are written at this time of the store's clock.
+    pub fn new(rules: Rules, wall: u64) -> Self {
+        Self {
+            rules,
+            offset: 0,
+            last: wall,
+            tick: wall,
+            now: wall,
+            last_ticket: 0,
+            line: BTreeMap::new(),
+            admitted: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            joined: BTreeMap::new(),
+            marked_at: None,
+            marks: BTreeSet::new(),
+            young: 0,
+            heard: 0,
+            heard_at: None,
+            slots: VecDeque::new(),
+            slots_opened: 0,
+            slot_at: 0,
+            promotions: Vec::new(),
+        }
+    }
+
+    /// Queue time at the last call.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Places waiting and present.
+    pub fn depth(&self) -> u64 {
+        self.line.values().filter(|(_, stand)| !matches!(stand, Stand::Away(_))).count() as u64
+    }
+
+    /// Places passed over.
+    pub fn away(&self) -> u64 {
+        self.line.len() as u64 - self.depth()
+    }
+
+    /// Places ready and places active at this instant.
+    pub fn admitted(&self) -> (u64, u64) {
+        let alive = |active| {
+            self.admitted.values().filter(|a| a.active == active && a.ends > self.now).count()
+                as u64
+        };
+        (alive(false), alive(true))
+    }
+
+    fn read_clock(&mut self, wall: u64) {
+        let now = wall.saturating_add_signed(self.offset);
+        self.now = now.max(self.last).min(self.tick + STEP);
+    }
+
+    fn hear(&mut self) {
+        let gap = self.now - self.heard_at.unwrap_or(0);
+        let fresh = self.slots_opened > 0 && 4 * (self.now - self.slot_at) < self.rules.idle_ttl;
+        if fresh && gap < SECOND {
+            return;
+        }
+        self.heard += gap.min(STEP);
+        self.heard_at = Some(self.now);
+        self.last = self.now;
+        if !fresh {
+            self.slots_opened += 1;
+            self.slot_at = self.now;
+            self.slots.push_back(Slot { top: self.last_ticket, seen: BTreeSet::new() });
+            if self.slots.len() > 5 {
+                self.slots.pop_front();
+            }
+        }
+    }
+
+    fn see(&mut self, ticket: u64) {
+        if let Some(slot) = self.slots.back_mut() {
+            slot.seen.insert(ticket);
+        }
+    }
+
+    fn age(&mut self) {
+        // Only marked tickets tell their join time; 64 of them a call.
+        for ticket in self.marks.range(self.young + 1..).take(64) {
+            if self.joined[ticket].1 + self.rules.first_poll_ttl > self.heard {
+                return;
+            }
+            self.young = *ticket;
+        }
+    }
+
+    /// Nothing when present; else whether it was never seen.
+    fn absence(&self, ticket: u64) -> Option<bool> {
+        if self.slots.is_empty() || ticket > self.young {
+            return None;
+        }
+        if self.slots.iter().any(|slot| slot.seen.contains(&ticket)) {
+            return None;
+        }
+        Some(self.slots_opened < 5 || ticket > self.slots[0].top)
+    }
+
+    fn bury(&mut self, ticket: u64, id: Id, reason: Gone) {
+        self.gone.insert(ticket, (id, reason, self.now));
+    }
+
+    fn give_back(&mut self, ticket: u64) {
+        if let Some(promoted) = self.promotions.iter_mut().rev().find(|p| p.ticket == ticket) {
+            promoted.given_back = true;
+        }
+    }
+
+    fn locate(&self, id: Id, ticket: u64) -> Told {
+        if let Some((holder, stand)) = self.line.get(&ticket)
+            && *holder == id
+        {
+            return match stand {
+                Stand::Away(since) if since + self.rules.keep_ttl <= self.heard => {
+                    Told::Gone(Gone::Abandoned)
+                }
+                _ => Told::Waiting { position: self.position(ticket) },
+            };
+        }
+        if let Some(admitted) = self.admitted.get(&ticket)
+            && admitted.id == id
+        {
+            return match (admitted.ends > self.now, admitted.active) {
+                (true, true) => Told::Active { ends: admitted.ends },
+                (true, false) => Told::Ready { ends: admitted.ends },
+                (false, true) => Told::Gone(Gone::Expired),
+                (false, false) => Told::Gone(Gone::Unclaimed),
+            };
+        }
+        if let Some((holder, reason, at)) = self.gone.get(&ticket)
+            && *holder == id
+        {
+            return Told::Gone(if at + GONE_KEPT > self.now { *reason } else { Gone::Ended });
+        }
+        if ticket > self.last_ticket {
+            return Told::Gone(Gone::Lost);
+        }
+        Told::Gone(Gone::Ended)
+    }
+
+    fn position(&self, ticket: u64) -> u64 {
+        let ahead = self.line.range(..ticket).filter(|(_, (_, stand))| *stand == Stand::Waiting);
+        1 + ahead.count() as u64
+    }
+
+    /// A visitor in line is heard.
+    fn heartbeat(&mut self, ticket: u64) {
+        self.hear();
+        if let Some((_, stand)) = self.line.get_mut(&ticket)
+            && matches!(stand, Stand::Away(_))
+        {
+            *stand = Stand::Returned;
+        }
+        self.see(ticket);
+    }
+
+    /// The place that an identity holds; one that has ended is cleared away.
+    fn held(&mut self, id: Id) -> Option<(u64, Told)> {
+        let in_line = self.line.iter().find(|(_, (holder, _))| *holder == id).map(|(t, _)| *t);
+        let admitted = self.admitted.iter().find(|(_, a)| a.id == id).map(|(t, _)| *t);
+        let ticket = in_line.or(admitted)?;
+        match self.locate(id, ticket) {
+            Told::Gone(reason) => {
+                self.line.remove(&ticket);
+                self.admitted.remove(&ticket);
+                if reason == Gone::Unclaimed {
+                    self.give_back(ticket);
+                }
+                self.bury(ticket, id, reason);
+                None
+            }
+            told => Some((ticket, told)),
+        }
+    }
+
+    /// A join. `ready`: the scripts promoted the new place at once, which must have been allowed; and
+    /// where both rules had room beyond doubt, they must have.
+    pub fn join(&mut self, wall: u64, id: Id, ready: bool) -> Result<Joined, String> {
+        self.read_clock(wall);
+        self.hear();
+        if let Some((ticket, told)) = self.held(id) {
+            if let Told::Waiting { .. } = told {
+                self.heartbeat(ticket);
+            }
+            return Ok(Joined::Same(ticket, self.locate(id, ticket)));
+        }
+        if self.rules.closed {
+            return Ok(Joined::Closed);
+        }
+        let head = self.line.keys().next().copied().unwrap_or(self.last_ticket + 1);
+        if self.depth() >= self.rules.max_waiting
+            || self.last_ticket + 1 - head >= 4 * self.rules.max_waiting
+        {
+            return Ok(Joined::Full);
+        }
+        self.last_ticket += 1;
+        let ticket = self.last_ticket;
+        self.last = self.now;
+        self.joined.insert(ticket, (self.now, self.heard));
+        let to_line = self.depth() > 0 || self.rules.paused;
+        let room = self.room();
+        let window = self.window();
+        if ready {
+            if to_line {
+                return Err("promoted at once although places wait, or the queue is paused".into());
+            }
+            self.check(1)?;
+            self.admit(ticket, id);
+        } else {
+            // With an even pace a slice may be used up; nobody promoted within the interval rules that out.
+            if !to_line && room > 0 && (self.rules.batch == 0 || window == 0) {
+                return Err(
+                    "not promoted at once although nobody waits and both rules have room".into()
+                );
+            }
+            self.line.insert(ticket, (id, Stand::Waiting));
+        }
+        let told_every = !ready && ticket % 64 == 0;
+        if told_every || self.marked_at.is_none_or(|at| self.now - at >= SECOND) {
+            self.marked_at = Some(self.now);
+            self.marks.insert(ticket);
+        }
+        Ok(Joined::New(ticket))
+    }
+
+    /// A look, which is also the heartbeat.
+    pub fn place(&mut self, wall: u64, id: Id, ticket: u64) -> Told {
+        self.read_clock(wall);
+        if let Told::Waiting { .. } = self.locate(id, ticket) {
+            self.heartbeat(ticket);
+        }
+        self.locate(id, ticket)
+    }
+
+    /// A claim, or an authorize that renews when it is worth it.
+    pub fn enter(&mut self, wall: u64, id: Id, ticket: u64, renew: bool) -> Told {
+        let told = self.place(wall, id, ticket);
+        let Rules { session_ttl, session_max, .. } = self.rules;
+        let now = self.now;
+        if let (Told::Ready { .. } | Told::Active { .. }, Some(admitted)) =
+            (told, self.admitted.get_mut(&ticket))
+        {
+            if !admitted.active {
+                let ends = now + session_ttl.min(session_max);
+                *admitted = Admitted { active: true, since: now, ends, ..*admitted };
+                self.last = now;
+            } else if renew && 4 * (now + session_ttl - admitted.ends) >= session_ttl {
+                let ends = (now + session_ttl).min(admitted.since + session_max);
+                if ends > admitted.ends {
+                    admitted.ends = ends;
+                    self.last = now;
+                }
+            }
+        }
+        self.locate(id, ticket)
+    }
+
+    /// A renewal.
+    pub fn renew(&mut self, wall: u64, id: Id, ticket: u64) -> Told {
+        let told = self.place(wall, id, ticket);
+        if let (Told::Active { .. }, Some(admitted)) = (told, self.admitted.get_mut(&ticket)) {
+            let Rules { session_ttl, session_max, .. } = self.rules;
+            admitted.ends = (self.now + session_ttl).min(admitted.since + session_max);
+            self.last = self.now;
+        }
+        self.locate(id, ticket)
+    }
+
+    /// Gives up or finishes; nothing when it was gone before.
+    pub fn leave(&mut self, wall: u64, id: Id, ticket: u64) -> Option<Gone> {
+        self.read_clock(wall);
+        self.last = self.now;
+        let reason = match self.locate(id, ticket) {
+            Told::Gone(_) => return None,
+            Told::Active { .. } => Gone::Completed,
+            Told::Ready { .. } => {
+                self.give_back(ticket);
+                Gone::Left
+            }
+            Told::Waiting { .. } => Gone::Left,
+        };
+        self.line.remove(&ticket);
+        self.admitted.remove(&ticket);
+        self.bury(ticket, id, reason);
+        Some(reason)
+    }
+
+    /// An eviction by ticket; whether anybody held it.
+    pub fn evict(&mut self, wall: u64, ticket: u64) -> bool {
+        self.read_clock(wall);
+        if let Some((id, _)) = self.line.remove(&ticket) {
+            self.last = self.now;
+            self.bury(ticket, id, Gone::Evicted);
+            return true;
+        }
+        let Some(admitted) = self.admitted.get(&ticket).copied() else { return false };
+        self.last = self.now;
+        let (reason, held) = match self.locate(admitted.id, ticket) {
+            Told::Gone(reason) => (reason, false),
+            _ => (Gone::Evicted, true),
+        };
+        if !admitted.active {
+            self.give_back(ticket);
+        }
+        self.admitted.remove(&ticket);
+        self.bury(ticket, admitted.id, reason);
+        held
+    }
+
+    fn room(&self) -> u64 {
+        if self.rules.capacity == 0 {
+            return u64::MAX;
+        }
+        let (ready, active) = self.admitted();
+        self.rules.capacity.saturating_sub(ready + active)
+    }
+
+    /// Promotions in the interval up to now, less those whose turn was not taken.
+    fn window(&self) -> u64 {
+        let from = self.now.saturating_sub(self.rules.interval);
+        self.promotions.iter().filter(|p| p.at > from && !p.given_back).count() as u64
+    }
+
+    /// Promises 1 and 2, over the exact history.
+    fn check(&self, promoted: u64) -> Result<(), String> {
+        if promoted > self.room() {
+            return Err(format!("promise 1: {promoted} promoted with room for {}", self.room()));
+        }
+        let window = self.window();
+        if self.rules.batch > 0 && window + promoted > self.rules.batch {
+            return Err(format!(
+                "promise 2: {promoted} promoted after {window} in the interval, the batch is {}",
+                self.rules.batch
+            ));
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, ticket: u64, id: Id) {
+        let ends = self.now + self.rules.claim_ttl;
+        self.admitted.insert(ticket, Admitted { id, active: false, since: self.now, ends });
+        self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
+    }
+
+    /// A tick that promoted, passed over and abandoned so many. Checks that it was allowed and right.
+    pub fn promote(
+        &mut self,
+        wall: u64,
+        promoted: u64,
+        away: u64,
+        abandoned: u64,
+    ) -> Result<(), String> {
+        self.read_clock(wall);
+        self.offset = self.now.cast_signed() - wall.cast_signed();
+        self.tick = self.now;
+        self.last = self.now;
+        if promoted + away + abandoned == 0 {
+            if self.depth() > 0 && !self.rules.paused {
+                self.age();
+            }
+            return Ok(());
+        }
+        if self.rules.paused {
+            return Err("promoted although paused".into());
+        }
+        self.age();
+        self.check(promoted)?;
+        let looked = usize::try_from(promoted + away + abandoned).map_err(|e| e.to_string())?;
+        let heads: Vec<_> = self
+            .line
+            .iter()
+            .filter(|(_, (_, stand))| !matches!(stand, Stand::Away(_)))
+            .take(looked)
+            .map(|(ticket, (id, _))| (*ticket, *id))
+            .collect();
+        let (mut made, mut passed, mut dropped) = (0, 0, 0);
+        for (ticket, id) in heads {
+            match self.absence(ticket) {
+                None => {
+                    self.line.remove(&ticket);
+                    self.admit(ticket, id);
+                    made += 1;
+                }
+                Some(false) => {
+                    self.line.insert(ticket, (id, Stand::Away(self.heard)));
+                    passed += 1;
+                }
+                Some(true) => {
+                    self.line.remove(&ticket);
+                    self.bury(ticket, id, Gone::Abandoned);
+                    dropped += 1;
+                }
+            }
+        }
+        if (made, passed, dropped) != (promoted, away, abandoned) {
+            return Err(format!(
+                "promoted, away, abandoned: the first {looked} of the line are {made}, {passed}, \
+                 {dropped}, the tick says {promoted}, {away}, {abandoned}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// A sweep of a queue small enough for one call: unclaimed, expired, gone away, abandoned.
+    pub fn sweep(&mut self, wall: u64) -> (u64, u64, u64, u64) {
+        self.read_clock(wall);
+        self.last = self.now;
+        self.age();
+        let (mut unclaimed, mut expired, mut away, mut abandoned) = (0, 0, 0, 0);
+        let ended: Vec<_> = self
+            .admitted
+            .iter()
+            .filter(|(_, a)| a.ends <= self.now)
+            .map(|(t, a)| (*t, *a))
+            .collect();
+        for (ticket, admitted) in ended {
+            self.admitted.remove(&ticket);
+            if admitted.active {
+                expired += 1;
+                self.bury(ticket, admitted.id, Gone::Expired);
+            } else {
+                unclaimed += 1;
+                self.give_back(ticket);
+                self.bury(ticket, admitted.id, Gone::Unclaimed);
+            }
+        }
+        for (ticket, (id, stand)) in self.line.clone() {
+            let absent = match stand {
+                Stand::Away(_) => None,
+                Stand::Waiting | Stand::Returned => self.absence(ticket),
+            };
+            match absent {
+                None => {}
+                Some(false) => {
+                    self.line.insert(ticket, (id, Stand::Away(self.heard)));
+                    away += 1;
+                }
+                Some(true) => {
+                    self.line.remove(&ticket);
+                    self.bury(ticket, id, Gone::Abandoned);
+                    abandoned += 1;
+                }
+            }
+        }
+        for (ticket, (id, stand)) in self.line.clone() {
+            if let Stand::Away(since) = stand
+                && since + self.rules.keep_ttl <= self.heard
+            {
+                self.line.remove(&ticket);
+                self.bury(ticket, id, Gone::Abandoned);
+                abandoned += 1;
+            }
+        }
+        (unclaimed, expired, away, abandoned)
+    }
+}
