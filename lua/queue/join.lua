@@ -8,7 +8,7 @@
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
 local LAST_TICKET = 9007199254740991
-local MARK_EVERY, TOLD_EVERY = 1000000, 64
+local TOLD_EVERY = 64
 
 if not load({
   'offset', 'last', 'tick', 'next_change', 'state', 'joins_at', 'opens_at', 'closes_at', 'keep_ttl',

@@ -23,7 +23,10 @@ local _, _, promotes = state_now()
 local depth = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNED)
 m.ticket = m.ticket or 0
 
-if depth == 0 or not promotes then
+-- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now would
+-- be nobody's, so the line waits until somebody is heard again.
+local silent = now - (m.heard_at or 0) > m.first_poll_ttl
+if depth == 0 or not promotes or silent then
   rate_bin(0, false)
   m.busy = 0
   save({ 'offset', 'last', 'tick', 'busy' })

@@ -82,6 +82,8 @@ local function start_slice(busy)
   local length = m.pace == EVEN and slice_length() or m.interval
   local since = m.slice_at and now - m.slice_at or length
   if since < length then return 0 end
+  -- A batch waits for the interval to have room: begun without, it would be dropped unused.
+  if m.pace == ALL_AT_ONCE and promoted_since(now - m.interval) >= m.batch then return 0 end
   local late = m.slice_at and since - length or 0
   if m.pace == EVEN then
     local units = m.batch * math.min(since, 2 * length) + (m.carry or 0)

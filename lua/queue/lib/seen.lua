@@ -49,12 +49,20 @@ local function see(ticket)
   if ticket >= m[base] then redis.call('SETBIT', key, ticket - m[base], 1) end
 end
 
--- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time.
+-- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The tickets
+-- from one mark to the next joined within a second of it, and heard time may lag by one more.
+local MARK_EVERY, MARK_CHUNK = 1000000, 64
 local function age()
-  for _, mark in ipairs(redis.call('ZRANGEBYSCORE', MARKS, '(' .. string.format('%.0f', m.young or 0), '+inf', 'LIMIT', 0, 64)) do
-    local ticket, heard = string.match(mark, '^(%d+):%d+:(%d+)')
-    if tonumber(heard) + m.first_poll_ttl > (m.heard or 0) then return end
-    m.young = tonumber(ticket)
+  local from = '(' .. string.format('%.0f', m.young or 0)
+  local marks = redis.call('ZRANGEBYSCORE', MARKS, from, '+inf', 'LIMIT', 0, MARK_CHUNK)
+  for i, mark in ipairs(marks) do
+    local heard = tonumber(string.match(mark, '^%d+:%d+:(%d+)'))
+    if heard + 2 * MARK_EVERY + m.first_poll_ttl > (m.heard or 0) then return end
+    if marks[i + 1] then
+      m.young = tonumber(string.match(marks[i + 1], '^%d+')) - 1
+    elseif i < MARK_CHUNK then
+      m.young = m.ticket
+    end
   end
 end
 

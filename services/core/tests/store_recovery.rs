@@ -76,6 +76,25 @@ async fn a_frozen_server_costs_a_few_timeouts_and_then_nothing() {
 }
 
 #[tokio::test]
+async fn calls_that_time_out_together_count_once() {
+    let redis = Redis::start().await;
+    let store = opened(&brisk(redis.url())).await;
+    redis.freeze();
+    let calls: Vec<_> = (0..20)
+        .map(|call| {
+            let store = store.clone();
+            tokio::spawn(async move { add(&store, "t", &call.to_string(), 1, Repeat::Never).await })
+        })
+        .collect();
+    for call in calls {
+        assert!(matches!(call.await, Ok(Err(Error::Unknown(_)))));
+    }
+    assert!(store.is_up(), "a server that halts for a moment is not a dead link");
+    redis.thaw();
+    recovers(&store).await;
+}
+
+#[tokio::test]
 async fn a_frozen_server_is_noticed_without_calls() {
     let redis = Redis::start().await;
     let store = opened(&brisk(redis.url())).await;

@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -16,33 +17,41 @@ use nix::{
 use crate::until_some;
 
 /// The lines a process has written so far.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+#[derive(Default)]
+struct Lines {
+    lines: Arc<Mutex<Vec<String>>>,
+    reader: Option<JoinHandle<()>>,
+}
 
 impl Lines {
     /// Reads to the end on a thread of its own, so that the process never waits for a full pipe.
     fn read(source: impl Read + Send + 'static) -> Self {
-        let lines = Self::default();
+        let lines = Arc::<Mutex<Vec<String>>>::default();
         let kept = lines.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut source = BufReader::new(source);
             let mut line = Vec::new();
             while source.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-                kept.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+                kept.lock().unwrap_or_else(PoisonError::into_inner).push(text);
                 line.clear();
             }
         });
-        lines
+        Self { lines, reader: Some(reader) }
+    }
+
+    /// Whether the last line has been read.
+    fn complete(&self) -> bool {
+        self.reader.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     fn find(&self, needle: &str) -> Option<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().find(|line| line.contains(needle)).cloned()
     }
 
     fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
     }
 }
 
@@ -107,20 +116,12 @@ impl Process {
     pub async fn line(&mut self, needle: &str, patience: Duration) -> String {
         let what = format!("{} writes {needle:?}", self.name);
         until_some(&what, patience, || {
-            let exited = self.try_exit();
+            let ended =
+                self.try_exit().filter(|_| self.stdout.complete() && self.stderr.complete());
             let found = self.stdout.find(needle).or_else(|| self.stderr.find(needle));
-            if let (None, Some(status)) = (&found, exited) {
-                // The readers may be a moment behind the end.
-                std::thread::sleep(Duration::from_millis(20));
-                let late = self.stdout.find(needle).or_else(|| self.stderr.find(needle));
-                assert!(
-                    late.is_some(),
-                    "{} ended ({status}) before it wrote {needle:?}:\n{}\n{}",
-                    self.name,
-                    self.stdout(),
-                    self.stderr()
-                );
-                return std::future::ready(late);
+            if let (None, Some(status)) = (&found, ended) {
+                let (out, err) = (self.stdout(), self.stderr());
+                panic!("{} ended ({status}) and never wrote {needle:?}:\n{out}\n{err}", self.name);
             }
             std::future::ready(found)
         })
@@ -175,13 +176,17 @@ impl Process {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and for the last of its output.
     ///
     /// # Panics
     /// When it does not end within `patience`.
     pub async fn exit(&mut self, patience: Duration) -> ExitStatus {
         let what = format!("{} ends", self.name);
-        until_some(&what, patience, || std::future::ready(self.try_exit())).await
+        until_some(&what, patience, || {
+            let status = self.try_exit();
+            std::future::ready(status.filter(|_| self.stdout.complete() && self.stderr.complete()))
+        })
+        .await
     }
 }
 

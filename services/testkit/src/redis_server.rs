@@ -1,189 +1,19 @@
 //! A private Redis (or Valkey) for one test: own directory, own port, own Unix socket.
 
-use std::{
-    net::TcpListener,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
 
 use redis::{Client, Cmd, ConnectionAddr, IntoConnectionInfo, Value, aio::MultiplexedConnection};
 use tempfile::TempDir;
 
-use crate::{Certificates, PATIENCE, Process};
-
-/// A port of the loopback that was free a moment ago.
-///
-/// # Panics
-/// When the system has none.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("a bound address").port()
-}
-
-/// How a [`Redis`] is to be started.
-#[derive(Default)]
-pub struct RedisBuilder {
-    args: Vec<String>,
-    password: Option<String>,
-    certificates: Option<Certificates>,
-    sentinel: bool,
-    cluster: bool,
-}
-
-impl RedisBuilder {
-    /// Adds a setting as on the command line: `arg("--maxmemory", "10mb")`.
-    #[must_use]
-    pub fn arg(mut self, name: &str, value: &str) -> Self {
-        self.args.extend([name.to_owned(), value.to_owned()]);
-        self
-    }
-
-    /// Every write goes to the append-only file before it is answered, so that a kill loses none.
-    #[must_use]
-    pub fn durable(self) -> Self {
-        self.arg("--appendonly", "yes").arg("--appendfsync", "always")
-    }
-
-    /// Asks for this password.
-    #[must_use]
-    pub fn password(mut self, password: &str) -> Self {
-        self.password = Some(password.to_owned());
-        self.arg("--requirepass", password)
-    }
-
-    /// Follows another server.
-    #[must_use]
-    pub fn replica_of(self, primary: &Redis) -> Self {
-        let port = primary.port().to_string();
-        self.arg("--replicaof", &format!("127.0.0.1 {port}"))
-    }
-
-    /// Speaks TLS on a second port, with a certificate for 127.0.0.1.
-    #[must_use]
-    pub fn tls(mut self) -> Self {
-        self.certificates = Some(Certificates::new());
-        self
-    }
-
-    pub(crate) fn cluster(mut self) -> Self {
-        self.cluster = true;
-        self
-    }
-
-    pub(crate) fn sentinel(mut self) -> Self {
-        self.sentinel = true;
-        self
-    }
-
-    /// Starts the server and waits until it answers.
-    ///
-    /// # Panics
-    /// When no server program is found, or it does not start.
-    pub async fn start(self) -> Redis {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        if let Some(certificates) = &self.certificates {
-            certificates.write(directory.path());
-        }
-        // Another process may take the free port first; then another one is tried.
-        for _ in 0..5 {
-            let ports = [free_port(), free_port(), free_port()];
-            if let Some(process) = self.launch(directory.path(), ports).await {
-                return Redis { process: Some(process), directory, ports, builder: self };
-            }
-        }
-        panic!("the server found no free port");
-    }
-
-    /// None when a port was taken.
-    async fn launch(&self, directory: &Path, ports: [u16; 3]) -> Option<Process> {
-        let socket = directory.join("redis.sock");
-        let mut args: Vec<String> = Vec::new();
-        if self.sentinel {
-            let file = directory.join("sentinel.conf");
-            if !file.exists() {
-                std::fs::write(&file, "").expect("a configuration file");
-            }
-            args.extend([file.display().to_string(), "--sentinel".to_owned()]);
-        } else {
-            let settings = "--save|--appendonly no|--maxmemory-policy noeviction|\
-                --enable-debug-command local|--repl-diskless-sync-delay 0";
-            for setting in settings.split('|') {
-                let (name, value) = setting.trim().split_once(' ').unwrap_or((setting, ""));
-                args.extend([name.to_owned(), value.to_owned()]);
-            }
-        }
-        let mut set = |name: &str, value: String| args.extend([name.to_owned(), value]);
-        set("--port", ports[0].to_string());
-        set("--bind", "127.0.0.1".to_owned());
-        set("--dir", directory.display().to_string());
-        set("--unixsocket", socket.display().to_string());
-        if self.certificates.is_some() {
-            set("--tls-port", ports[1].to_string());
-            set("--tls-cert-file", directory.join(Certificates::SERVER).display().to_string());
-            set("--tls-key-file", directory.join(Certificates::KEY).display().to_string());
-            set("--tls-ca-cert-file", directory.join(Certificates::CA).display().to_string());
-            set("--tls-auth-clients", "no".to_owned());
-        }
-        if self.cluster {
-            set("--cluster-enabled", "yes".to_owned());
-            set("--cluster-port", ports[2].to_string());
-            set("--cluster-node-timeout", "1000".to_owned());
-        }
-        args.extend(self.args.iter().cloned());
-        let mut process = Process::spawn(binary(), &args, &[]);
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = process.try_exit() {
-                let said = format!("{}\n{}", process.stdout(), process.stderr());
-                if said.contains("Address already in use") || said.contains("Failed listening") {
-                    return None;
-                }
-                panic!("the server ended at once ({status}):\n{said}");
-            }
-            if answers(&socket).await {
-                return Some(process);
-            }
-            assert!(Instant::now() < deadline, "the server does not answer:\n{}", process.stdout());
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    }
-}
-
-/// Whether the server answers at all; "NOAUTH" and "LOADING" are answers too, the latter not yet.
-async fn answers(socket: &Path) -> bool {
-    let Ok(client) = Client::open(ConnectionAddr::Unix(socket.to_owned())) else { return false };
-    let Ok(mut connection) = client.get_multiplexed_async_connection().await else { return false };
-    match redis::cmd("PING").query_async::<Value>(&mut connection).await {
-        Ok(_) => true,
-        Err(error) => !error.is_io_error() && error.code() != Some("LOADING"),
-    }
-}
-
-/// The server program: ANTEROOM_REDIS_BIN, else the first of the known names on the PATH.
-fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("ANTEROOM_REDIS_BIN") {
-        return path.into();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    ["redis-server", "valkey-server"]
-        .iter()
-        .flat_map(|name| std::env::split_paths(&path).map(move |folder| folder.join(name)))
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| {
-            panic!(
-                "no redis-server or valkey-server on the PATH: install one \
-                 (apt-get install redis-server) or name it in ANTEROOM_REDIS_BIN"
-            )
-        })
-}
+use crate::{Certificates, PATIENCE, Process, RedisBuilder};
 
 /// A running server. Dropping it kills it and removes its directory.
 pub struct Redis {
-    process: Option<Process>,
-    directory: TempDir,
+    pub(crate) process: Option<Process>,
+    pub(crate) directory: TempDir,
     /// Plain, TLS, cluster bus.
-    ports: [u16; 3],
-    builder: RedisBuilder,
+    pub(crate) ports: [u16; 3],
+    pub(crate) builder: RedisBuilder,
 }
 
 impl Redis {

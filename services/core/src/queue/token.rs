@@ -194,7 +194,10 @@ mod tests {
         let moved = keys("ba");
         assert!(moved.verify("concert", &old).is_some());
         let new = moved.sign("concert", &token(2, None));
-        assert!(appended.verify("concert", &new).is_some(), "a service one step behind verifies it");
+        assert!(
+            appended.verify("concert", &new).is_some(),
+            "a service one step behind verifies it"
+        );
         assert!(keys("a").verify("concert", &new).is_none());
     }
 

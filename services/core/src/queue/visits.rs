@@ -261,7 +261,10 @@ impl Batch for Visits {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
         reply.epoch()?;
-        Ok(items.iter().map(|_| reply.outcome().and_then(|told| self.told(&reply, &told))).collect())
+        Ok(items
+            .iter()
+            .map(|_| reply.outcome().and_then(|told| self.told(&reply, &told)))
+            .collect())
     }
 }
 

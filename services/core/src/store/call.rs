@@ -212,7 +212,8 @@ impl Call<'_> {
         ask: Option<(String, u16)>,
         command_timeout: Duration,
     ) -> Result<Value, Fault> {
-        let full = Instant::now() + command_timeout;
+        let begun = Instant::now();
+        let full = begun + command_timeout;
         let sent = timeout_at(full.min(self.deadline), async {
             match &ask {
                 None => live.link.send(command).await,
@@ -229,7 +230,7 @@ impl Call<'_> {
                 let fault = judge(&error, cluster);
                 match &fault {
                     // A cluster is more than the one node that failed.
-                    Fault::Broken(_) if cluster => live.timed_out(),
+                    Fault::Broken(_) if cluster => live.timed_out(begun),
                     Fault::Broken(reason) | Fault::Wrong(reason) => live.lose(reason),
                     _ => live.answered(),
                 }
@@ -238,7 +239,7 @@ impl Call<'_> {
             Err(_) => {
                 // A command that had less than its budget says little about the link.
                 if full <= self.deadline {
-                    live.timed_out();
+                    live.timed_out(begun);
                 }
                 Err(Fault::Broken("no answer in time".to_owned()))
             }

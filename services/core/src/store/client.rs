@@ -2,7 +2,7 @@
 //!
 //! Commands carry no time-out of the crate's own: who sends sets the budget.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use redis::{
     Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, PushInfo,
@@ -17,45 +17,13 @@ use redis::{
     sentinel::{SentinelClientBuilder, SentinelServerType},
 };
 use secrecy::ExposeSecret;
-use tokio::sync::Notify;
 
-use super::{Config, ConfigError, Mode, config::redacted};
+use super::{Config, ConfigError, Mode, config::redacted, pulse::Pulse};
 
 /// A peer that acknowledges nothing for this long is gone, whatever TCP would still try.
 const USER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
 /// Calls that may wait for the socket before the next one has to wait for room.
 const PIPELINE_BUFFER: usize = 1024;
-
-/// Tells the supervisor, once, that a connection is of no more use.
-#[derive(Default)]
-pub(super) struct Pulse {
-    reason: OnceLock<String>,
-    lost: Notify,
-}
-
-impl Pulse {
-    /// Gives the connection up. The first reason stays.
-    pub(super) fn lose(&self, reason: impl Into<String>) {
-        if self.reason.set(reason.into()).is_ok() {
-            self.lost.notify_one();
-        }
-    }
-
-    /// Why the connection was given up, if it was.
-    pub(super) fn lost(&self) -> Option<&str> {
-        self.reason.get().map(String::as_str)
-    }
-
-    /// Waits until the connection is given up.
-    pub(super) async fn until_lost(&self) -> &str {
-        loop {
-            if let Some(reason) = self.lost() {
-                return reason;
-            }
-            self.lost.notified().await;
-        }
-    }
-}
 
 /// Where to connect, understood and checked.
 pub(super) struct Target {

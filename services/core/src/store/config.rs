@@ -155,7 +155,7 @@ mod tests {
         let bad = |change: fn(&mut Config)| {
             let mut config = Config::new("redis://localhost");
             change(&mut config);
-            config.check().unwrap_err().to_string()
+            config.check().expect_err("refused").to_string()
         };
         assert_eq!(
             bad(|c| c.command_timeout = Duration::ZERO),

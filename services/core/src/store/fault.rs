@@ -79,8 +79,8 @@ mod tests {
     use super::*;
 
     fn judged(reply: &str, cluster: bool) -> Fault {
-        let value = redis::parse_redis_value(reply.as_bytes()).unwrap();
-        judge(&value.extract_error().unwrap_err(), cluster)
+        let value = redis::parse_redis_value(reply.as_bytes()).expect("a reply");
+        judge(&value.extract_error().expect_err("an error"), cluster)
     }
 
     #[test]

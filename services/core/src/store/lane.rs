@@ -5,7 +5,6 @@
 //! deadline, with one timer for the whole lane.
 
 use std::{
-    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
@@ -17,7 +16,11 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Args, Error, Repeat, Script, Store, metrics::Operation};
+use super::{
+    Args, Error, Repeat, Script, Store,
+    line::{Flight, Line, Slot, Waiting},
+    metrics::Operation,
+};
 
 /// One batched operation of one entity, whose keys share a hash tag.
 pub trait Batch: Send + Sync + 'static {
@@ -77,7 +80,7 @@ impl<B: Batch> Lane<B> {
             store: store.clone(),
             operation: operation.clone(),
             batch,
-            line: Line { receiver, drained: VecDeque::new() },
+            line: Line::new(receiver),
         };
         tokio::spawn(runner.run());
         Self { sender, store: store.clone(), operation }
@@ -99,18 +102,6 @@ impl<B: Batch> Lane<B> {
         }
         answered.await.unwrap_or_else(|_| Err(Error::Unknown("the lane has ended".to_owned())))
     }
-}
-
-/// An item that waits for its call.
-struct Waiting<B: Batch> {
-    item: B::Item,
-    slot: Slot<B::Outcome>,
-}
-
-/// Where an answer goes, and by when.
-struct Slot<O> {
-    deadline: Instant,
-    answer: oneshot::Sender<Result<O, Error>>,
 }
 
 /// What came of a call: an outcome for each item, or one error for all.
@@ -138,7 +129,7 @@ impl<B: Batch> Runner<B> {
                     self.answer(slot, Err(Error::Overloaded));
                 } else {
                     items.push(item);
-                    flight.slots.push(Some(slot));
+                    flight.board(slot);
                 }
             }
             if !items.is_empty() {
@@ -151,7 +142,6 @@ impl<B: Batch> Runner<B> {
                 };
                 self.distribute(outcomes, &mut flight);
                 items.clear();
-                flight = flight.landed();
             }
         }
     }
@@ -206,14 +196,14 @@ impl<B: Batch> Runner<B> {
     fn distribute(&self, outcomes: Outcomes<B>, flight: &mut Flight<B::Outcome>) {
         match outcomes {
             Ok(outcomes) => {
-                for (slot, outcome) in flight.slots.iter_mut().zip(outcomes) {
-                    if let Some(slot) = slot.take() {
+                for (slot, outcome) in flight.land().zip(outcomes) {
+                    if let Some(slot) = slot {
                         self.answer(slot, outcome);
                     }
                 }
             }
             Err(error) => {
-                for slot in flight.slots.iter_mut().filter_map(Option::take) {
+                for slot in flight.land().flatten() {
                     self.answer(slot, Err(error.clone()));
                 }
             }
@@ -233,87 +223,5 @@ impl<B: Batch> Runner<B> {
 
     fn mistake(&self, detail: String) -> Error {
         Error::Reply { operation: self.batch.script().name, detail }
-    }
-}
-
-/// Those who wait for a call, oldest first.
-struct Line<B: Batch> {
-    receiver: mpsc::Receiver<Waiting<B>>,
-    /// Taken out of the channel while a call was slow, to see whose time is up.
-    drained: VecDeque<Waiting<B>>,
-}
-
-impl<B: Batch> Line<B> {
-    /// Takes the next call's worth, waiting for the first; false when the lane is to end.
-    async fn take(&mut self, taken: &mut Vec<Waiting<B>>) -> bool {
-        let most = B::MAX_ITEMS.max(1);
-        if self.drained.is_empty() {
-            return self.receiver.recv_many(taken, most).await > 0;
-        }
-        taken.extend(self.drained.drain(..most.min(self.drained.len())));
-        while taken.len() < most
-            && let Ok(waiting) = self.receiver.try_recv()
-        {
-            taken.push(waiting);
-        }
-        true
-    }
-
-    /// Those whose time was up before they were sent.
-    fn expired(&mut self, now: Instant) -> impl Iterator<Item = Slot<B::Outcome>> {
-        // Who comes later has a later deadline than the call in flight: one look is enough.
-        while self.drained.len() < self.receiver.max_capacity()
-            && let Ok(waiting) = self.receiver.try_recv()
-        {
-            self.drained.push_back(waiting);
-        }
-        let late = self.drained.iter().take_while(|w| w.slot.deadline <= now).count();
-        self.drained.drain(..late).map(|waiting| waiting.slot)
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.drained.front().map(|waiting| waiting.slot.deadline)
-    }
-}
-
-/// Those whose call is under way, oldest first; `None` once answered.
-struct Flight<O> {
-    slots: Vec<Option<Slot<O>>>,
-    /// So many at the front were answered because their time was up.
-    late: usize,
-}
-
-impl<O> Default for Flight<O> {
-    fn default() -> Self {
-        Self { slots: Vec::new(), late: 0 }
-    }
-}
-
-impl<O> Flight<O> {
-    fn next_deadline(&self) -> Option<Instant> {
-        self.slots.get(self.late).and_then(Option::as_ref).map(|slot| slot.deadline)
-    }
-
-    fn last_deadline(&self) -> Option<Instant> {
-        self.slots.last().and_then(Option::as_ref).map(|slot| slot.deadline)
-    }
-
-    /// Those whose time is up; the effect of their call is unknown.
-    fn expired(&mut self, now: Instant) -> impl Iterator<Item = Slot<O>> {
-        std::iter::from_fn(move || {
-            let slot = self.slots.get_mut(self.late)?;
-            if slot.as_ref().is_some_and(|slot| slot.deadline > now) {
-                return None;
-            }
-            self.late += 1;
-            slot.take()
-        })
-    }
-
-    /// Empty again, with the room kept.
-    fn landed(mut self) -> Self {
-        self.slots.clear();
-        self.late = 0;
-        self
     }
 }

@@ -4,7 +4,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -19,9 +19,10 @@ use tokio::{
 
 use super::{
     Script,
-    client::{Link, Pulse, Target},
+    client::{Link, Target},
     config::Config,
     fault::{Fault, judge},
+    pulse::Pulse,
 };
 
 /// The first pause between two attempts to connect, and the longest.
@@ -36,6 +37,7 @@ pub(super) struct Live {
     pub(super) link: Link,
     pulse: Arc<Pulse>,
     timeouts: AtomicU32,
+    last_timeout: Mutex<Instant>,
 }
 
 impl Live {
@@ -47,8 +49,16 @@ impl Live {
         }
     }
 
-    /// The server did not answer a command within its whole budget.
-    pub(super) fn timed_out(&self) {
+    /// The server did not answer a command, sent then, within its whole budget.
+    ///
+    /// Commands that were under way together time out together and count once: a server that
+    /// halts for a moment is not a dead link.
+    pub(super) fn timed_out(&self, sent: Instant) {
+        let mut last = self.last_timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        if sent < *last {
+            return;
+        }
+        *last = Instant::now();
         let in_a_row = self.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
         if in_a_row >= TIMEOUTS_IN_A_ROW {
             self.pulse.lose(format!("{in_a_row} time-outs in a row"));
@@ -177,7 +187,12 @@ async fn open(
     let connects = u32::try_from(config.urls.len()).unwrap_or(u32::MAX).saturating_add(1);
     let budget = config.connect_timeout.saturating_mul(connects) + config.command_timeout;
     match timeout(budget, steps).await {
-        Ok(Ok(link)) => Ok(Live { link, pulse, timeouts: AtomicU32::new(0) }),
+        Ok(Ok(link)) => Ok(Live {
+            link,
+            pulse,
+            timeouts: AtomicU32::new(0),
+            last_timeout: Mutex::new(Instant::now()),
+        }),
         Ok(Err(reason)) => Err(reason),
         Err(_) => Err("connecting timed out".to_owned()),
     }
@@ -191,13 +206,14 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
             // Asked again at once, so that a dead link is known after three answers that did not
             // come, not after three seconds more.
             loop {
+                let sent = Instant::now();
                 match timeout(within, probe(&live.link)).await {
                     Ok(Ok(())) => {
                         live.answered();
                         break;
                     }
                     Ok(Err(Probe::Failed(reason))) => live.lose(&reason),
-                    Ok(Err(Probe::Node(_))) | Err(_) => live.timed_out(),
+                    Ok(Err(Probe::Node(_))) | Err(_) => live.timed_out(sent),
                 }
                 if live.pulse.lost().is_some() {
                     return;

@@ -23,27 +23,55 @@ const EVERY_US: u64 = 4_000_000;
 /// One step of a history. `who` is a visitor; `which` one of the places it has held, the latest first.
 #[derive(Clone, Debug)]
 enum Step {
-    Join { who: u64 },
-    Place { who: u64, which: usize },
-    Claim { who: u64, which: usize },
-    Authorize { who: u64, which: usize, renew: bool },
-    Renew { who: u64, which: usize },
-    Leave { who: u64, which: usize },
+    Join {
+        who: u64,
+    },
+    Place {
+        who: u64,
+        which: usize,
+    },
+    Claim {
+        who: u64,
+        which: usize,
+    },
+    Authorize {
+        who: u64,
+        which: usize,
+        renew: bool,
+    },
+    Renew {
+        who: u64,
+        which: usize,
+    },
+    Leave {
+        who: u64,
+        which: usize,
+    },
     /// Everyone in line polls.
     AllPoll,
     Tick,
     Sweep,
     /// The store's clock goes on by this many milliseconds, with a tick each second if a scheduler runs.
-    Pass { ms: u64, scheduler: bool },
+    Pass {
+        ms: u64,
+        scheduler: bool,
+    },
     /// Time goes by with everyone in line polling every few seconds but the sleepers (a bit each).
-    Wait { seconds: u64, asleep: u16 },
+    Wait {
+        seconds: u64,
+        asleep: u16,
+    },
     /// The store's clock leaps by so many seconds, as after a failover.
-    Leap { seconds: i64 },
+    Leap {
+        seconds: i64,
+    },
     Pause(bool),
     Close(bool),
     Capacity(u64),
     Batch(u64),
-    Evict { ticket: u64 },
+    Evict {
+        ticket: u64,
+    },
     ForgetScripts,
     /// The step before is sent once more.
     Again,
@@ -82,8 +110,8 @@ fn rules() -> impl Strategy<Value = Rules> {
     let pace = prop_oneof![Just(Pace::Even), Just(Pace::Batch)];
     let some = |range: std::ops::Range<u64>| proptest::option::of(range);
     let seconds = |range: std::ops::Range<u64>| range.prop_map(Duration::from_secs);
-    (some(1..6), some(1..8), seconds(1..20), pace, seconds(5..90), seconds(5..300), 3u64..30).prop_map(
-        |(capacity, batch, interval, pace, claim_ttl, session_ttl, max_waiting)| Rules {
+    (some(1..6), some(1..8), seconds(1..20), pace, seconds(5..90), seconds(5..300), 3u64..30)
+        .prop_map(|(capacity, batch, interval, pace, claim_ttl, session_ttl, max_waiting)| Rules {
             // At least one of the two.
             capacity: if batch.is_none() { capacity.or(Some(2)) } else { capacity },
             batch,
@@ -99,8 +127,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             joins_at: None,
             opens_at: None,
             closes_at: None,
-        },
-    )
+        })
 }
 
 fn micros(time: Duration) -> u64 {
@@ -140,7 +167,11 @@ struct History<'a> {
 type Outcome = Result<(), String>;
 
 fn differ<T: std::fmt::Debug + PartialEq>(what: &str, told: &T, model: &T) -> Outcome {
-    if told == model { Ok(()) } else { Err(format!("{what}: told {told:?}, the model says {model:?}")) }
+    if told == model {
+        Ok(())
+    } else {
+        Err(format!("{what}: told {told:?}, the model says {model:?}"))
+    }
 }
 
 impl History<'_> {
@@ -193,7 +224,8 @@ impl History<'_> {
             Step::Join { who } => {
                 let id = visitor(&self.queue, who);
                 let join = self.queue.join(id).await.map_err(error)?;
-                let ready = matches!(&join, Join::Created(_, place) if place.status == Status::Ready);
+                let ready =
+                    matches!(&join, Join::Created(_, place) if place.status == Status::Ready);
                 let model = self.model.join(wall, id.0, ready)?;
                 match (&join, model) {
                     (Join::Created(of, _), Joined::New(ticket)) => {
@@ -367,9 +399,11 @@ async fn play(world: &World, name: &str, rules: Rules, steps: &[Step]) -> Outcom
 
 #[test]
 fn promises_01_to_05_11_12_random_histories_answer_like_the_model() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let world = runtime.block_on(World::new());
-    let cases = std::env::var("ANTEROOM_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let cases =
+        std::env::var("ANTEROOM_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
     let mut runner = TestRunner::new(Config {
         cases,
         max_shrink_iters: 2000,

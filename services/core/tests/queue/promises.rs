@@ -1,1 +1,466 @@
-//! x
+//! The promises one by one, where a random history would seldom come by.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{
+    GoneReason, Join, Leave, Override, Pace, PlaceRef, Queue, Rules, State, Status, Visit,
+};
+use anteroom_testkit::Redis;
+
+use super::world::{SECOND, START, World, capacity, join, look, rate, status, tick, visitor};
+
+/// Lets time pass with a tick and the polls of these places every two seconds.
+async fn poll(world: &World, queue: &Queue, places: &[PlaceRef], time: Duration) {
+    for _ in 0..time.as_secs() / 2 {
+        world.pass(Duration::from_secs(2));
+        tick(queue).await;
+        queue.sweep().await.expect("a sweep");
+        for place in places {
+            queue.place(*place).await.expect("a look");
+        }
+    }
+}
+
+fn paused() -> [Override; 1] {
+    [Override::State(Some(State::Paused))]
+}
+
+#[tokio::test]
+async fn promise_01_a_lowered_capacity_throws_nobody_out() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(3)).await;
+    let mut places = Vec::new();
+    for n in 0..5 {
+        places.push(join(&queue, n).await.0);
+    }
+    queue.override_rules(&[Override::Capacity(Some(1))], None).await.expect("an override");
+    for place in &places[..3] {
+        assert!(matches!(queue.claim(*place).await, Ok(Visit::Here(_))));
+    }
+    for place in &places[..2] {
+        assert_eq!(tick(&queue).await, 0, "there is no room yet");
+        assert_eq!(queue.leave(*place).await, Ok(Leave::Left(GoneReason::Completed)));
+    }
+    assert_eq!(tick(&queue).await, 0, "one is in, as many as may be");
+    queue.leave(places[2]).await.expect("a leave");
+    assert_eq!(tick(&queue).await, 1);
+    assert_eq!(status(&queue, places[3]).await, Status::Ready);
+}
+
+#[tokio::test]
+async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let (first, _) = join(&queue, 0).await;
+    queue.claim(first).await.expect("a claim");
+    let (sleeper, _) = join(&queue, 1).await;
+    look(&queue, sleeper).await;
+    let mut awake = Vec::new();
+    for n in 2..5 {
+        awake.push(join(&queue, n).await.0);
+    }
+    let mut all = awake.clone();
+    all.push(first);
+    // The first renews, so nobody is promoted while the sleeper goes away.
+    for _ in 0..15 {
+        poll(&world, &queue, &all, Duration::from_secs(60)).await;
+        queue.renew(first).await.expect("a renewal");
+    }
+    assert_eq!(queue.snapshot().await.expect("a snapshot").away, 1);
+    assert_eq!(look(&queue, awake[0]).await.position, 1, "who is away is in nobody's position");
+    queue.leave(first).await.expect("a leave");
+    assert_eq!(tick(&queue).await, 1);
+    assert_eq!(status(&queue, awake[0]).await, Status::Ready, "its turn went by");
+
+    let place = look(&queue, sleeper).await;
+    assert_eq!((place.status, place.position, place.ticket), (Status::Waiting, 1, sleeper.ticket));
+    queue.leave(awake[0]).await.expect("a leave");
+    assert_eq!(tick(&queue).await, 1);
+    assert_eq!(status(&queue, sleeper).await, Status::Ready);
+    assert_eq!(status(&queue, awake[1]).await, Status::Waiting);
+}
+
+#[tokio::test]
+async fn promise_04_ten_thousand_refreshes_tabs_and_lost_replies_give_one_place() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(50)).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    // 500 visitors with 20 joins each, all at the same time: five tabs refreshed four times. Every third
+    // request is given up by its caller, who never sees the reply.
+    for n in 0..10_000u64 {
+        let queue = queue.clone();
+        tasks.spawn(async move {
+            let who = n % 500;
+            if n % 3 == 0 {
+                let _ =
+                    tokio::time::timeout(Duration::from_micros(n % 900), join(&queue, who)).await;
+                return (who, None);
+            }
+            let (of, _) = join(&queue, who).await;
+            (who, Some(of))
+        });
+    }
+    let mut places = std::collections::BTreeMap::new();
+    while let Some(joined) = tasks.join_next().await {
+        let (who, of) = joined.expect("a join");
+        let Some(of) = of else { continue };
+        assert_eq!(*places.entry(who).or_insert(of), of, "visitor {who} got a second place");
+    }
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((places.len(), snapshot.last_ticket), (500, 500));
+    assert_eq!(snapshot.depth + snapshot.ready, 500);
+}
+
+#[tokio::test]
+async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_gone() {
+    let world = World::new().await;
+    let queue = world.queue("q", Rules { max_waiting: 2, ..capacity(1) }).await;
+    let (ready, _) = join(&queue, 0).await;
+    let (waiting, _) = join(&queue, 1).await;
+    join(&queue, 2).await;
+    assert_eq!(queue.join(visitor(&queue, 3)).await, Ok(Join::Full));
+    assert_eq!(join(&queue, 0).await.0, ready);
+    assert_eq!(join(&queue, 1).await.0, waiting);
+    let closed = [Override::State(Some(State::Closed))];
+    queue.override_rules(&closed, None).await.expect("an override");
+    assert_eq!(queue.join(visitor(&queue, 3)).await, Ok(Join::Closed { retry_in: None }));
+    assert_eq!(join(&queue, 1).await.0, waiting);
+    queue.leave(ready).await.expect("a leave");
+    assert_eq!(tick(&queue).await, 1, "those in line are still served");
+    queue.override_rules(&[Override::State(None)], None).await.expect("an override");
+    let (again, _) = join(&queue, 0).await;
+    assert_eq!((again.id, again.ticket), (ready.id, 4), "a new place at the end");
+    assert_eq!(queue.place(ready).await, Ok(Visit::Gone(GoneReason::Left)));
+}
+
+#[tokio::test]
+async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(2)).await;
+    queue.override_rules(&paused(), None).await.expect("an override");
+    let mut places = Vec::new();
+    for n in 0..6 {
+        places.push(join(&queue, n).await.0);
+    }
+    poll(&world, &queue, &places, Duration::from_secs(30 * 60)).await;
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.depth, snapshot.away), (6, 0));
+    queue.override_rules(&[Override::State(None)], None).await.expect("an override");
+    assert_eq!(tick(&queue).await, 2);
+    assert_eq!(status(&queue, places[0]).await, Status::Ready);
+}
+
+#[tokio::test]
+async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandons_nobody() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let mut places = Vec::new();
+    for n in 0..6 {
+        places.push(join(&queue, n).await.0);
+    }
+    queue.claim(places[0]).await.expect("a claim");
+    poll(&world, &queue, &places, Duration::from_secs(120)).await;
+    let (late, _) = join(&queue, 6).await; // it has not polled yet
+    // Admission is away for two hours: the scheduler ticks, nobody is heard.
+    for _ in 0..2 * 60 {
+        world.run(&queue, Duration::from_secs(4)).await;
+        world.pass(Duration::from_secs(56));
+    }
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.away, snapshot.depth), (0, 6), "nobody is gone, away or promoted unheard");
+    assert_eq!(status(&queue, late).await, Status::Waiting);
+    // The store is away for two hours: nothing happens at all.
+    world.pass(Duration::from_secs(2 * 3600));
+    for place in &places[2..] {
+        assert_eq!(status(&queue, *place).await, Status::Waiting);
+    }
+    world.run(&queue, Duration::from_secs(2)).await;
+    for place in &places[2..] {
+        assert_eq!(status(&queue, *place).await, Status::Waiting);
+    }
+}
+
+#[tokio::test]
+async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate() {
+    let world = World::new().await;
+    let rules = Rules {
+        capacity: Some(2),
+        claim_ttl: Duration::from_secs(5),
+        ..rate(2, Duration::from_secs(60), Pace::Batch)
+    };
+    let queue = world.queue("q", rules).await;
+    let mut places = Vec::new();
+    for n in 0..4 {
+        places.push(join(&queue, n).await.0);
+    }
+    assert_eq!(tick(&queue).await, 0, "the batch and the capacity are used up");
+    queue.claim(places[0]).await.expect("a claim");
+    world.run(&queue, Duration::from_secs(6)).await;
+    assert_eq!(queue.place(places[1]).await, Ok(Visit::Gone(GoneReason::Unclaimed)));
+    assert_eq!(status(&queue, places[2]).await, Status::Ready, "one share came back");
+    assert_eq!(status(&queue, places[3]).await, Status::Waiting, "and no more than one");
+}
+
+#[tokio::test]
+async fn promise_05_never_polled_is_abandoned_and_says_so() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let (active, _) = join(&queue, 0).await;
+    queue.claim(active).await.expect("a claim");
+    let (silent, _) = join(&queue, 1).await;
+    let (polls, _) = join(&queue, 2).await;
+    poll(&world, &queue, &[polls], Duration::from_secs(50)).await;
+    assert_eq!(
+        queue.inspect(silent.ticket).await.expect("a look").expect("given").joined_at,
+        Some(START / SECOND)
+    );
+    poll(&world, &queue, &[polls], Duration::from_secs(30)).await;
+    assert_eq!(queue.place(silent).await, Ok(Visit::Gone(GoneReason::Abandoned)));
+}
+
+#[tokio::test]
+async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
+    let mut world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    join(&queue, 0).await;
+    let (lost, _) = join(&queue, 1).await;
+    // The store loses what it acknowledged, and gives the ticket to somebody else.
+    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
+    for key in keys.iter().filter(|key| key.ends_with(":waiting")) {
+        world.redis.run::<i64>(&["DEL", key]).await;
+    }
+    let meta = keys.iter().find(|key| key.ends_with(":meta")).expect("a meta hash").clone();
+    world.redis.run::<i64>(&["HSET", &meta, "ticket", "1"]).await;
+    let (other, _) = join(&queue, 2).await;
+    assert_eq!(other.ticket, lost.ticket);
+    let gone = Ok(Visit::Gone(GoneReason::Lost));
+    assert_eq!(queue.place(lost).await, gone);
+    assert_eq!(queue.claim(lost).await, gone);
+    assert_eq!(queue.authorize(lost, true).await, gone);
+    assert_eq!(queue.renew(lost).await, gone);
+    assert_eq!(queue.leave(lost).await, Ok(Leave::Already));
+    assert_eq!(status(&queue, other).await, Status::Waiting, "the other one's place is untouched");
+    // An emptied store has a new epoch; tickets begin again, old tokens act on nothing.
+    world.redis.restart().await;
+    assert!(world.store.wait_up(Duration::from_secs(10)).await);
+    let (new, _) = join(&queue, 3).await;
+    assert_eq!(new.ticket, 1);
+    assert_ne!(new.epoch, other.epoch);
+    assert_eq!(queue.place(other).await, gone);
+    assert_eq!(queue.leave(PlaceRef { epoch: other.epoch, ..new }).await, Ok(Leave::Already));
+    assert_eq!(status(&queue, new).await, Status::Ready);
+}
+
+#[tokio::test]
+async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let (active, _) = join(&queue, 0).await;
+    queue.claim(active).await.expect("a claim");
+    let (waiting, _) = join(&queue, 1).await;
+    tick(&queue).await;
+    let mut before = look(&queue, active).await.expires_in.expect("an end");
+    for leap in [600i64, -600, -3600, 86_400, -86_400] {
+        world.set_now(world.now().saturating_add_signed(leap * SECOND.cast_signed()));
+        let left = look(&queue, active).await.expires_in.expect("an end");
+        assert!(left <= before, "queue time went back at a leap of {leap} s");
+        assert!(before - left <= Duration::from_secs(5), "a leap of {leap} s took {left:?}");
+        tick(&queue).await;
+        before = look(&queue, active).await.expires_in.expect("an end");
+    }
+    // From the tick on, time goes on as before: the session ends after what it had left.
+    poll(&world, &queue, &[waiting], before + Duration::from_secs(2)).await;
+    assert_eq!(queue.place(active).await, Ok(Visit::Gone(GoneReason::Expired)));
+    assert_eq!(status(&queue, waiting).await, Status::Ready);
+}
+
+#[tokio::test]
+async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(5)).await;
+    let (of, _) = join(&queue, 0).await;
+    for _ in 0..2 {
+        queue.override_rules(&[Override::Capacity(Some(7))], None).await.expect("an override");
+        assert_eq!(queue.snapshot().await.expect("a snapshot").rules.capacity, Some(7));
+    }
+    assert_eq!(queue.apply_rules(&capacity(5)).await, Ok(false), "the file has not changed");
+    assert_eq!(queue.snapshot().await.expect("a snapshot").rules.capacity, Some(7));
+    assert_eq!(queue.evict(of.ticket).await, Ok(true));
+    assert_eq!(queue.evict(of.ticket).await, Ok(false));
+    assert_eq!(queue.place(of).await, Ok(Visit::Gone(GoneReason::Evicted)));
+    assert_eq!(queue.evict(1 << 52).await, Ok(false), "never given");
+}
+
+#[tokio::test]
+async fn overrides_end_each_at_its_own_time() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(5)).await;
+    let at = |seconds| Some((START / SECOND) + seconds);
+    queue.override_rules(&[Override::Capacity(Some(9))], at(60)).await.expect("an override");
+    queue.override_rules(&[Override::MaxWaiting(Some(3))], at(120)).await.expect("an override");
+    queue.override_rules(&[Override::State(Some(State::Bypass))], at(30)).await.expect("one");
+    for (seconds, state, most, waiting) in [
+        (0, State::Bypass, 9, 3),
+        (30, State::Open, 9, 3),
+        (60, State::Open, 5, 3),
+        (120, State::Open, 5, 1_000_000),
+    ] {
+        world.set_now(START + seconds * SECOND);
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        assert_eq!(snapshot.state, state, "after {seconds} s");
+        assert_eq!(snapshot.rules.capacity, Some(most), "after {seconds} s");
+        assert_eq!(snapshot.rules.max_waiting, waiting, "after {seconds} s");
+    }
+    assert_eq!(queue.snapshot().await.expect("a snapshot").overridden, []);
+}
+
+#[tokio::test]
+async fn opening_times_take_joins_then_promote_then_close() {
+    let world = World::new().await;
+    let at = |seconds| Some((START / SECOND) + seconds);
+    let rules = Rules { joins_at: at(10), opens_at: at(20), closes_at: at(30), ..capacity(1) };
+    let queue = world.queue("q", rules).await;
+    let retry_in = Some(Duration::from_secs(10));
+    assert_eq!(queue.join(visitor(&queue, 0)).await, Ok(Join::Closed { retry_in }));
+    world.set_now(START + 10 * SECOND);
+    let (first, place) = join(&queue, 0).await;
+    assert_eq!(place.status, Status::Waiting, "the room fills before it opens");
+    assert_eq!(tick(&queue).await, 0);
+    world.set_now(START + 20 * SECOND);
+    assert_eq!(tick(&queue).await, 1);
+    assert_eq!(status(&queue, first).await, Status::Ready);
+    join(&queue, 1).await;
+    world.set_now(START + 30 * SECOND);
+    assert_eq!(queue.join(visitor(&queue, 2)).await, Ok(Join::Closed { retry_in: None }));
+    assert_eq!(queue.snapshot().await.expect("a snapshot").state, State::Closed);
+    queue.leave(first).await.expect("a leave");
+    assert_eq!(tick(&queue).await, 1, "those in line are still served");
+}
+
+#[tokio::test]
+async fn tickets_go_on_beyond_2_to_the_40() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
+    let begin = (1u64 << 40) + 12_345;
+    world.redis.run::<i64>(&["HSET", &keys[0], "ticket", &begin.to_string()]).await;
+    let (first, _) = join(&queue, 0).await;
+    assert_eq!(first.ticket, begin + 1);
+    let mut places = Vec::new();
+    for n in 1..100 {
+        places.push(join(&queue, n).await.0);
+    }
+    poll(&world, &queue, &places[..98], Duration::from_secs(5 * 60)).await;
+    assert_eq!(
+        queue.inspect(places[98].ticket).await.expect("a look").expect("given").joined_at,
+        Some(START / SECOND)
+    );
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!(snapshot.last_ticket, begin + 100);
+    assert_eq!(queue.place(places[98]).await, Ok(Visit::Gone(GoneReason::Abandoned)));
+    assert_eq!(queue.inspect(begin + 101).await, Ok(None));
+    assert_eq!(queue.evict(places[5].ticket).await, Ok(true));
+    // The bitmaps hold the distance from the head, not the ticket.
+    let used: u64 = world.redis.run(&["STRLEN", "anteroom:v1:queue:{q}:seen:0"]).await;
+    assert!(used < 64, "{used} bytes for a line of a hundred");
+}
+
+#[tokio::test]
+async fn the_last_ticket_a_double_can_count_is_never_passed() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
+    let last = anteroom_core::queue::MAX_TICKET;
+    world.redis.run::<i64>(&["HSET", &keys[0], "ticket", &(last - 1).to_string()]).await;
+    let (of, _) = join(&queue, 0).await;
+    assert_eq!(of.ticket, last);
+    assert_eq!(queue.join(visitor(&queue, 1)).await, Ok(Join::Full));
+    assert_eq!(status(&queue, of).await, Status::Ready);
+}
+
+#[tokio::test]
+async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
+    let world = World::new().await;
+    let queue = world.queue("q", rate(3, Duration::from_secs(60), Pace::Batch)).await;
+    queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
+    let (old, _) = join(&queue, 0).await;
+    for n in 1..6 {
+        join(&queue, n).await;
+    }
+    queue.reset().await.expect("a reset");
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.depth, snapshot.ready, snapshot.last_ticket), (0, 0, 0));
+    assert_eq!(snapshot.rules.max_waiting, 4);
+    assert_eq!(queue.place(old).await, Ok(Visit::Gone(GoneReason::Lost)));
+    let (new, place) = join(&queue, 0).await;
+    assert_eq!((new.ticket, place.status), (1, Status::Waiting), "the interval is used up");
+    assert_eq!(tick(&queue).await, 0);
+    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
+    assert!(keys.len() <= 4, "the old life is cleared away: {keys:?}");
+}
+
+#[tokio::test]
+async fn a_store_without_rules_is_given_them_by_the_first_call() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(2)).await;
+    let (of, _) = join(&queue, 0).await;
+    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
+    for key in keys {
+        world.redis.run::<i64>(&["DEL", &key]).await;
+    }
+    assert_eq!(queue.place(of).await, Ok(Visit::Gone(GoneReason::Lost)));
+    assert_eq!(queue.snapshot().await.expect("a snapshot").rules.capacity, Some(2));
+    assert_eq!(join(&queue, 0).await.0.ticket, 1);
+}
+
+/// Every key stands on the list of permanent keys, and none has a name of its own making.
+#[tokio::test]
+async fn promise_13_every_key_is_on_the_list() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    let mut places = Vec::new();
+    for n in 0..10 {
+        places.push(join(&queue, n).await.0);
+    }
+    queue.claim(places[0]).await.expect("a claim");
+    poll(&world, &queue, &places[..5], Duration::from_secs(20)).await;
+    poll(&world, &queue, &places[..4], Duration::from_secs(60)).await;
+    let readme = include_str!("../../../../lua/README.md");
+    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
+    assert!(keys.len() >= 8, "the test touches most of them: {keys:?}");
+    for key in keys {
+        let name = key.strip_prefix("anteroom:v1:queue:{q}:").expect("a key of the queue");
+        let name = if name.starts_with("seen:") { "seen:{0-4}" } else { name };
+        assert!(readme.contains(&format!("| `{name}` |")), "{name} is not in lua/README.md");
+    }
+}
+
+#[tokio::test]
+async fn promise_06_what_stands_in_the_store_holds_no_visitor_id() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    for n in 0..5 {
+        join(&queue, n).await;
+    }
+    let dump = everything(&world.redis).await;
+    assert!(!dump.contains("visitor "), "a visitor_id stands in the store");
+}
+
+/// Every value of the store as text.
+async fn everything(redis: &Redis) -> String {
+    let mut all = String::new();
+    let keys: Vec<String> = redis.run(&["KEYS", "*"]).await;
+    for key in keys {
+        let kind: String = redis.run(&["TYPE", &key]).await;
+        let values: Vec<Vec<u8>> = match kind.as_str() {
+            "hash" => redis.run(&["HGETALL", &key]).await,
+            "zset" => redis.run(&["ZRANGE", &key, "0", "-1"]).await,
+            _ => vec![redis.run(&["GET", &key]).await],
+        };
+        all.push_str(&key);
+        for value in values {
+            all.push_str(&String::from_utf8_lossy(&value));
+        }
+    }
+    all
+}

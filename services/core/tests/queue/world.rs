@@ -45,7 +45,8 @@ impl World {
 
     /// Lets the store's clock go on, without a tick.
     pub fn pass(&self, time: Duration) {
-        self.clock.fetch_add(u64::try_from(time.as_micros()).expect("a short time"), Ordering::SeqCst);
+        self.clock
+            .fetch_add(u64::try_from(time.as_micros()).expect("a short time"), Ordering::SeqCst);
     }
 
     /// Lets time pass as under a running scheduler, with a tick and a sweep each second.

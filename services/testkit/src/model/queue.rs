@@ -206,12 +206,18 @@ impl Queue {
     }
 
     fn age(&mut self) {
-        // Only marked tickets tell their join time; 64 of them a call.
-        for ticket in self.marks.range(self.young + 1..).take(64) {
-            if self.joined[ticket].1 + self.rules.first_poll_ttl > self.heard {
+        // Marked tickets tell the join time of those up to the next mark, to a second, and heard time may
+        // lag by one more; 64 marks a call.
+        let marks: Vec<_> = self.marks.range(self.young + 1..).copied().take(64).collect();
+        for (at, ticket) in marks.iter().enumerate() {
+            if self.joined[ticket].1 + 2 * SECOND + self.rules.first_poll_ttl > self.heard {
                 return;
             }
-            self.young = *ticket;
+            if let Some(next) = marks.get(at + 1) {
+                self.young = next - 1;
+            } else if marks.len() < 64 {
+                self.young = self.last_ticket;
+            }
         }
     }
 
@@ -484,14 +490,15 @@ impl Queue {
         self.offset = self.now.cast_signed() - wall.cast_signed();
         self.tick = self.now;
         self.last = self.now;
+        let silent = self.now - self.heard_at.unwrap_or(0) > self.rules.first_poll_ttl;
         if promoted + away + abandoned == 0 {
-            if self.depth() > 0 && !self.rules.paused {
+            if self.depth() > 0 && !self.rules.paused && !silent {
                 self.age();
             }
             return Ok(());
         }
-        if self.rules.paused {
-            return Err("promoted although paused".into());
+        if self.rules.paused || silent {
+            return Err("promoted although paused, or nobody is heard".into());
         }
         self.age();
         self.check(promoted)?;

@@ -1,0 +1,36 @@
+//! The end of a connection, told once to whoever keeps it.
+
+use std::sync::OnceLock;
+
+use tokio::sync::Notify;
+
+/// Tells the supervisor, once, that a connection is of no more use.
+#[derive(Default)]
+pub(super) struct Pulse {
+    reason: OnceLock<String>,
+    lost: Notify,
+}
+
+impl Pulse {
+    /// Gives the connection up. The first reason stays.
+    pub(super) fn lose(&self, reason: impl Into<String>) {
+        if self.reason.set(reason.into()).is_ok() {
+            self.lost.notify_one();
+        }
+    }
+
+    /// Why the connection was given up, if it was.
+    pub(super) fn lost(&self) -> Option<&str> {
+        self.reason.get().map(String::as_str)
+    }
+
+    /// Waits until the connection is given up.
+    pub(super) async fn until_lost(&self) -> &str {
+        loop {
+            if let Some(reason) = self.lost() {
+                return reason;
+            }
+            self.lost.notified().await;
+        }
+    }
+}
