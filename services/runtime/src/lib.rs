@@ -1,1 +1,40 @@
-//! The shell that every Anteroom binary shares.
+//! The shell that every Anteroom binary shares: configuration, telemetry, metrics port, shutdown.
+//!
+//! A binary is a [`Service`] and a role; [`shell::main`] does everything before the role and after
+//! it:
+//!
+//! ```no_run
+//! use anteroom_runtime::{Context, Service, shell};
+//!
+//! async fn role(context: Context) -> anyhow::Result<()> {
+//!     context.readiness.started();
+//!     context.shutdown.cancelled().await;
+//!     Ok(())
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     shell::main(Service::Scheduler, role)
+//! }
+//! ```
+
+mod admin_port;
+pub mod config;
+mod metrics;
+mod operations;
+mod queue_counts;
+mod queue_gauges;
+mod readiness;
+mod service;
+pub mod shell;
+mod store_watch;
+mod telemetry;
+
+pub use config::{Config, ConfigError};
+pub use operations::Operations;
+pub use queue_counts::QueueCounts;
+pub use queue_gauges::QueueGauges;
+pub use readiness::Readiness;
+pub use service::Service;
+pub use shell::Context;
+pub use store_watch::watch_store;
+pub use telemetry::{Port, write_listening};

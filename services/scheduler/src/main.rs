@@ -1,1 +1,21 @@
-fn main() {}
+//! `anteroom-scheduler`: promotes places and clears away what has ended.
+//!
+//! Each queue has three ticks, promote, sweep and snapshot, and each tick is calls of one script
+//! that decides by what stands in the store. So any number of schedulers may run, none leads, and
+//! one that was away has nothing to catch up.
+
+mod metrics;
+mod queues;
+mod role;
+mod rules;
+mod scheduled;
+mod ticks;
+mod troubles;
+
+use std::process::ExitCode;
+
+use anteroom_runtime::{Service, shell};
+
+fn main() -> ExitCode {
+    shell::main(Service::Scheduler, role::run)
+}

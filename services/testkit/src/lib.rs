@@ -11,6 +11,7 @@ mod proxy;
 mod redis_builder;
 mod redis_server;
 mod sentinel;
+mod services;
 mod tls;
 mod until;
 
@@ -20,6 +21,7 @@ pub use proxy::{Fault, Proxy};
 pub use redis_builder::{RedisBuilder, free_port};
 pub use redis_server::Redis;
 pub use sentinel::Sentinel;
+pub use services::{Anteroom, binary};
 pub use tls::Certificates;
 pub use until::{until, until_some};
 

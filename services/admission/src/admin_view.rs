@@ -1,0 +1,164 @@
+//! A queue and a ticket as operators see them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anteroom_core::queue::{GoneReason, Inspected, Inspection, Pace, Rules, Snapshot, Ticket};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::http::problem::millis;
+use crate::queue_view::{QueueView, moment};
+
+/// A queue as operators see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AdminQueue)]
+pub struct AdminView<'a> {
+    /// What anybody may see.
+    #[serde(flatten)]
+    public: QueueView<'a>,
+    /// Places waiting but not seen for `idle_ttl`: passed over.
+    away: u64,
+    /// The last ticket given; 0 when there is none.
+    last_ticket: Ticket,
+    /// The rules in force, overrides applied.
+    rules: RulesView,
+    /// The fields that are overridden, each with its end; null: until taken back.
+    overrides: BTreeMap<String, Option<String>>,
+}
+
+/// The rules of a queue, under the names that an override takes.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Rules)]
+pub struct RulesView {
+    /// Most places ready and active at any instant; null: no such rule.
+    #[schema(required = true)]
+    capacity: Option<u64>,
+    /// Most promotions in any interval; null: no such rule.
+    #[schema(required = true)]
+    batch: Option<u64>,
+    /// The interval of `batch`.
+    interval_ms: u64,
+    /// even or batch.
+    pace: &'static str,
+    /// How long a turn is held until it is claimed.
+    claim_ttl_ms: u64,
+    /// How long an active place lives without renewal.
+    session_ttl_ms: u64,
+    /// How long an active place lives at most.
+    session_max_ms: u64,
+    /// How long a waiting visitor may be unseen.
+    idle_ttl_ms: u64,
+    /// How long one who is away keeps the ticket.
+    keep_ttl_ms: u64,
+    /// How long a new place may go without its first poll.
+    first_poll_ttl_ms: u64,
+    /// Most places waiting.
+    max_waiting: u64,
+}
+
+impl<'a> AdminView<'a> {
+    /// What a snapshot says to an operator.
+    pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
+        let end =
+            |(field, until): &(String, Option<u64>)| (api_name(field), until.and_then(moment));
+        Self {
+            public: QueueView::new(queue, snapshot),
+            away: snapshot.away,
+            last_ticket: snapshot.last_ticket,
+            rules: RulesView::new(&snapshot.rules),
+            overrides: snapshot.overridden.iter().map(end).collect(),
+        }
+    }
+
+    /// What an override can change, for the audit log.
+    pub fn rules(&self) -> Value {
+        let public = &self.public;
+        json!({
+            "state": public.state, "reason": public.reason, "joins_at": public.joins_at,
+            "opens_at": public.opens_at, "closes_at": public.closes_at, "rules": self.rules,
+            "overrides": self.overrides,
+        })
+    }
+}
+
+impl RulesView {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            capacity: rules.capacity,
+            batch: rules.batch,
+            interval_ms: millis(rules.interval),
+            pace: Pace::name(rules.pace),
+            claim_ttl_ms: millis(rules.claim_ttl),
+            session_ttl_ms: millis(rules.session_ttl),
+            session_max_ms: millis(rules.session_max),
+            idle_ttl_ms: millis(rules.idle_ttl),
+            keep_ttl_ms: millis(rules.keep_ttl),
+            first_poll_ttl_ms: millis(rules.first_poll_ttl),
+            max_waiting: rules.max_waiting,
+        }
+    }
+}
+
+/// The name of a rule here: durations say their unit.
+fn api_name(field: &str) -> String {
+    let spans = ["interval", "session_max"];
+    if spans.contains(&field) || field.ends_with("_ttl") {
+        format!("{field}_ms")
+    } else {
+        field.to_owned()
+    }
+}
+
+/// A ticket as operators see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Ticket)]
+pub struct TicketView {
+    /// Its number.
+    ticket: Ticket,
+    /// waiting, away, ready, active or gone.
+    #[schema(example = "waiting")]
+    status: &'static str,
+    /// Why it is gone: completed, left, unclaimed, expired, abandoned, evicted, lost or ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// When it joined; absent when that is forgotten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-01-15T10:30:00Z")]
+    joined_at: Option<String>,
+    /// Since when it stands there; absent when unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-01-15T11:00:00Z")]
+    since: Option<String>,
+    /// Milliseconds until the turn or the session ends; absent unless ready or active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_in_ms: Option<u64>,
+}
+
+impl TicketView {
+    /// What the store says of a ticket.
+    pub fn new(ticket: Ticket, found: &Inspection) -> Self {
+        let (status, reason) = match found.status {
+            Inspected::Waiting => ("waiting", None),
+            Inspected::Away => ("away", None),
+            Inspected::Ready => ("ready", None),
+            Inspected::Active => ("active", None),
+            Inspected::Gone(reason) => ("gone", Some(reason)),
+        };
+        Self {
+            ticket,
+            status,
+            reason: reason.map(GoneReason::name),
+            joined_at: found.joined_at.and_then(moment),
+            since: found.since.and_then(moment),
+            expires_in_ms: found.expires_in.map(|left: Duration| millis(left)),
+        }
+    }
+
+    /// The same as JSON, for the audit log.
+    pub fn to_json(&self) -> Value {
+        // Strings and numbers only: this cannot fail.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}

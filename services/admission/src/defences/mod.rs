@@ -1,0 +1,14 @@
+//! What is refused before it costs a Redis command: too many joins from one address, too many
+//! requests for one place.
+//!
+//! Each process counts for itself, so a whole deployment lets through up to its number of replicas
+//! times as much. That is the price of asking nobody, and it is enough against a flood; promises
+//! that must be exact are kept in the store.
+
+mod gcra;
+mod joins_per_address;
+mod requests_per_place;
+
+pub use gcra::Gcra;
+pub use joins_per_address::JoinsPerAddress;
+pub use requests_per_place::RequestsPerPlace;

@@ -1,0 +1,197 @@
+//! The calls of an operator: overrides, a new life for a queue, a look at a ticket, eviction.
+//!
+//! Each one leaves a line in the audit log, with what it found and what it left.
+
+use std::sync::Arc;
+
+use anteroom_core::queue::{MAX_TICKET, Ticket};
+use axum::extract::Path;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::caller::Operator;
+use super::document::{KeyProblems, OverrideProblems, TicketProblems};
+use super::extract::JsonBody;
+use super::overrides::Overrides;
+use super::problem::{Code, Problem};
+use crate::admin_view::{AdminView, TicketView};
+use crate::app::QueueState;
+use crate::audit::Entry;
+use crate::queue_view::QueueView;
+
+/// The rules of a queue as they stand: its public state, the rules in force, and which of them are
+/// overridden until when.
+#[utoipa::path(
+    get, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "look_at_queue",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
+)]
+pub async fn look(Operator { caller, queue }: Operator) -> Result<Response, Problem> {
+    let entry = entry(&caller, "queue.snapshot", &queue, None, Value::Null);
+    let snapshot = audited(&entry, queue.queue.snapshot().await)?;
+    let view = AdminView::new(queue.name(), &snapshot);
+    entry.done(&Value::Null);
+    Ok(axum::Json(view).into_response())
+}
+
+/// Overrides rules of a queue, each until its end.
+///
+/// A field that is named is set until `until`, or until it is taken back; null takes it back; all
+/// others stay. Naming `state` without `reason` takes the old reason back.
+#[utoipa::path(
+    patch, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "override_rules",
+    params(("queue" = String, Path, description = "name of the queue")),
+    request_body = Overrides,
+    security((), ("key" = [])),
+    responses(
+        (status = 200, description = "the public state", body = QueueView<'static>),
+        OverrideProblems,
+    ),
+)]
+pub async fn change(
+    Operator { caller, queue }: Operator,
+    JsonBody(overrides): JsonBody<Overrides>,
+) -> Result<Response, Problem> {
+    let before = queue.queue.snapshot().await?;
+    let now = before.store_time_us / 1_000_000;
+    let change = overrides.check(now, &before.rules, &queue.config.rules())?;
+    let before = AdminView::new(queue.name(), &before).rules();
+    let entry = entry(&caller, "queue.override_rules", &queue, None, before);
+    if !change.overrides.is_empty() {
+        let done = queue.queue.override_rules(&change.overrides, change.until).await;
+        audited(&entry, done)?;
+    }
+    let after = queue.queue.snapshot().await;
+    entry.done(
+        &after.as_ref().map_or(Value::Null, |after| AdminView::new(queue.name(), after).rules()),
+    );
+    let after = after?;
+    let view = axum::Json(QueueView::new(queue.name(), &after)).into_response();
+    // This process acts on it at once; the others see it within their next second.
+    queue.latest.set(after);
+    Ok(view)
+}
+
+/// Gives a queue a new life: nobody in line, nobody admitted, tickets from 1.
+///
+/// Every token of the old life is 410 `place_gone` with the reason `lost`; the waiting page joins
+/// again by itself. Rules and overrides stay.
+#[utoipa::path(
+    post, path = "/v1/admin/queues/{queue}/reset", tag = "operators", operation_id = "reset_queue",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security((), ("key" = [])),
+    responses((status = 202, description = "the new life has begun"), KeyProblems),
+)]
+pub async fn reset(Operator { caller, queue }: Operator) -> Result<StatusCode, Problem> {
+    let before = counts(&queue).await;
+    let entry = entry(&caller, "queue.reset", &queue, None, before);
+    audited(&entry, queue.queue.reset().await)?;
+    entry.done(&counts(&queue).await);
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// What the store knows of a ticket.
+#[utoipa::path(
+    get, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
+    operation_id = "inspect_ticket",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
+    ),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the ticket", body = TicketView), TicketProblems),
+)]
+pub async fn inspect(
+    Operator { caller, queue }: Operator,
+    path: Option<Path<TicketPath>>,
+) -> Result<Response, Problem> {
+    let ticket = ticket(path)?;
+    let entry = entry(&caller, "queue.inspect", &queue, Some(ticket), Value::Null);
+    let found = audited(&entry, queue.queue.inspect(ticket).await)?;
+    entry.done(&Value::Null);
+    let view = TicketView::new(ticket, &found.ok_or_else(never_given)?);
+    Ok(axum::Json(view).into_response())
+}
+
+/// Takes away the place of a ticket. The same again when nobody holds it any more.
+#[utoipa::path(
+    delete, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
+    operation_id = "evict_ticket",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
+    ),
+    security((), ("key" = [])),
+    responses((status = 204, description = "gone"), TicketProblems),
+)]
+pub async fn evict(
+    Operator { caller, queue }: Operator,
+    path: Option<Path<TicketPath>>,
+) -> Result<StatusCode, Problem> {
+    let ticket = ticket(path)?;
+    let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
+    let before = TicketView::new(ticket, &before).to_json();
+    let entry = entry(&caller, "queue.evict", &queue, Some(ticket), before);
+    let evicted = audited(&entry, queue.queue.evict(ticket).await)?;
+    if evicted {
+        queue.metrics.evicted.inc();
+    }
+    entry.done(&json!({ "evicted": evicted }));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The path of a ticket; the queue in it is read by the caller's extractor.
+#[derive(Debug, Deserialize)]
+pub struct TicketPath {
+    ticket: Ticket,
+}
+
+fn ticket(path: Option<Path<TicketPath>>) -> Result<Ticket, Problem> {
+    path.map(|Path(TicketPath { ticket })| ticket)
+        .filter(|ticket| (1..=MAX_TICKET).contains(ticket))
+        .ok_or_else(|| {
+            let rule = format!("the ticket must be a whole number from 1 to {MAX_TICKET}");
+            Problem::new(Code::BadRequest).detail(rule)
+        })
+}
+
+fn never_given() -> Problem {
+    Problem::new(Code::NotFound).detail("this ticket was never given in the queue's present life")
+}
+
+fn entry<'a>(
+    caller: &'a crate::keys::Caller,
+    operation: &'static str,
+    queue: &'a Arc<QueueState>,
+    ticket: Option<Ticket>,
+    before: Value,
+) -> Entry<'a> {
+    Entry { caller, operation, queue: queue.name(), ticket, before }
+}
+
+/// The outcome of an operation; a failure is written down, for its effect may be unknown.
+fn audited<T>(
+    entry: &Entry<'_>,
+    outcome: Result<T, anteroom_core::store::Error>,
+) -> Result<T, Problem> {
+    outcome.map_err(|error| {
+        entry.failed(error.kind());
+        error.into()
+    })
+}
+
+/// How many there are of each kind, for the audit log; null when nobody can say. Puts what it finds
+/// in force for this process.
+async fn counts(queue: &QueueState) -> Value {
+    let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
+    let (waiting, away) = (snapshot.depth, snapshot.away);
+    let (ready, active, last_ticket) = (snapshot.ready, snapshot.active, snapshot.last_ticket);
+    queue.latest.set(snapshot);
+    json!({
+        "waiting": waiting, "away": away, "ready": ready, "active": active,
+        "last_ticket": last_ticket,
+    })
+}

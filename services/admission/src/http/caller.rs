@@ -1,0 +1,63 @@
+//! Who calls the service port, and which queue the call is about: known, and allowed, before any
+//! handler runs.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
+use super::extract::{AtQueue, Peer};
+use super::problem::Problem;
+use crate::app::{App, QueueState};
+use crate::keys::Caller;
+
+/// A backend, or an operator, that may touch the queue of the path.
+pub struct Backend {
+    /// The queue.
+    pub queue: Arc<QueueState>,
+}
+
+/// An operator that may touch the queue of the path.
+pub struct Operator {
+    /// Who.
+    pub caller: Caller,
+    /// The queue.
+    pub queue: Arc<QueueState>,
+}
+
+impl FromRequestParts<Arc<App>> for Backend {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = caller(parts, app)?;
+        let queue = queue(&caller, parts, app).await?;
+        Ok(Self { queue })
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = caller(parts, app)?;
+        caller.operates()?;
+        let queue = queue(&caller, parts, app).await?;
+        Ok(Self { caller, queue })
+    }
+}
+
+fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
+    Caller::of(&app.live().config.keys, &parts.headers, peer)
+}
+
+/// Looked up only for a known caller: strangers do not learn which queues there are.
+async fn queue(
+    caller: &Caller,
+    parts: &mut Parts,
+    app: &Arc<App>,
+) -> Result<Arc<QueueState>, Problem> {
+    let AtQueue(queue) = AtQueue::from_request_parts(parts, app).await?;
+    caller.touches("queues", queue.name())?;
+    Ok(queue)
+}

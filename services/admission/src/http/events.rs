@@ -1,0 +1,241 @@
+//! `GET …/token/events`: the place as Server-Sent Events.
+//!
+//! Each event is a look at the store, which is also the heartbeat: as often as `poll_after_ms` says
+//! and at least every 15 s. A place has two streams at most; a third ends the oldest with an event
+//! `replaced`, so that its page polls instead of coming back. A process has `sse_max` streams at
+//! most; past it the answer is 204, which tells a browser not to come back either.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anteroom_core::queue::{Place, PlaceId, PlaceRef, Visit};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use futures_util::{Stream, stream};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use rand::Rng as _;
+use tokio_util::sync::CancellationToken;
+
+use super::document::HolderProblems;
+use super::problem::Problem;
+use super::visitor::Visitor;
+use crate::app::{App, QueueState};
+use crate::visits;
+
+const MOST_PER_PLACE: usize = 2;
+const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
+/// When to look again while the store is away.
+const STORE_AWAY: Duration = Duration::from_secs(2);
+
+/// My place as a stream of events.
+///
+/// `place` carries the same JSON as `GET …/token`; `gone` carries `{"reason": "…"}` and is the last;
+/// `replaced` is the last too: two newer streams of this place are open. Past the most streams that
+/// a process serves the answer is 204: poll instead.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses(
+        (status = 200, description = "the stream", body = String, content_type = "text/event-stream"),
+        (status = 204, description = "too many streams: poll instead"),
+        HolderProblems,
+    ),
+)]
+pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, Problem> {
+    let of = visitor.holder()?.place;
+    let queue = visitor.queue;
+    let sse_max = app.live().config.admission.sse_max;
+    if app.stopping.is_cancelled() || app.metrics.streams.get() >= count_i64(sse_max) {
+        return Ok(empty(StatusCode::NO_CONTENT));
+    }
+    let place = visits::place(&queue, of).await?;
+    let open = Open::new(&app, &queue, of.id);
+    let watch = Watch { app, of, open, step: Step::Tell(place, queue) };
+    let mut response = Response::new(Body::from_stream(watch.into_stream()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // NGINX would otherwise collect the events.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// A configured bound, to compare with a gauge.
+fn count_i64(bound: usize) -> i64 {
+    i64::try_from(bound).unwrap_or(i64::MAX)
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// One stream on its way.
+struct Watch {
+    app: Arc<App>,
+    of: PlaceRef,
+    open: Open,
+    step: Step,
+}
+
+enum Step {
+    Tell(Place, Arc<QueueState>),
+    Wait(Duration),
+    End,
+}
+
+impl Watch {
+    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        stream::unfold(self, async |mut watch| {
+            let bytes = watch.next().await?;
+            Some((Ok(Bytes::from(bytes)), watch))
+        })
+    }
+
+    /// The next event; `None` after the last.
+    async fn next(&mut self) -> Option<String> {
+        match std::mem::replace(&mut self.step, Step::End) {
+            Step::End => None,
+            Step::Tell(place, queue) => Some(self.tell(&place, &queue)),
+            Step::Wait(pause) => {
+                tokio::select! {
+                    () = self.open.end.cancelled() => Some(self.last_words()),
+                    () = tokio::time::sleep(pause) => self.look().await,
+                }
+            }
+        }
+    }
+
+    /// Looks at the place, which counts as seen.
+    async fn look(&mut self) -> Option<String> {
+        // A queue that is no longer configured has no places to tell of.
+        let queue = self.app.queue(&self.open.queue_name)?;
+        Some(match queue.queue.place(self.of).await {
+            Ok(Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) => {
+                self.tell(&place, &queue)
+            }
+            Ok(Visit::Gone(reason)) => {
+                format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
+            }
+            Err(_) => {
+                self.step = Step::Wait(STORE_AWAY);
+                // A comment: it keeps the connection, and finds out whether anybody is there.
+                ": the store is away\n\n".to_owned()
+            }
+        })
+    }
+
+    fn tell(&mut self, place: &Place, queue: &QueueState) -> String {
+        let view = visits::view(queue, place);
+        self.step = Step::Wait(view.poll_after().min(AT_LEAST_EVERY));
+        // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
+        let data = serde_json::to_string(&view).unwrap_or_default();
+        format!("event: place\ndata: {data}\n\n")
+    }
+
+    /// On the way out all streams come back at once, to other processes: spread them.
+    fn last_words(&self) -> String {
+        if self.app.stopping.is_cancelled() {
+            let retry = rand::rng().random_range(1_000..6_000);
+            format!("retry: {retry}\n\n")
+        } else {
+            "event: replaced\ndata: {}\n\n".to_owned()
+        }
+    }
+}
+
+/// The open streams of one queue.
+#[derive(Debug, Default)]
+pub struct Streams(Mutex<HashMap<PlaceId, Vec<CancellationToken>>>);
+
+impl Streams {
+    /// Adds a stream of a place; the oldest ends when there are too many.
+    fn add(&self, id: PlaceId, end: CancellationToken) {
+        let mut streams = self.lock();
+        let of_place = streams.entry(id).or_default();
+        of_place.push(end);
+        if of_place.len() > MOST_PER_PLACE {
+            of_place.remove(0).cancel();
+        }
+    }
+
+    fn remove_ended(&self, id: PlaceId) {
+        let mut streams = self.lock();
+        if let Some(of_place) = streams.get_mut(&id) {
+            of_place.retain(|end| !end.is_cancelled());
+            if of_place.is_empty() {
+                streams.remove(&id);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceId, Vec<CancellationToken>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Holds a stream's place in the count and in the table, until it is dropped: at its end, or when
+/// the client went away.
+struct Open {
+    end: CancellationToken,
+    id: PlaceId,
+    streams: Arc<Streams>,
+    queue_name: String,
+    count: prometheus::IntGauge,
+}
+
+impl Open {
+    fn new(app: &App, queue: &QueueState, id: PlaceId) -> Self {
+        let end = app.stopping.child_token();
+        let count = app.metrics.streams.clone();
+        count.inc();
+        queue.streams.add(id, end.clone());
+        let queue_name = queue.name().to_owned();
+        Self { end, id, streams: queue.streams.clone(), queue_name, count }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.count.dec();
+        self.end.cancel();
+        self.streams.remove_ended(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_stream_ends_the_oldest() {
+        let streams = Streams::default();
+        let id = PlaceId([7; 14]);
+        let ends: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();
+        for end in &ends {
+            streams.add(id, end.clone());
+        }
+        let ended: Vec<_> = ends.iter().map(CancellationToken::is_cancelled).collect();
+        assert_eq!(ended, [true, false, false]);
+    }
+
+    #[test]
+    fn nothing_stays_behind_an_ended_stream() {
+        let streams = Streams::default();
+        let id = PlaceId([7; 14]);
+        let (one, two) = (CancellationToken::new(), CancellationToken::new());
+        streams.add(id, one.clone());
+        streams.add(id, two.clone());
+        one.cancel();
+        streams.remove_ended(id);
+        assert_eq!(streams.lock()[&id].len(), 1);
+        two.cancel();
+        streams.remove_ended(id);
+        assert!(streams.lock().is_empty());
+    }
+}

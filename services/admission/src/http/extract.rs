@@ -1,0 +1,178 @@
+//! What handlers take from a request, checked: the peer, the queue, a JSON body.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use super::problem::{Code, Problem};
+use crate::app::{App, QueueState};
+
+/// The longest body that any call takes, in bytes.
+pub const MAX_BODY: usize = 16 * 1024;
+
+/// The address of the other end of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
+/// The queue that the path names.
+pub struct AtQueue(pub Arc<QueueState>);
+
+impl FromRequestParts<Arc<App>> for AtQueue {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        // A path that is no UTF-8 names nothing that we have.
+        let queue = match RawPathParams::from_request_parts(parts, app).await {
+            Ok(params) => {
+                let name = params.iter().find(|(key, _)| *key == "queue").map(|(_, value)| value);
+                name.and_then(|name| app.queue(name))
+            }
+            Err(_) => None,
+        };
+        queue.map(Self).ok_or_else(|| Problem::new(Code::UnknownQueue))
+    }
+}
+
+/// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body stands for `{}`.
+pub async fn json_body<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    app: &App,
+) -> Result<T, Problem> {
+    if body.is_end_stream() {
+        return parse(b"{}");
+    }
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(Problem::new(Code::BodyTooLarge));
+    }
+    // A body of 16 KiB has no excuse for taking longer than a head.
+    let patience = app.live().config.admission.header_timeout;
+    let body = match tokio::time::timeout(patience, Limited::new(body, MAX_BODY).collect()).await {
+        Err(_) => return Err(Problem::new(Code::BodyTimeout)),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            return Err(Problem::new(Code::BodyTooLarge));
+        }
+        Ok(Err(_)) => return Err(Problem::new(Code::InvalidBody).detail("the body broke off")),
+        Ok(Ok(body)) => body.to_bytes(),
+    };
+    if body.is_empty() {
+        return parse(b"{}");
+    }
+    if !headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())) {
+        return Err(Problem::new(Code::UnsupportedMediaType));
+    }
+    parse(&body)
+}
+
+/// [`json_body`] as an extractor.
+pub struct JsonBody<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        json_body(&parts.headers, body, app).await.map(Self)
+    }
+}
+
+fn is_json(content_type: &[u8]) -> bool {
+    let essence = content_type.split(|&b| b == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// Reads one JSON object; what is wrong with it is named with its place in the body.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    // serde would take an array for a struct, field by field.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::new(Code::InvalidBody).detail("the body must be a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner().to_string();
+        // An unknown field is named in the message itself.
+        let named = path == "." || path == "?" || inner.starts_with("unknown field");
+        let detail = if named { inner } else { format!("{path}: {inner}") };
+        Problem::new(Code::InvalidBody).detail(shortened(detail))
+    })?;
+    reader
+        .end()
+        .map_err(|_| Problem::new(Code::InvalidBody).detail("something follows the JSON object"))?;
+    Ok(value)
+}
+
+/// The message may quote the caller's own value: enough of it to recognise, not all 16 KiB.
+fn shortened(mut text: String) -> String {
+    const MOST: usize = 200;
+    if text.len() > MOST {
+        let end = (0..=MOST).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse as _;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        name: Option<String>,
+    }
+
+    async fn detail(body: &[u8]) -> String {
+        let problem = parse::<Sample>(body).expect_err("a refusal");
+        assert_eq!(problem.code(), Code::InvalidBody);
+        let bytes = problem.into_response().into_body().collect().await.expect("a body").to_bytes();
+        let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+        value["detail"].as_str().expect("a detail").to_owned()
+    }
+
+    #[test]
+    fn an_object_is_read() {
+        assert_eq!(
+            parse::<Sample>(b" {\"name\":\"x\"} ").ok(),
+            Some(Sample { name: Some("x".into()) })
+        );
+        assert_eq!(parse::<Sample>(b"{}").ok(), Some(Sample { name: None }));
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_named() {
+        assert!(detail(br#"{"nmae":"x"}"#).await.contains("`nmae`"));
+        assert!(detail(br#"{"name":5}"#).await.starts_with("name: invalid type: integer `5`"));
+        assert!(detail(br#"["x"]"#).await.contains("JSON object"));
+        assert!(detail(b"{\"name\":\"\xff\"}").await.contains("name"));
+        assert!(detail(br#"{} {}"#).await.contains("follows"));
+        assert!(detail(br#"{"name":"a","name":"b"}"#).await.contains("duplicate"));
+        assert!(detail(b"{").await.contains("EOF"));
+    }
+
+    #[tokio::test]
+    async fn a_long_value_is_not_echoed_whole() {
+        let body = format!("{{\"{}\":1}}", "é".repeat(4_000));
+        assert!(detail(body.as_bytes()).await.len() < 210);
+    }
+
+    #[test]
+    fn json_is_json_with_parameters_too() {
+        assert!(is_json(b"application/json"));
+        assert!(is_json(b"Application/JSON; charset=utf-8"));
+        assert!(!is_json(b"text/plain"));
+        assert!(!is_json(b"application/jsonx"));
+        assert!(!is_json(b""));
+    }
+}

@@ -1,0 +1,348 @@
+//! `…/authorize`: may this visitor pass? For gateways, which understand 200, 401 and 403 only.
+//!
+//! Exactly 200 passes. A refusal is 401 or 403 whatever the reason, because gateways turn other
+//! refusals into errors of their own and let some 5xx through. Every header that we own stands on
+//! every answer, blank when there is nothing to say, so that a client's own never reaches the
+//! service behind.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anteroom_core::queue::{Status, Token, Visit};
+use anteroom_core::store;
+use anteroom_runtime::config::WithoutStore;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::header::{
+    ACCEPT, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    LOCATION, ORIGIN, SET_COOKIE, WWW_AUTHENTICATE,
+};
+use http::request::Parts;
+use http::{Method, StatusCode};
+
+use super::document::GateProblems;
+use super::original::Original;
+use super::problem::{Code, Problem, RETRY_SOON};
+use super::visitor::{Held, Visitor};
+use crate::app::App;
+use crate::metrics::GateAnswer;
+use crate::{return_to, visits};
+
+const VISITOR: HeaderName = HeaderName::from_static("x-anteroom-visitor");
+const PLACE: HeaderName = HeaderName::from_static("x-anteroom-place");
+const EXPIRES_IN: HeaderName = HeaderName::from_static("x-anteroom-expires-in");
+const ROOM: HeaderName = HeaderName::from_static("x-anteroom-room");
+const BLANK: HeaderValue = HeaderValue::from_static("");
+
+/// May this visitor pass?
+///
+/// Any method; the body is ignored. Claims the place when its turn has come. 200 carries
+/// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-place` (a handle for the
+/// service port, no token) and `x-anteroom-expires-in` (seconds). 401 and 403 carry
+/// `x-anteroom-room`, the address of the waiting page.
+#[utoipa::path(
+    method(get, post), path = "/v1/queues/{queue}/authorize", tag = "gateways",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("join" = Option<String>, Query, description = "1: joins when there is no place"),
+        ("on_refusal" = Option<String>, Query,
+            description = "redirect: 302 to the waiting page for navigations"),
+    ),
+    security((), ("token" = []), ("cookie" = [])),
+    responses(
+        (status = 200, description = "passes"),
+        (status = 302, description = "a navigation is refused, with on_refusal=redirect"),
+        GateProblems,
+    ),
+)]
+pub async fn authorize(
+    State(app): State<Arc<App>>,
+    visitor: Result<Visitor, Problem>,
+    request: Request,
+) -> Response {
+    let visitor = match visitor {
+        Ok(visitor) => visitor,
+        Err(problem) => return refusal(problem),
+    };
+    let (parts, _body) = request.into_parts();
+    let asked = Asked::of(&parts);
+    let verdict = decide(&app, &visitor, &asked, &parts).await;
+    let metrics = &visitor.queue.metrics;
+    match verdict {
+        Ok(pass) => {
+            metrics.gate(pass.by);
+            pass.into_response()
+        }
+        Err(problem) => {
+            metrics.gate(match problem.code() {
+                Code::StoreUnavailable => GateAnswer::StoreUnavailable,
+                _ => GateAnswer::Refused,
+            });
+            refused(&visitor, &asked, &parts, problem)
+        }
+    }
+}
+
+/// May this visitor pass? For gateways that put the original path behind the address.
+///
+/// The same as without a path, which is where the visitor comes back to.
+#[utoipa::path(
+    method(get, post), path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("path" = String, Path, description = "the original path, with slashes"),
+        ("join" = Option<String>, Query, description = "1: joins when there is no place"),
+        ("on_refusal" = Option<String>, Query,
+            description = "redirect: 302 to the waiting page for navigations"),
+    ),
+    security((), ("token" = []), ("cookie" = [])),
+    responses(
+        (status = 200, description = "passes"),
+        (status = 302, description = "a navigation is refused, with on_refusal=redirect"),
+        GateProblems,
+    ),
+)]
+pub async fn authorize_behind(
+    state: State<Arc<App>>,
+    visitor: Result<Visitor, Problem>,
+    request: Request,
+) -> Response {
+    authorize(state, visitor, request).await
+}
+
+/// A refusal where nothing is known of the queue or the visitor.
+pub fn refusal(problem: Problem) -> Response {
+    let mut response = problem.at_gate().into_response();
+    blank(response.headers_mut());
+    response
+}
+
+/// What the gateway's configuration asks for in the query.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    join: bool,
+    redirect: bool,
+}
+
+impl Asked {
+    fn of(parts: &Parts) -> Self {
+        let mut asked = Self::default();
+        for pair in parts.uri.query().unwrap_or_default().split('&') {
+            match pair {
+                "join=1" => asked.join = true,
+                "on_refusal=redirect" => asked.redirect = true,
+                _ => {}
+            }
+        }
+        asked
+    }
+}
+
+/// Who passes, and by which rule.
+#[derive(Debug)]
+struct Pass {
+    by: GateAnswer,
+    visitor: HeaderValue,
+    place: HeaderValue,
+    expires_in: HeaderValue,
+    cookie: Option<HeaderValue>,
+}
+
+impl Pass {
+    /// Passes without a place.
+    fn unnamed(by: GateAnswer) -> Self {
+        Self { by, visitor: BLANK, place: BLANK, expires_in: BLANK, cookie: None }
+    }
+
+    /// Passes with a place.
+    fn named(by: GateAnswer, token: &Token, expires_in: Option<Duration>) -> Self {
+        let visitor = match &token.visitor_id {
+            // UTF-8 without control characters always fits; a blank one would only lose the name.
+            Some(id) => HeaderValue::from_bytes(id.as_bytes()).unwrap_or(BLANK),
+            None => HeaderValue::from(token.place.ticket),
+        };
+        Self {
+            by,
+            visitor,
+            place: HeaderValue::try_from(token.place.to_handle()).unwrap_or(BLANK),
+            expires_in: expires_in.map_or(BLANK, |left| HeaderValue::from(left.as_secs())),
+            cookie: None,
+        }
+    }
+
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        let headers = response.headers_mut();
+        headers.insert(VISITOR, self.visitor);
+        headers.insert(PLACE, self.place);
+        headers.insert(EXPIRES_IN, self.expires_in);
+        headers.insert(ROOM, BLANK);
+        if let Some(cookie) = self.cookie {
+            headers.append(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+async fn decide(
+    app: &App,
+    visitor: &Visitor,
+    asked: &Asked,
+    parts: &Parts,
+) -> Result<Pass, Problem> {
+    let queue = &visitor.queue;
+    if queue.config.pass_preflight && is_preflight(parts) {
+        return Ok(Pass::unnamed(GateAnswer::Preflight));
+    }
+    if queue.latest.is_bypass() {
+        return Ok(match &visitor.held {
+            Held::Valid(token) => Pass::named(GateAnswer::Bypass, token, None),
+            Held::Nothing | Held::Forged => Pass::unnamed(GateAnswer::Bypass),
+        });
+    }
+    let token = match visitor.holder() {
+        Ok(token) => token,
+        Err(problem) if problem.code() == Code::TokenMissing => {
+            if !app.store.is_up() && may_open(visitor) {
+                return Ok(Pass::unnamed(GateAnswer::Opened));
+            }
+            return if asked.join { join(app, visitor, None).await } else { Err(problem) };
+        }
+        Err(problem) => return Err(problem),
+    };
+    match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
+        Ok(visit) => {
+            queue.opening.over();
+            match visit {
+                Visit::Gone(_) if asked.join => join(app, visitor, Some(token)).await,
+                visit => admitted(visitor, token, visit),
+            }
+        }
+        Err(error) => without_store(visitor, token, &error),
+    }
+}
+
+/// Exactly an active place passes.
+fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Problem> {
+    let queue = &visitor.queue;
+    let holds = queue.config.without_store() == WithoutStore::Hold;
+    match visit {
+        Visit::Here(place) if place.status == Status::Active => {
+            let expires_in = place.expires_in.unwrap_or_default();
+            if holds {
+                queue.known.note(token.place, expires_in);
+            }
+            Ok(Pass::named(GateAnswer::Admitted, token, Some(expires_in)))
+        }
+        Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
+            let retry_after = visits::view(queue, &place).poll_after();
+            Err(Problem::new(Code::NotAdmitted).retry_after(retry_after))
+        }
+        Visit::Gone(reason) => {
+            if holds {
+                queue.known.forget(token.place);
+            }
+            Err(Problem::new(Code::NotAdmitted).reason(reason))
+        }
+    }
+}
+
+/// `?join=1`: gives whoever has no place one. On a quiet day it passes at once.
+async fn join(app: &App, visitor: &Visitor, gone: Option<&Token>) -> Result<Pass, Problem> {
+    let queue = &visitor.queue;
+    visitor.may_join()?;
+    let id = gone.map_or_else(|| visits::anonymous(queue), |token| token.place.id);
+    let joined = visits::join(queue, id).await?;
+    let visitor_id = gone.and_then(|token| token.visitor_id.clone());
+    let token = Token { place: joined.of, visitor_id };
+    let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;
+    let pass = match joined.place.status {
+        Status::Waiting => admitted(visitor, &token, Visit::Here(joined.place)),
+        Status::Ready | Status::Active => {
+            let renew = queue.config.renew_on_authorize;
+            match queue.queue.authorize(joined.of, renew).await {
+                Ok(visit) => admitted(visitor, &token, visit),
+                Err(error) => without_store(visitor, &token, &error),
+            }
+        }
+    };
+    // The token goes out in both cases: it is the only proof of the place that now exists.
+    match pass {
+        Ok(pass) => Ok(Pass { cookie: Some(cookie), ..pass }),
+        Err(problem) => Err(problem.header(SET_COOKIE, cookie)),
+    }
+}
+
+/// What `on_store_error` says for somebody with a valid token.
+fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Result<Pass, Problem> {
+    let known = || visitor.queue.known.left(token.place);
+    let pass = match visitor.queue.config.without_store() {
+        WithoutStore::Hold => known().map(|left| Pass::named(GateAnswer::Held, token, Some(left))),
+        WithoutStore::Open { .. } if may_open(visitor) => {
+            Some(Pass::named(GateAnswer::Opened, token, None))
+        }
+        WithoutStore::Closed | WithoutStore::Open { .. } => None,
+    };
+    pass.ok_or_else(|| {
+        Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON).cause(error.to_string())
+    })
+}
+
+/// Whether `on_store_error = "open"` has room for one more.
+fn may_open(visitor: &Visitor) -> bool {
+    match visitor.queue.config.without_store() {
+        WithoutStore::Open { rate, lasts } => {
+            visitor.queue.opening.admit(rate, lasts, Instant::now())
+        }
+        WithoutStore::Hold | WithoutStore::Closed => false,
+    }
+}
+
+fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) -> Response {
+    let queue = &visitor.queue;
+    let original = Original::of(parts);
+    let return_to = original.path.and_then(|path| queue.return_to.parse(path));
+    let room = return_to::room(queue.config.public_url.url(), queue.name(), return_to.as_deref());
+    let room = HeaderValue::try_from(room).unwrap_or(BLANK);
+    let mut response = problem.at_gate().into_response();
+    if asked.redirect && is_navigation(&original.method, &parts.headers) {
+        *response.status_mut() = StatusCode::FOUND;
+        *response.body_mut() = Body::empty();
+        let headers = response.headers_mut();
+        headers.insert(LOCATION, room.clone());
+        headers.remove(CONTENT_TYPE);
+        headers.remove(WWW_AUTHENTICATE);
+    }
+    blank(response.headers_mut());
+    response.headers_mut().insert(ROOM, room);
+    response
+}
+
+fn blank(headers: &mut HeaderMap) {
+    for name in [VISITOR, PLACE, EXPIRES_IN, ROOM] {
+        headers.insert(name, BLANK);
+    }
+}
+
+/// A CORS preflight, which browsers send without cookies.
+fn is_preflight(parts: &Parts) -> bool {
+    Original::method_of(parts) == Method::OPTIONS
+        && parts.headers.contains_key(ORIGIN)
+        && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Somebody who looks at a page and can be sent to another; a script or an API client cannot.
+fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
+    if !(method == Method::GET || method == Method::HEAD) {
+        return false;
+    }
+    match headers.get("sec-fetch-mode") {
+        Some(mode) => mode == "navigate",
+        None => headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|accept| accept.to_str().ok())
+            .any(|accept| accept.contains("text/html")),
+    }
+}

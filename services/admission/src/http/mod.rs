@@ -1,0 +1,91 @@
+//! The routes of the two ports, and the shell around them.
+//!
+//! Routes and their documentation are one: each handler carries its own, and `/openapi.json` is
+//! made from them. The gate answers any method, so its documentation is added by hand.
+
+pub mod admin;
+pub mod caller;
+pub mod document;
+pub mod events;
+pub mod extract;
+pub mod gate;
+pub mod original;
+pub mod overrides;
+pub mod page;
+pub mod problem;
+pub mod queue;
+pub mod service;
+pub mod shell;
+pub mod visitor;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::{MethodRouter, any, get};
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use self::problem::{Code, Problem};
+use self::shell::{Shell, ShellLayer};
+use crate::app::App;
+
+const OPENAPI: &str = "/openapi.json";
+const GATE: &str = "/v1/queues/{queue}/authorize";
+const GATE_BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
+
+/// What visitors and gateways reach.
+pub fn public(app: &Arc<App>) -> Router {
+    let mut routes = OpenApiRouter::with_openapi(document::Public::openapi())
+        .routes(routes!(queue::join))
+        .routes(routes!(queue::place, queue::leave))
+        .routes(routes!(events::events))
+        .routes(routes!(queue::claim))
+        .routes(routes!(queue::renew))
+        .routes(routes!(queue::state))
+        .routes(routes!(page::page, page::join))
+        .route(GATE, any(gate::authorize))
+        .route(GATE_BEHIND, any(gate::authorize_behind));
+    document::add::<gate::__path_authorize>(routes.get_openapi_mut());
+    document::add::<gate::__path_authorize_behind>(routes.get_openapi_mut());
+    finish(app, true, routes)
+}
+
+/// What backends and operators reach.
+pub fn service(app: &Arc<App>) -> Router {
+    let routes = OpenApiRouter::with_openapi(document::Service::openapi())
+        .routes(routes!(service::join))
+        .routes(routes!(service::renew))
+        .routes(routes!(service::finish))
+        .routes(routes!(service::state))
+        .routes(routes!(admin::look, admin::change))
+        .routes(routes!(admin::reset))
+        .routes(routes!(admin::inspect, admin::evict));
+    finish(app, false, routes)
+}
+
+/// The document, the fallbacks, the shell.
+fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Router {
+    let (router, document) = routes.split_for_parts();
+    let templates: Vec<String> =
+        document.paths.paths.keys().cloned().chain([OPENAPI.into(), GATE_BEHIND.into()]).collect();
+    let metrics = app.metrics.http(templates.iter().map(String::as_str));
+    let shell = Shell::new(app.clone(), is_public, metrics);
+    router
+        .route(OPENAPI, document_route(&document))
+        .fallback(async || Problem::new(Code::NotFound))
+        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .layer(ShellLayer(Arc::new(shell)))
+        .with_state(app.clone())
+}
+
+fn document_route(document: &OpenApi) -> MethodRouter<Arc<App>> {
+    // A document of our own types always has a JSON form; if not, an empty one says so.
+    let json = Bytes::from(document.to_pretty_json().unwrap_or_default());
+    let json_type = HeaderValue::from_static("application/json");
+    get(async move || ([(CONTENT_TYPE, json_type)], json))
+}

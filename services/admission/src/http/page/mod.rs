@@ -1,0 +1,174 @@
+//! The waiting page: plain, and working without a script.
+//!
+//! A GET never joins. Without JavaScript a button joins and `meta refresh` keeps the page current;
+//! with it the page joins by itself, follows its place by events, takes the turn and goes on to
+//! `return_to`. All that comes from outside is escaped, and the Content-Security-Policy lets nothing
+//! run but the one script and the one style whose digests it names.
+
+mod render;
+
+use std::sync::Arc;
+
+use anteroom_core::queue::PlaceId;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
+use http::{StatusCode, Uri};
+use http_body_util::{BodyExt as _, Limited};
+
+use self::render::{Page, Shown};
+use super::extract::MAX_BODY;
+use super::problem::{Code, Problem, whole_seconds};
+use super::queue::{Identity, is_strong_key};
+use super::visitor::{Held, Visitor};
+use crate::app::App;
+use crate::visits;
+
+/// The waiting page.
+#[utoipa::path(
+    get, path = "/queues/{queue}", tag = "page",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
+    ),
+    security((), ("cookie" = [])),
+    responses(
+        (status = 200, description = "the page", body = String, content_type = "text/html"),
+        (status = "default", description = "a problem", body = super::problem::ProblemBody<'static>,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub async fn page(visitor: Visitor, uri: Uri) -> Response {
+    let shown = match &visitor.held {
+        Held::Nothing | Held::Forged => Shown::Nobody,
+        Held::Valid(_) => look(&visitor).await,
+    };
+    let mut response = answer(&visitor, &uri, &shown);
+    if visitor.held == Held::Forged
+        && let Some(cookie) = visitor.no_cookie()
+    {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+async fn look(visitor: &Visitor) -> Shown {
+    let place = async {
+        let of = visitor.holder()?.place;
+        visits::place(&visitor.queue, of).await
+    };
+    match place.await {
+        Ok(place) => Shown::Place(visits::view(&visitor.queue, &place).into()),
+        Err(problem) if problem.code() == Code::PlaceGone => Shown::Gone,
+        Err(problem) => Shown::Problem(problem.code(), problem.when()),
+    }
+}
+
+/// The join of a browser without JavaScript.
+#[utoipa::path(
+    post, path = "/queues/{queue}", tag = "page",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
+    ),
+    request_body(content = String, content_type = "application/x-www-form-urlencoded"),
+    security((), ("cookie" = [])),
+    responses(
+        (status = 303, description = "joined: back to the page"),
+        (status = "default", description = "the page, or a problem", body = String,
+            content_type = "text/html"),
+    ),
+)]
+pub async fn join(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    uri: Uri,
+    request: Request,
+) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let identity = match &visitor.held {
+        Held::Valid(token) => Identity { id: token.place.id, visitor_id: token.visitor_id.clone() },
+        // Takes the dead cookie away; the next press of the button joins.
+        Held::Forged => return Ok(back(&visitor, &uri, visitor.no_cookie())),
+        Held::Nothing => Identity { id: form_identity(&visitor, request).await?, visitor_id: None },
+    };
+    let joined = match visitor.may_join() {
+        Ok(()) => visits::join(&visitor.queue, identity.id).await,
+        Err(problem) => Err(problem),
+    };
+    match joined {
+        Ok(joined) => {
+            let token = joined.token(&app, &visitor.queue, identity.visitor_id);
+            Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
+        }
+        Err(problem) => {
+            let mut response =
+                answer(&visitor, &uri, &Shown::Problem(problem.code(), problem.when()));
+            *response.status_mut() = problem.code().status();
+            Ok(response)
+        }
+    }
+}
+
+/// The key that the form carries makes two presses of the button one join.
+async fn form_identity(visitor: &Visitor, request: Request) -> Result<PlaceId, Problem> {
+    let body = Limited::new(request.into_body(), MAX_BODY)
+        .collect()
+        .await
+        .map_err(|_| Problem::new(Code::BodyTooLarge))?
+        .to_bytes();
+    let key = url::form_urlencoded::parse(&body).find(|(name, _)| name == "key");
+    Ok(match key {
+        Some((_, key)) if is_strong_key(key.as_bytes()) => {
+            PlaceId::of_key(visitor.queue.name(), key.as_bytes())
+        }
+        _ => visits::anonymous(&visitor.queue),
+    })
+}
+
+fn answer(visitor: &Visitor, uri: &Uri, shown: &Shown) -> Response {
+    let queue = &visitor.queue;
+    let return_to = wanted(visitor, uri);
+    let page = Page {
+        queue: queue.name(),
+        title: queue.config.title.as_deref(),
+        action: &here(queue.name(), return_to.as_deref()),
+        return_to: return_to.as_deref().unwrap_or("/"),
+        shown,
+    };
+    let mut response = page.response();
+    if let Some(after) = shown.refresh() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+    }
+    response
+}
+
+/// Back to the page, by a GET.
+fn back(visitor: &Visitor, uri: &Uri, cookie: Option<HeaderValue>) -> Response {
+    let room = here(visitor.queue.name(), wanted(visitor, uri).as_deref());
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    if let Ok(room) = HeaderValue::try_from(room) {
+        response.headers_mut().insert(LOCATION, room);
+    }
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// This page, seen from itself: whatever host and path the visitor came by, the cookie is there.
+fn here(queue: &str, return_to: Option<&str>) -> String {
+    let mut here = queue.to_owned();
+    if let Some(return_to) = return_to {
+        here.push_str("?return_to=");
+        here.extend(url::form_urlencoded::byte_serialize(return_to.as_bytes()));
+    }
+    here
+}
+
+/// Where the visitor wants to go on to, if it may.
+fn wanted(visitor: &Visitor, uri: &Uri) -> Option<String> {
+    let query = uri.query()?.as_bytes();
+    let (_, wanted) = url::form_urlencoded::parse(query).find(|(name, _)| name == "return_to")?;
+    visitor.queue.return_to.parse(&wanted)
+}

@@ -1,0 +1,155 @@
+"use strict";
+(() => {
+  // The token lives in a cookie that no script can read. The key below only makes a join that is
+  // sent twice, by two tabs or after a lost answer, one join; it is thrown away once it worked.
+  const room = document.getElementById("room");
+  const { queue, returnTo } = room.dataset;
+  const api = "../v1/queues/" + encodeURIComponent(queue);
+  const title = document.title;
+  const keyName = "anteroom-key-" + queue;
+  let source = null;
+  let timer = 0;
+  let turn = false;
+
+  const element = (id) => document.getElementById(id);
+  const show = (message, detail = "") => {
+    if (element("message").textContent !== message) element("message").textContent = message;
+    element("detail").textContent = detail;
+  };
+  const offer = (join, goOn) => {
+    element("join").hidden = !join;
+    element("go-on").hidden = !goOn;
+  };
+
+  const storage = (act) => {
+    try { return act(window.localStorage); } catch { return null; }
+  };
+  let ownKey = null;
+  const key = () => {
+    const kept = storage((s) => s.getItem(keyName));
+    if (kept) return kept;
+    if (!ownKey) {
+      const bytes = crypto.getRandomValues(new Uint8Array(24));
+      ownKey = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
+    }
+    storage((s) => s.setItem(keyName, ownKey));
+    return ownKey;
+  };
+  const forgetKey = () => {
+    ownKey = null;
+    storage((s) => s.removeItem(keyName));
+  };
+
+  const call = (method, path, headers = {}) =>
+    fetch(api + path, { method, headers, credentials: "same-origin", cache: "no-store" });
+  const problem = async (response) => response.json().catch(() => ({}));
+  const later = (act, ms) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act().catch(() => later(act, 5000)), ms);
+  };
+
+  const minutes = (ms) => {
+    const count = Math.round(ms / 60000);
+    if (count < 1) return "less than a minute";
+    return count === 1 ? "about a minute" : `about ${count} minutes`;
+  };
+
+  async function join(again = true) {
+    const response = await call("POST", "/tokens", { "idempotency-key": key() });
+    if (response.ok) {
+      forgetKey();
+      tell(await response.json());
+      watch();
+      return;
+    }
+    const why = await problem(response);
+    // The cookie was none of ours and is gone now.
+    if (why.code === "token_invalid" && again) return join(false);
+    if (response.status === 429 || response.status >= 500) {
+      show(why.title || "Please wait.", "This page tries again by itself.");
+      later(join, why.retry_after_ms || 5000);
+      return;
+    }
+    show(why.title || "That did not work.");
+    offer(true, false);
+  }
+
+  function tell(place) {
+    turn = place.status !== "waiting";
+    document.title = turn ? "\u25cf " + title : title;
+    if (place.status === "waiting") {
+      const wait = place.eta_ms === null ? "" : `Expected wait: ${minutes(place.eta_ms)}.`;
+      show(`You are number ${place.position} in line.`, wait);
+      offer(false, false);
+    } else {
+      show("It is your turn.");
+      offer(false, true);
+      goOn().catch(() => later(poll, 2000));
+    }
+  }
+
+  // The turn is taken, and the page left, only while somebody looks at it.
+  async function goOn() {
+    if (!turn || document.hidden) return;
+    const response = await call("POST", "/token/claim");
+    if (!response.ok) return later(poll, 1000);
+    stop();
+    // Sent straight back here again and again, a browser would never rest: then the link is enough.
+    const now = Date.now();
+    const last = Number(sessionStorage.getItem("anteroom-left-" + queue) || 0);
+    sessionStorage.setItem("anteroom-left-" + queue, String(now));
+    if (now - last > 5000) location.replace(returnTo);
+  }
+  document.addEventListener("visibilitychange", () => goOn().catch(() => later(poll, 2000)));
+
+  function gone(reason) {
+    stop();
+    if (reason === "lost") return join().catch(() => later(join, 2000));
+    show("Your place has ended.", "You can join again at the end of the line.");
+    offer(true, false);
+  }
+
+  async function poll() {
+    const response = await call("GET", "/token");
+    if (response.ok) {
+      const place = await response.json();
+      tell(place);
+      if (!turn || document.hidden) later(poll, place.poll_after_ms);
+      return;
+    }
+    const why = await problem(response);
+    if (response.status === 410) return gone(why.reason);
+    if (response.status === 401) return join();
+    later(poll, why.retry_after_ms || 5000);
+  }
+
+  function stop() {
+    clearTimeout(timer);
+    if (source) source.close();
+    source = null;
+  }
+
+  function watch() {
+    stop();
+    if (!window.EventSource) return later(poll, 1000);
+    source = new EventSource(api + "/token/events");
+    source.addEventListener("place", (event) => tell(JSON.parse(event.data)));
+    source.addEventListener("gone", (event) => gone(JSON.parse(event.data).reason));
+    source.addEventListener("replaced", () => { stop(); later(poll, 1000); });
+    source.addEventListener("error", () => {
+      if (source && source.readyState === EventSource.CLOSED) { stop(); later(poll, 1000); }
+    });
+  }
+
+  element("join").addEventListener("submit", (event) => {
+    event.preventDefault();
+    join().catch(() => later(join, 2000));
+  });
+  switch (room.dataset.status) {
+    case "waiting": watch(); break;
+    case "ready":
+    case "active": turn = true; watch(); goOn().catch(() => later(poll, 2000)); break;
+    case "none": join().catch(() => later(join, 2000)); break;
+    default: break;
+  }
+})();

@@ -1,0 +1,302 @@
+//! Fills the page's template. Values are escaped here and nowhere else.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use rand::Rng as _;
+use sha2::{Digest as _, Sha256};
+
+use crate::http::problem::Code;
+use crate::place_view::{PlaceView, StatusView};
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+const DEFAULT_TITLE: &str = "Waiting room";
+
+/// Nothing runs but what has these digests, and nothing is loaded but from here.
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        digest(SCRIPT),
+        digest(STYLE),
+    );
+    // Base64 and constants: always a header value. The fallback lets nothing run at all.
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+});
+
+/// What the page has to show.
+#[derive(Debug)]
+pub enum Shown {
+    /// Somebody without a place.
+    Nobody,
+    /// Somebody whose place is over.
+    Gone,
+    /// A place.
+    Place(Stand),
+    /// Why there is nothing else to show, and when to look again.
+    Problem(Code, Option<Duration>),
+}
+
+/// Where a place stands, as far as the page tells.
+#[derive(Debug)]
+pub struct Stand {
+    status: StatusView,
+    position: u64,
+    eta: Option<Duration>,
+    poll_after: Duration,
+}
+
+impl From<PlaceView<'_>> for Stand {
+    fn from(view: PlaceView<'_>) -> Self {
+        Self {
+            status: view.status,
+            position: view.position,
+            eta: view.eta_ms.map(Duration::from_millis),
+            poll_after: view.poll_after(),
+        }
+    }
+}
+
+impl Shown {
+    /// When a browser without JavaScript is to load the page again.
+    pub fn refresh(&self) -> Option<Duration> {
+        match self {
+            Self::Nobody | Self::Gone => None,
+            Self::Place(stand) => {
+                // A page is more than a poll: not every second.
+                (stand.status == StatusView::Waiting)
+                    .then(|| stand.poll_after.max(Duration::from_secs(3)))
+            }
+            Self::Problem(_, after) => Some(after.unwrap_or(Duration::from_secs(5))),
+        }
+    }
+
+    /// What the script starts from.
+    fn status(&self) -> &'static str {
+        match self {
+            Self::Nobody | Self::Problem(..) => "none",
+            Self::Gone => "gone",
+            Self::Place(stand) => match stand.status {
+                StatusView::Waiting => "waiting",
+                StatusView::Ready => "ready",
+                StatusView::Active => "active",
+            },
+        }
+    }
+
+    fn message(&self) -> (String, String) {
+        match self {
+            Self::Nobody => ("You are not in line yet.".into(), String::new()),
+            Self::Gone => (
+                "Your place has ended.".into(),
+                "You can join again at the end of the line.".into(),
+            ),
+            Self::Problem(code, _) => {
+                (format!("{}.", code.title()), "This page tries again by itself.".into())
+            }
+            Self::Place(stand) if stand.status == StatusView::Waiting => {
+                let minutes = stand.eta.map(|eta| eta.as_secs().div_ceil(60).max(1));
+                let detail = match minutes {
+                    None => String::new(),
+                    Some(1) => "Expected wait: about a minute.".into(),
+                    Some(minutes) => format!("Expected wait: about {minutes} minutes."),
+                };
+                (format!("You are number {} in line.", stand.position), detail)
+            }
+            Self::Place(_) => ("It is your turn.".into(), String::new()),
+        }
+    }
+
+    fn offers_join(&self) -> bool {
+        matches!(self, Self::Nobody | Self::Gone | Self::Problem(..))
+    }
+
+    fn offers_go_on(&self) -> bool {
+        matches!(self, Self::Place(stand) if stand.status != StatusView::Waiting)
+    }
+}
+
+/// One page for one visitor.
+pub struct Page<'a> {
+    /// The name of the queue.
+    pub queue: &'a str,
+    /// The title that the operator set.
+    pub title: Option<&'a str>,
+    /// Where the form goes.
+    pub action: &'a str,
+    /// Where the visitor goes when the turn has come; checked.
+    pub return_to: &'a str,
+    /// What to show.
+    pub shown: &'a Shown,
+}
+
+impl Page<'_> {
+    /// The page as an answer.
+    pub fn response(&self) -> Response {
+        let mut response = Response::new(Body::from(self.html()));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert(CONTENT_SECURITY_POLICY, POLICY.clone());
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // The address holds return_to: not for other sites to read.
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+        response
+    }
+
+    fn html(&self) -> String {
+        let (message, detail) = self.shown.message();
+        let key = URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>());
+        let refresh = match (self.shown.refresh(), self.shown.offers_go_on()) {
+            (Some(after), _) => {
+                format!("<meta http-equiv=\"refresh\" content=\"{}\">", after.as_secs().max(1))
+            }
+            (None, true) => {
+                let to = escaped(self.return_to);
+                format!("<meta http-equiv=\"refresh\" content=\"1;url={to}\">")
+            }
+            (None, false) => String::new(),
+        };
+        let hidden = |offered: bool| if offered { "" } else { " hidden" };
+        let mut html = String::with_capacity(TEMPLATE.len() + SCRIPT.len() + STYLE.len() + 1_024);
+        let mut rest = TEMPLATE;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+            html.push_str(before);
+            match name {
+                "title" => escape(self.title.unwrap_or(DEFAULT_TITLE), &mut html),
+                "queue" => escape(self.queue, &mut html),
+                "action" => escape(self.action, &mut html),
+                "return_to" => escape(self.return_to, &mut html),
+                "status" => escape(self.shown.status(), &mut html),
+                "message" => escape(&message, &mut html),
+                "detail" => escape(&detail, &mut html),
+                "key" => escape(&key, &mut html),
+                // Ours, and markup already.
+                "refresh" => html.push_str(&refresh),
+                "style" => html.push_str(STYLE),
+                "script" => html.push_str(SCRIPT),
+                "hide_join" => html.push_str(hidden(self.shown.offers_join())),
+                "hide_go_on" => html.push_str(hidden(self.shown.offers_go_on())),
+                // A test fills the template and looks for what is left.
+                other => _ = write!(html, "{{{{{other}}}}}"),
+            }
+            rest = after;
+        }
+        html.push_str(rest);
+        html
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    escape(text, &mut html);
+    html
+}
+
+/// Makes text safe between tags and in quoted attributes.
+fn escape(text: &str, html: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
+
+    fn page<'a>(shown: &'a Shown, text: &'a str) -> String {
+        Page { queue: text, title: Some(text), action: text, return_to: text, shown }.html()
+    }
+
+    fn waiting() -> Shown {
+        Shown::Place(Stand {
+            status: StatusView::Waiting,
+            position: 12,
+            eta: Some(Duration::from_secs(200)),
+            poll_after: Duration::from_secs(7),
+        })
+    }
+
+    fn turn(status: StatusView) -> Shown {
+        let poll_after = Duration::from_secs(1);
+        Shown::Place(Stand { status, position: 0, eta: None, poll_after })
+    }
+
+    #[test]
+    fn nothing_from_outside_becomes_markup() {
+        let all = [
+            Shown::Nobody,
+            Shown::Gone,
+            waiting(),
+            turn(StatusView::Ready),
+            turn(StatusView::Active),
+            Shown::Problem(Code::QueueFull, None),
+        ];
+        for shown in &all {
+            let html = page(shown, EVIL);
+            assert!(!html.contains("<img"), "{shown:?}");
+            assert_eq!(html.matches("</script>").count(), 1, "{shown:?}");
+            assert!(!html.contains("{{"), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn a_waiting_page_keeps_itself_current_without_a_script() {
+        let html = page(&waiting(), "x");
+        assert!(html.contains("<noscript><meta http-equiv=\"refresh\" content=\"7\"></noscript>"));
+        assert!(html.contains("You are number 12 in line."));
+        assert!(html.contains("about 4 minutes"));
+        assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\" hidden>"));
+    }
+
+    #[test]
+    fn a_turn_leads_on_without_a_script() {
+        let shown = turn(StatusView::Ready);
+        let html = Page {
+            queue: "q",
+            title: None,
+            action: "/queues/q",
+            return_to: "/seats?a=1&b=2",
+            shown: &shown,
+        }
+        .html();
+        assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""));
+        assert!(html.contains("<a href=\"/seats?a=1&amp;b=2\">"));
+        assert!(html.contains("<title>Waiting room</title>"));
+    }
+
+    #[test]
+    fn somebody_without_a_place_is_offered_one_and_nothing_joins_by_itself() {
+        let html = page(&Shown::Nobody, "x");
+        assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\">"));
+        assert!(html.contains("<noscript></noscript>"));
+        assert_ne!(html, page(&Shown::Nobody, "x"), "each page has a key of its own");
+    }
+
+    #[test]
+    fn the_policy_names_both_digests() {
+        let policy = POLICY.to_str().expect("ASCII");
+        assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
+        assert!(!policy.contains("unsafe"));
+    }
+}

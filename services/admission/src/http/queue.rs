@@ -1,0 +1,226 @@
+//! The calls of a visitor: join, look, claim, renew, leave; and the public state of a queue.
+
+use std::sync::Arc;
+
+use anteroom_core::queue::PlaceId;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::{HeaderMap, HeaderName, SET_COOKIE};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::document::{
+    ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
+};
+use super::extract::{AtQueue, json_body};
+use super::problem::{Code, Problem, RETRY_SOON};
+use super::visitor::{Held, Visitor};
+use crate::app::{App, QueueState};
+use crate::place_view::PlaceView;
+use crate::queue_view::QueueView;
+use crate::visits::{self, Joined};
+
+/// Names a join that may be sent again; as secret as the token.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The body of a join.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JoinBody {
+    /// What a trusted backend signed for a visitor it knows.
+    #[serde(default)]
+    assertion: Option<String>,
+}
+
+/// Who joins.
+pub struct Identity {
+    /// Whose place it is to be.
+    pub id: PlaceId,
+    /// The visitor_id that the new token is to carry.
+    pub visitor_id: Option<String>,
+}
+
+/// Joins the queue.
+///
+/// With a valid token: its place, or a new one for the same visitor when that is gone. With an
+/// assertion: the place of the visitor it names. Else the place of the `Idempotency-Key`, or a new
+/// place when none came. A browser gets its token as a cookie, anybody else in the body.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 22, max_length = 128,
+            description = "at least 128 random bits, made before the join; as secret as the token"),
+    ),
+    request_body = JoinBody,
+    security((), ("token" = []), ("cookie" = [])),
+    responses(
+        (status = 201, description = "a new place", body = PlaceView<'static>),
+        (status = 200, description = "the same place again", body = PlaceView<'static>),
+        JoinProblems,
+    ),
+)]
+pub async fn join(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    request: Request,
+) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let (parts, body) = request.into_parts();
+    let body: JoinBody = json_body(&parts.headers, body, &app).await?;
+    let identity = match body.assertion {
+        Some(assertion) => vouched(&app, &visitor.queue, &assertion)?,
+        None => identity(&visitor, &parts.headers)?,
+    };
+    visitor.may_join()?;
+    let joined = visits::join(&visitor.queue, identity.id).await?;
+    let token = joined.token(&app, &visitor.queue, identity.visitor_id);
+    joined_response(&visitor, &joined, token)
+}
+
+/// Who joins without an assertion: the holder of the token, else of the key, else somebody new.
+pub fn identity(visitor: &Visitor, headers: &HeaderMap) -> Result<Identity, Problem> {
+    match &visitor.held {
+        Held::Valid(token) => {
+            return Ok(Identity { id: token.place.id, visitor_id: token.visitor_id.clone() });
+        }
+        Held::Forged => return Err(visitor.token_invalid()),
+        Held::Nothing => {}
+    }
+    let id = match headers.get(IDEMPOTENCY_KEY) {
+        Some(key) if is_strong_key(key.as_bytes()) => {
+            PlaceId::of_key(visitor.queue.name(), key.as_bytes())
+        }
+        Some(_) => {
+            return Err(Problem::new(Code::BadRequest)
+                .detail("Idempotency-Key must be 22 to 128 printable ASCII characters"));
+        }
+        None => visits::anonymous(&visitor.queue),
+    };
+    Ok(Identity { id, visitor_id: None })
+}
+
+/// 128 bits are 22 characters of base64url: whatever is shorter can be guessed.
+pub fn is_strong_key(key: &[u8]) -> bool {
+    (22..=128).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic)
+}
+
+fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<Identity, Problem> {
+    // Its expiry is judged by the store's clock; without one there is nothing to judge by.
+    let seen = queue
+        .latest
+        .get()
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+    let now = seen.store_time_us() / 1_000_000;
+    let visitor_id = app
+        .live()
+        .assertions
+        .verify(queue.name(), assertion, now)
+        .map_err(|error| Problem::new(Code::AssertionInvalid).detail(error.to_string()))?;
+    Ok(Identity {
+        id: PlaceId::of_visitor(queue.name(), &visitor_id),
+        visitor_id: Some(visitor_id),
+    })
+}
+
+fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
+    let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut view = visits::view(&visitor.queue, &joined.place);
+    if visitor.is_browser {
+        let mut response = view.response(status);
+        response.headers_mut().append(SET_COOKIE, visitor.cookie(&token)?);
+        Ok(response)
+    } else {
+        view.token = Some(token);
+        Ok(view.response(status))
+    }
+}
+
+/// My place; also the heartbeat. Never claims.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}/token", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
+)]
+pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
+    let of = visitor.holder()?.place;
+    let place = visits::place(&visitor.queue, of).await?;
+    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+}
+
+/// Takes the turn: ready → active. An active place stays as it is.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/token/claim", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 200, description = "the place", body = PlaceView<'static>), ClaimProblems),
+)]
+pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let of = visitor.holder()?.place;
+    let place = visits::claim(&visitor.queue, of).await?;
+    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+}
+
+/// Lets the session live longer: until min(now + `session_ttl`, claimed + `session_max`).
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/token/renew", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 200, description = "the place", body = PlaceView<'static>), RenewProblems),
+)]
+pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let of = visitor.holder()?.place;
+    let place = visits::renew(&visitor.queue, of).await?;
+    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+}
+
+/// Leaves the line, or finishes: the slot is free at once. The same again when already gone.
+#[utoipa::path(
+    delete, path = "/v1/queues/{queue}/token", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 204, description = "gone"), LeaveProblems),
+)]
+pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let of = visitor.holder()?.place;
+    visits::leave(&visitor.queue, of).await?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Some(cookie) = visitor.no_cookie() {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// The public state of a queue, at most a few seconds old.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
+)]
+pub async fn state(AtQueue(queue): AtQueue) -> Result<Response, Problem> {
+    let seen = queue
+        .latest
+        .get()
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+    Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_must_have_room_for_128_bits() {
+        assert!(is_strong_key(b"0123456789abcdefghijkl"));
+        assert!(is_strong_key(&[b'x'; 128]));
+        assert!(!is_strong_key(b"0123456789abcdefghijk"));
+        assert!(!is_strong_key(&[b'x'; 129]));
+        assert!(!is_strong_key(b"0123456789 bcdefghijkl"));
+        assert!(!is_strong_key("0123456789abcdefghijké".as_bytes()));
+    }
+}

@@ -1,0 +1,163 @@
+//! Who asks, as far as the request itself tells: the token, from where it came, and whether a
+//! browser brought it. Nothing here asks the store, so a forged token costs no command.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use anteroom_core::queue::{PlaceId, TOKEN_PREFIX, Token};
+use axum::extract::FromRequestParts;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
+use http::request::Parts;
+
+use super::extract::{AtQueue, Peer};
+use super::problem::{Code, Problem};
+use crate::app::{App, Live, QueueState};
+use crate::client_address::client_address;
+
+/// The header that a token travels in.
+pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A request of a visitor of one queue.
+pub struct Visitor {
+    /// The queue.
+    pub queue: Arc<QueueState>,
+    /// What the token says.
+    pub held: Held,
+    /// Whether the token came as the queue's cookie.
+    pub by_cookie: bool,
+    /// Whether a browser asks: then a token is given as a cookie, never in a body.
+    pub is_browser: bool,
+    /// Whether a changing call may come from where this one came.
+    origin_allowed: bool,
+    /// The client's address, behind the trusted proxies; absent only in tests.
+    address: Option<IpAddr>,
+}
+
+/// The token of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// None came.
+    Nothing,
+    /// We signed it for this queue.
+    Valid(Token),
+    /// We did not.
+    Forged,
+}
+
+impl FromRequestParts<Arc<App>> for Visitor {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let AtQueue(queue) = AtQueue::from_request_parts(parts, app).await?;
+        let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
+        Ok(Self::new(&app.live(), queue, &parts.headers, peer))
+    }
+}
+
+impl Visitor {
+    /// Reads the head of a request.
+    pub fn new(
+        live: &Live,
+        queue: Arc<QueueState>,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Self {
+        let (held, by_cookie) = held(live, &queue, headers);
+        let is_browser =
+            by_cookie || headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+        // Without a browser there is nobody whom another site could have misled.
+        let origin_allowed =
+            !is_browser || live.origins.check(headers, queue.config.public_url.url()).is_ok();
+        let trusted = &live.config.admission.trusted_proxies;
+        let address = peer.map(|peer| client_address(peer, headers, trusted));
+        Self { queue, held, by_cookie, is_browser, origin_allowed, address }
+    }
+
+    /// Refuses a changing call that another site's page sent with the visitor's cookie.
+    pub fn may_change(&self) -> Result<(), Problem> {
+        if self.origin_allowed { Ok(()) } else { Err(Problem::new(Code::OriginRefused)) }
+    }
+
+    /// The valid token, unless its place asks too often.
+    pub fn holder(&self) -> Result<&Token, Problem> {
+        match &self.held {
+            Held::Valid(token) => {
+                self.may_ask(token.place.id)?;
+                Ok(token)
+            }
+            Held::Forged => Err(self.token_invalid()),
+            Held::Nothing => Err(Problem::new(Code::TokenMissing)),
+        }
+    }
+
+    /// Refuses a join when too many came from the same address; who holds a place already is
+    /// counted by it instead.
+    pub fn may_join(&self) -> Result<(), Problem> {
+        if let Held::Valid(token) = &self.held {
+            return self.may_ask(token.place.id);
+        }
+        let Some(address) = self.address else { return Ok(()) };
+        self.queue
+            .joins_per_address
+            .check(address)
+            .map_err(|after| Problem::new(Code::JoinLimited).retry_after(after))
+    }
+
+    fn may_ask(&self, id: PlaceId) -> Result<(), Problem> {
+        self.queue
+            .requests_per_place
+            .check(id)
+            .map_err(|after| Problem::new(Code::SlowDown).retry_after(after))
+    }
+
+    /// 401, and takes a dead cookie away: the page cannot, and would be refused for ever.
+    pub fn token_invalid(&self) -> Problem {
+        let problem = Problem::new(Code::TokenInvalid);
+        match self.no_cookie() {
+            Some(cookie) => problem.header(SET_COOKIE, cookie),
+            None => problem,
+        }
+    }
+
+    /// The `Set-Cookie` that gives a token to the browser.
+    pub fn cookie(&self, token: &str) -> Result<HeaderValue, Problem> {
+        let cookie = self.queue.cookies.set(self.queue.name(), token);
+        cookie.map_err(|error| Problem::new(Code::Internal).cause(error.to_string()))
+    }
+
+    /// The `Set-Cookie` that takes the token away again, if it came as one.
+    pub fn no_cookie(&self) -> Option<HeaderValue> {
+        let name = self.queue.name();
+        self.by_cookie.then(|| self.queue.cookies.clear(name).ok()).flatten()
+    }
+}
+
+/// The token looked for in the header, then the cookie, then `Authorization: Bearer art1.…`. The
+/// first place where one stands decides, valid or not.
+fn held(live: &Live, queue: &QueueState, headers: &HeaderMap) -> (Held, bool) {
+    let verify =
+        |text: &str| live.tokens.verify(queue.name(), text).map_or(Held::Forged, Held::Valid);
+    if let Some(token) = headers.get(TOKEN) {
+        return (verify(token.to_str().unwrap_or_default()), false);
+    }
+    let mut found = None;
+    for text in queue.cookies.read(headers, queue.name()) {
+        match verify(text) {
+            Held::Valid(token) => return (Held::Valid(token), true),
+            held => found = Some(held),
+        }
+    }
+    if let Some(held) = found {
+        return (held, true);
+    }
+    (bearer(headers).map_or(Held::Nothing, verify), false)
+}
+
+/// A Bearer value that is ours; any other belongs to the protected service.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim_start();
+    (scheme.eq_ignore_ascii_case("bearer") && token.starts_with(TOKEN_PREFIX)).then_some(token)
+}

@@ -1,0 +1,279 @@
+//! What admission counts and times. Labels are route templates, statuses, the names of configured
+//! queues and fixed words: nothing that a caller can fill.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anteroom_core::queue::GoneReason;
+use anteroom_runtime::{QueueCounts, QueueGauges};
+use http::StatusCode;
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+};
+
+/// Where routes without a template are counted.
+const UNMATCHED: &str = "unmatched";
+
+/// Upper bounds in seconds: half a millisecond to the longest request time-out anybody sets.
+const HTTP_BUCKETS: [f64; 13] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// Every status that admission answers; any other is counted as `other`.
+const STATUSES: [(u16, &str); 23] = [
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (204, "204"),
+    (302, "302"),
+    (303, "303"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (408, "408"),
+    (409, "409"),
+    (410, "410"),
+    (413, "413"),
+    (415, "415"),
+    (422, "422"),
+    (429, "429"),
+    (500, "500"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+    (0, "other"),
+];
+
+/// All of admission's own metrics, and its part of those that all services share.
+#[derive(Debug)]
+pub struct Metrics {
+    http: HistogramVec,
+    joined: IntCounterVec,
+    counts: QueueCounts,
+    gate: IntCounterVec,
+    /// The state of each queue, from its snapshots.
+    pub gauges: QueueGauges,
+    /// Event streams open at the moment.
+    pub streams: IntGauge,
+    /// Connections refused because `max_connections` were open, both ports.
+    pub connections_refused: IntCounter,
+}
+
+impl Metrics {
+    /// Registers everything.
+    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+        let metrics = Self {
+            http: HistogramVec::new(
+                HistogramOpts::new(
+                    "anteroom_http_request_seconds",
+                    "Time from the head of a request to the head of its answer.",
+                )
+                .buckets(HTTP_BUCKETS.to_vec()),
+                &["route", "status"],
+            )?,
+            joined: IntCounterVec::new(
+                Opts::new("anteroom_queue_joined_total", "Places given."),
+                &["queue"],
+            )?,
+            gate: IntCounterVec::new(
+                Opts::new(
+                    "anteroom_gate_answers_total",
+                    "Answers of authorize: what passed by which rule, and what was refused.",
+                ),
+                &["queue", "answer"],
+            )?,
+            counts: QueueCounts::register(registry)?,
+            gauges: QueueGauges::register(registry)?,
+            streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
+            connections_refused: IntCounter::new(
+                "anteroom_connections_refused_total",
+                "Connections refused because max_connections were open.",
+            )?,
+        };
+        registry.register(Box::new(metrics.http.clone()))?;
+        registry.register(Box::new(metrics.joined.clone()))?;
+        registry.register(Box::new(metrics.gate.clone()))?;
+        registry.register(Box::new(metrics.streams.clone()))?;
+        registry.register(Box::new(metrics.connections_refused.clone()))?;
+        Ok(metrics)
+    }
+
+    /// The children of one queue, so that no request formats a label.
+    pub fn queue(&self, name: &str) -> QueueMetrics {
+        let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);
+        QueueMetrics {
+            joined: self.joined.with_label_values(&[name]),
+            promoted: self.counts.promoted.with_label_values(&[name]),
+            left: gone(GoneReason::Left),
+            completed: gone(GoneReason::Completed),
+            evicted: gone(GoneReason::Evicted),
+            wait: self.counts.wait.with_label_values(&[name]),
+            gate: GateAnswer::ALL.map(|answer| self.gate.with_label_values(&[name, answer.name()])),
+        }
+    }
+
+    /// The metrics of one port's routes.
+    pub fn http<'a>(&self, templates: impl Iterator<Item = &'a str>) -> HttpMetrics {
+        let routes = templates
+            .map(|template| {
+                (template.to_owned(), Arc::new(RouteMetrics::new(&self.http, template)))
+            })
+            .collect();
+        HttpMetrics { routes, unmatched: Arc::new(RouteMetrics::new(&self.http, UNMATCHED)) }
+    }
+}
+
+/// By which rule authorize answered as it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateAnswer {
+    /// 200: the place is active.
+    Admitted,
+    /// 200: the queue is in state bypass.
+    Bypass,
+    /// 200: a CORS preflight, let through by `pass_preflight`.
+    Preflight,
+    /// 200: the store is away, and this process knew the place as active.
+    Held,
+    /// 200: the store is away, and `on_store_error = "open"` had room.
+    Opened,
+    /// 401 or 403 by the rules of the queue.
+    Refused,
+    /// 403 because the store is away.
+    StoreUnavailable,
+}
+
+impl GateAnswer {
+    /// Every answer, in the order of the variants.
+    pub const ALL: [Self; 7] = [
+        Self::Admitted,
+        Self::Bypass,
+        Self::Preflight,
+        Self::Held,
+        Self::Opened,
+        Self::Refused,
+        Self::StoreUnavailable,
+    ];
+
+    /// The label.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::Bypass => "bypass",
+            Self::Preflight => "preflight",
+            Self::Held => "held",
+            Self::Opened => "opened",
+            Self::Refused => "refused",
+            Self::StoreUnavailable => "store_unavailable",
+        }
+    }
+}
+
+/// What one queue counts.
+#[derive(Debug)]
+pub struct QueueMetrics {
+    /// Places given.
+    pub joined: IntCounter,
+    /// Places that were promoted by their own join.
+    pub promoted: IntCounter,
+    /// Places that were given up.
+    pub left: IntCounter,
+    /// Places that were finished.
+    pub completed: IntCounter,
+    /// Places that an operator removed.
+    pub evicted: IntCounter,
+    /// The wait of those promoted by their own join: none.
+    pub wait: Histogram,
+    gate: [IntCounter; GateAnswer::ALL.len()],
+}
+
+impl QueueMetrics {
+    /// Counts one answer of authorize.
+    pub fn gate(&self, answer: GateAnswer) {
+        self.gate[answer as usize].inc();
+    }
+}
+
+/// The routes of one port, each with its children made once.
+#[derive(Debug)]
+pub struct HttpMetrics {
+    routes: HashMap<String, Arc<RouteMetrics>>,
+    unmatched: Arc<RouteMetrics>,
+}
+
+impl HttpMetrics {
+    /// The route of a template; one bucket for all that is none.
+    pub fn route(&self, template: Option<&str>) -> Arc<RouteMetrics> {
+        template.and_then(|template| self.routes.get(template)).unwrap_or(&self.unmatched).clone()
+    }
+}
+
+/// One route's times, by status.
+#[derive(Debug)]
+pub struct RouteMetrics {
+    template: String,
+    is_gate: bool,
+    all: HistogramVec,
+    by_status: [OnceLock<Histogram>; STATUSES.len()],
+}
+
+impl RouteMetrics {
+    fn new(all: &HistogramVec, template: &str) -> Self {
+        Self {
+            template: template.to_owned(),
+            is_gate: template.contains("/authorize"),
+            all: all.clone(),
+            by_status: [const { OnceLock::new() }; STATUSES.len()],
+        }
+    }
+
+    /// The template, such as `/v1/queues/{queue}/token`.
+    pub fn template(&self) -> &str {
+        &self.template
+    }
+
+    /// Whether gateways ask here: then a refusal is 401 or 403 only.
+    pub fn is_gate(&self) -> bool {
+        self.is_gate
+    }
+
+    /// Notes one answer.
+    pub fn observe(&self, status: StatusCode, took: Duration) {
+        let status = status.as_u16();
+        let index =
+            STATUSES.iter().position(|(known, _)| *known == status).unwrap_or(STATUSES.len() - 1);
+        self.by_status[index]
+            .get_or_init(|| self.all.with_label_values(&[self.template(), STATUSES[index].1]))
+            .observe(took.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_routes_and_statuses_share_one_label() {
+        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
+        let http = metrics.http(["/known"].into_iter());
+        http.route(Some("/known")).observe(StatusCode::OK, Duration::from_millis(1));
+        http.route(Some("/made-up")).observe(StatusCode::IM_A_TEAPOT, Duration::from_millis(1));
+        http.route(None).observe(StatusCode::IM_A_TEAPOT, Duration::from_millis(1));
+        let times =
+            |route, status| metrics.http.with_label_values(&[route, status]).get_sample_count();
+        assert_eq!(times("/known", "200"), 1);
+        assert_eq!(times("unmatched", "other"), 2);
+    }
+
+    #[test]
+    fn every_gate_answer_has_its_own_counter() {
+        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
+        let queue = metrics.queue("concert");
+        for (index, answer) in GateAnswer::ALL.into_iter().enumerate() {
+            assert_eq!(answer as usize, index);
+            queue.gate(answer);
+            assert_eq!(metrics.gate.with_label_values(&["concert", answer.name()]).get(), 1);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What this binary does between the shell's start and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anteroom_core::queue::SCRIPTS;
+use anteroom_core::store::Store;
+use anteroom_runtime::{Config, Context, Port, Readiness, watch_store, write_listening};
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::metrics::Metrics;
+use crate::serve::Server;
+use crate::{http, snapshots};
+
+const FIRST_CONNECTION: Duration = Duration::from_secs(1);
+
+/// Serves both ports until the shell asks for an end, and drains.
+///
+/// # Errors
+///
+/// When a port cannot be opened.
+pub async fn run(context: Context) -> anyhow::Result<()> {
+    let Context { config, changes, registry, readiness, shutdown, operations } = context;
+    let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
+    let metrics = Metrics::register(&registry)?;
+    let public = bind("admission.listen", config.admission.listen).await?;
+    let service = bind("admission.service_listen", config.admission.service_listen).await?;
+    let stopping = CancellationToken::new();
+    let app = App::new(config, store, metrics, operations, stopping.clone());
+
+    tokio::spawn(follow_changes(app.clone(), changes));
+    tokio::spawn(follow_store(app.store.clone(), readiness));
+    tokio::spawn(snapshots::keep(app.clone()));
+    write_listening(Port::Public, public.local_addr()?);
+    write_listening(Port::Service, service.local_addr()?);
+    let public = Server::new(public, http::public(&app), app.clone());
+    let service = Server::new(service, http::service(&app), app.clone());
+
+    let stop = async {
+        shutdown.cancelled().await;
+        // Balancers still send requests until they have noticed that we are not ready.
+        let drain_delay = app.live().config.admission.drain_delay;
+        tokio::time::sleep(drain_delay).await;
+        stopping.cancel();
+    };
+    tokio::join!(public.run(), service.run(), stop);
+    Ok(())
+}
+
+async fn bind(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("{key} = {address}"))
+}
+
+/// Puts each changed configuration in force.
+async fn follow_changes(app: Arc<App>, mut changes: watch::Receiver<Arc<Config>>) {
+    while changes.changed().await.is_ok() {
+        let config = changes.borrow_and_update().clone();
+        app.reload(config);
+    }
+}
+
+/// Ready from the first look at the store on, while it is reachable.
+async fn follow_store(store: Store, readiness: Readiness) {
+    // The first connection is a moment away: not worth a word that it is not there yet.
+    store.wait_up(FIRST_CONNECTION).await;
+    // In this order: started means that readiness knows of the store.
+    tokio::join!(watch_store(&store, &readiness), async { readiness.started() });
+}

@@ -1,0 +1,93 @@
+//! What the connection past `max_connections` gets: a 503 at once, and goodbye.
+//!
+//! It is written without reading HTTP, in a task that lives a second at most. Past so many such
+//! tasks the connection is simply closed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::IntoResponse as _;
+use http_body_util::BodyExt as _;
+use prometheus::IntCounter;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::http::problem::{Code, Problem, RETRY_SOON};
+
+const MOST: usize = 256;
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Turns connections away.
+pub struct Crowded {
+    tasks: Arc<Semaphore>,
+    refused: IntCounter,
+}
+
+impl Crowded {
+    /// Counts them in `refused`.
+    pub fn new(refused: IntCounter) -> Self {
+        Self { tasks: Arc::new(Semaphore::new(MOST)), refused }
+    }
+
+    /// Answers 503 and closes.
+    pub fn turn_away(&self, mut stream: TcpStream) {
+        self.refused.inc();
+        let Ok(permit) = self.tasks.clone().try_acquire_owned() else { return };
+        tokio::spawn(async move {
+            let _permit = permit;
+            let goodbye = async {
+                // Closing with the request unread would reset the connection, and the answer with it.
+                let mut head = [0; 4_096];
+                let _ = stream.read(&mut head).await?;
+                stream.write_all(&answer().await).await?;
+                stream.shutdown().await
+            };
+            // Whatever goes wrong here, the connection ends.
+            let _ = tokio::time::timeout(PATIENCE, goodbye).await;
+        });
+    }
+}
+
+async fn answer() -> Vec<u8> {
+    let problem = Problem::new(Code::Overloaded).retry_after(RETRY_SOON).into_response();
+    let body = problem.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+    let body = body.unwrap_or_default();
+    let mut answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
+         content-length: {}\r\nretry-after: 1\r\ncache-control: no-store\r\n\
+         x-request-id: {}\r\nconnection: close\r\n\r\n",
+        body.len(),
+        uuid::Uuid::now_v7(),
+    )
+    .into_bytes();
+    answer.extend_from_slice(&body);
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_answer_is_a_whole_problem() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).await.expect("a connection");
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let refused = IntCounter::new("refused", "refused").expect("a name");
+        Crowded::new(refused.clone()).turn_away(stream);
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("sent");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+        assert!(head.contains("retry-after: 1"), "{head}");
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
+        let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!(body["code"], "overloaded");
+        assert_eq!(refused.get(), 1);
+    }
+}

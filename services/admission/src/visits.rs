@@ -1,0 +1,115 @@
+//! What a visitor can do, each one operation of the queue with its outcome as an answer: used by
+//! the visitor's calls, the gate, the page and the backend's calls alike.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{
+    GoneReason, Join, Leave, Place, PlaceId, PlaceRef, Status, Token, Visit,
+};
+use rand::Rng as _;
+
+use crate::app::{App, QueueState};
+use crate::http::problem::{Code, Problem, RETRY_SOON};
+use crate::place_view::{PlaceView, poll_after};
+
+/// When to ask again whether a closed queue has opened, while nobody knows when it will.
+const RETRY_CLOSED: Duration = Duration::from_secs(30);
+/// When to ask again whether a full queue has room.
+const RETRY_FULL: Duration = Duration::from_secs(10);
+
+/// A place that a join gave, or gave again.
+#[derive(Debug)]
+pub struct Joined {
+    /// Whether it is new.
+    pub created: bool,
+    /// Which place.
+    pub of: PlaceRef,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Joined {
+    /// The proof of the place.
+    pub fn token(&self, app: &App, queue: &QueueState, visitor_id: Option<String>) -> String {
+        app.live().tokens.sign(queue.name(), &Token { place: self.of, visitor_id })
+    }
+}
+
+/// Joins: the place of this identity, the one it has or a new one.
+pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
+    match queue.queue.join(id).await? {
+        Join::Created(of, place) => {
+            queue.metrics.joined.inc();
+            if place.status != Status::Waiting {
+                // Nobody was waiting: the join promoted itself, so its wait was none.
+                queue.metrics.promoted.inc();
+                queue.metrics.wait.observe(0.0);
+            }
+            Ok(Joined { created: true, of, place })
+        }
+        Join::Same(of, place) => Ok(Joined { created: false, of, place }),
+        Join::Full => Err(Problem::new(Code::QueueFull).retry_after(jittered(RETRY_FULL))),
+        Join::Closed { retry_in } => {
+            let retry_in = jittered(retry_in.unwrap_or(RETRY_CLOSED));
+            Err(Problem::new(Code::QueueClosed).retry_after(retry_in))
+        }
+    }
+}
+
+/// An identity that nobody else has and nobody can guess.
+pub fn anonymous(queue: &QueueState) -> PlaceId {
+    PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())
+}
+
+/// Where a place stands.
+pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, queue.queue.place(of).await?)
+}
+
+/// Takes the turn.
+pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, queue.queue.claim(of).await?)
+}
+
+/// Lets an active place live longer.
+pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, queue.queue.renew(of).await?)
+}
+
+/// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
+pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
+    let left = queue.queue.leave(of).await?;
+    queue.known.forget(of);
+    match left {
+        Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
+        Leave::Left(_) => queue.metrics.left.inc(),
+        Leave::Already => {}
+    }
+    Ok(())
+}
+
+/// The place as its holder reads it.
+pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
+    PlaceView::new(queue.name(), place, claim_ttl(queue))
+}
+
+/// The place of a visit that found it in the state it asked for.
+pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
+    match visit {
+        Visit::Here(place) => Ok(place),
+        Visit::NotReady(place) => Err(Problem::new(Code::NotReady)
+            .retry_after(poll_after(&place, claim_ttl(queue)).max(RETRY_SOON))),
+        Visit::NotActive(_) => Err(Problem::new(Code::NotActive)),
+        Visit::Gone(reason) => Err(Problem::gone(reason)),
+    }
+}
+
+/// How long a turn is held, as far as this process knows: an operator may have changed it.
+pub fn claim_ttl(queue: &QueueState) -> Duration {
+    queue.latest.claim_ttl().map_or(queue.config.claim_ttl, |live| live.min(queue.config.claim_ttl))
+}
+
+/// Up to half as long again, so that those who were refused together do not come back together.
+fn jittered(after: Duration) -> Duration {
+    after + Duration::from_secs(10).min(after / 2).mul_f64(rand::rng().random())
+}

@@ -1,0 +1,243 @@
+//! The metrics port: `/metrics`, `/livez`, `/readyz`, and their description `/openapi.json`.
+//!
+//! It answers from this process alone: a liveness that asked the store would turn an outage of the
+//! store into a restart of everything.
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus::{Registry, TextEncoder};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+
+use crate::Readiness;
+
+/// From the connection, or the last answer, to the end of the next head.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Probes and a few scrapers; more is somebody who should not be here.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Everything that it answers.
+const PATHS: [&str; 4] = ["/metrics", "/livez", "/readyz", "/openapi.json"];
+/// The same, described.
+const OPENAPI: &str = include_str!("admin_port.json");
+
+/// What the port answers from.
+#[derive(Clone)]
+pub(crate) struct AdminPort {
+    registry: Registry,
+    readiness: Readiness,
+}
+
+impl AdminPort {
+    pub fn new(registry: Registry, readiness: Readiness) -> Self {
+        Self { registry, readiness }
+    }
+
+    /// Binds the address, and serves it until the task is dropped.
+    pub async fn bind(
+        self,
+        address: SocketAddr,
+    ) -> std::io::Result<(SocketAddr, impl Future<Output = Infallible>)> {
+        let listener = TcpListener::bind(address).await?;
+        Ok((listener.local_addr()?, self.serve(listener)))
+    }
+
+    async fn serve(self, listener: TcpListener) -> Infallible {
+        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            // The semaphore is never closed, so this only waits.
+            let permit = Arc::clone(&free).acquire_owned().await;
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let port = self.clone();
+                    tokio::spawn(async move {
+                        port.serve_connection(stream).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: closing connections will free some.
+                    tracing::warn!(%error, "the metrics port cannot accept");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    async fn serve_connection(self, stream: TcpStream) {
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let response = self.answer(request.method(), request.uri().path());
+            async move { Ok::<_, Infallible>(response) }
+        });
+        // A client that breaks off or is too slow is its own business.
+        let _ = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIMEOUT)
+            .max_buf_size(16 * 1024)
+            .serve_connection(TokioIo::new(stream), answer)
+            .await;
+    }
+
+    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        if !PATHS.contains(&path) {
+            return problem(StatusCode::NOT_FOUND, "not_found", "no such path on this port");
+        }
+        if method != Method::GET && method != Method::HEAD {
+            let code = StatusCode::METHOD_NOT_ALLOWED;
+            let mut response = problem(code, "method_not_allowed", "only GET and HEAD");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        match path {
+            "/metrics" => match TextEncoder::new().encode_to_string(&self.registry.gather()) {
+                Ok(body) => text(StatusCode::OK, prometheus::TEXT_FORMAT, body),
+                Err(error) => {
+                    tracing::error!(%error, "the metrics cannot be written");
+                    let code = StatusCode::INTERNAL_SERVER_ERROR;
+                    problem(code, "internal", "the metrics cannot be written")
+                }
+            },
+            "/openapi.json" => text(StatusCode::OK, "application/json", OPENAPI.to_owned()),
+            "/livez" => text(StatusCode::OK, PLAIN, "alive\n".to_owned()),
+            _ => match self.readiness.reason() {
+                None => text(StatusCode::OK, PLAIN, "ready\n".to_owned()),
+                Some(reason) => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{reason}\n")),
+            },
+        }
+    }
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// An error as RFC 9457 wants it.
+fn problem(status: StatusCode, code: &str, detail: &str) -> Response<Full<Bytes>> {
+    let title = status.canonical_reason().unwrap_or_default();
+    let body = serde_json::json!({
+        "type": "about:blank", "title": title, "status": status.as_u16(), "code": code,
+        "detail": detail,
+    });
+    text(status, "application/problem+json", body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    struct Bound {
+        address: SocketAddr,
+        readiness: Readiness,
+    }
+
+    async fn bound() -> Bound {
+        let readiness = Readiness::new();
+        let registry = Registry::new();
+        let counter = prometheus::IntCounter::new("anteroom_test_total", "A test").expect("valid");
+        registry.register(Box::new(counter)).expect("fresh");
+        let port = AdminPort::new(registry, readiness.clone());
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (address, serving) = port.bind(any).await.expect("a free port");
+        tokio::spawn(serving);
+        Bound { address, readiness }
+    }
+
+    impl Bound {
+        async fn ask(&self, method: &str, path: &str) -> String {
+            let head = format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+            self.send(&head).await
+        }
+
+        async fn send(&self, bytes: &str) -> String {
+            let mut stream = TcpStream::connect(self.address).await.expect("it listens");
+            stream.write_all(bytes.as_bytes()).await.expect("written");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("text");
+            answer
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_probes_and_scrapers() {
+        let port = bound().await;
+        let answer = port.ask("GET", "/readyz").await;
+        assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
+        assert!(answer.ends_with("\r\n\r\nstart: the service is starting\n"), "{answer}");
+        assert!(port.ask("GET", "/livez").await.starts_with("HTTP/1.1 200 OK\r\n"));
+        port.readiness.started();
+        assert!(port.ask("GET", "/readyz?verbose").await.ends_with("\r\n\r\nready\n"));
+        let answer = port.ask("GET", "/metrics").await;
+        assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+        assert!(answer.contains("cache-control: no-store"), "{answer}");
+        assert!(answer.ends_with("anteroom_test_total 0\n"), "{answer}");
+        let answer = port.ask("HEAD", "/livez").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\r\n\r\n"), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn refuses_the_rest_as_problems() {
+        let port = bound().await;
+        for (method, path, status, code) in [
+            ("GET", "/", "404 Not Found", "not_found"),
+            ("POST", "/v1", "404 Not Found", "not_found"),
+            ("POST", "/metrics", "405 Method Not Allowed", "method_not_allowed"),
+        ] {
+            let answer = port.ask(method, path).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+            assert!(answer.contains("content-type: application/problem+json"), "{answer}");
+            assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+        }
+        assert!(port.ask("PUT", "/livez").await.contains("allow: GET, HEAD"));
+    }
+
+    #[tokio::test]
+    async fn the_description_is_true() {
+        let port = bound().await;
+        let answer = port.ask("GET", "/openapi.json").await;
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let document: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        let paths = document["paths"].as_object().expect("paths");
+        assert!(paths.keys().all(|path| PATHS.contains(&path.as_str())));
+        assert_eq!(paths.len(), PATHS.len());
+        for (path, description) in paths {
+            for method in ["GET", "DELETE"] {
+                let answer = port.ask(method, path).await;
+                let (status, head) = (&answer[9..12], answer.to_ascii_lowercase());
+                let mut response = &description["get"]["responses"][status];
+                if let Some(name) = response["$ref"].as_str() {
+                    response = document.pointer(name.trim_start_matches('#')).expect("defined");
+                }
+                let kind = response["content"].as_object().and_then(|kinds| kinds.keys().next());
+                let kind = kind.unwrap_or_else(|| panic!("{method} {path}: {status}"));
+                assert!(head.contains(&format!("content-type: {kind}")), "{answer}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_head_is_cut() {
+        let port = bound().await;
+        // Time is paused: it moves on as soon as everybody waits.
+        assert_eq!(port.send("GET /livez HTT").await, "");
+        assert_eq!(port.send("").await, "");
+    }
+}

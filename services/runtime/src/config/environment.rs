@@ -1,0 +1,75 @@
+//! The variables `ANTEROOM_<SECTION>__<KEY>`.
+
+use std::collections::BTreeMap;
+
+use config::{Environment, Map};
+
+use super::{ConfigError, DEFAULT_TOML};
+
+/// What all our variables start with.
+const PREFIX: &str = "ANTEROOM_";
+/// What stands between section, name and key.
+const SEPARATOR: &str = "__";
+
+/// The variables as a layer; all values are text, for only the rule of a key can tell "007" the
+/// password from 7 the number. Empty ones count as not set.
+pub(super) fn source(environment: &BTreeMap<String, String>) -> Result<Environment, ConfigError> {
+    Ok(Environment::with_prefix(PREFIX.trim_end_matches('_'))
+        .prefix_separator("_")
+        .separator(SEPARATOR)
+        .ignore_empty(true)
+        .source(Some(keys_of(environment)?)))
+}
+
+/// Whether a variable starts like ours.
+pub(super) fn is_ours(name: &str) -> bool {
+    name.to_ascii_uppercase().starts_with(PREFIX)
+}
+
+/// Takes the variables that are keys. All keys stand in a section, so they have the separator;
+/// without it it may be `ANTEROOM_CONFIG`, or one of those that Kubernetes makes up for a Service
+/// of our name, such as `ANTEROOM_ADMISSION_PORT`; unless it looks like a key but for the separator.
+fn keys_of(environment: &BTreeMap<String, String>) -> Result<Map<String, String>, ConfigError> {
+    let mut keys = Map::new();
+    for (name, value) in environment {
+        let rest = &name[PREFIX.len()..];
+        if !rest.contains(SEPARATOR) {
+            let key = rest.to_ascii_lowercase();
+            if let Some((section, key)) = documented().find(|(s, k)| key == format!("{s}_{k}")) {
+                let variable = variable(&format!("{section}.{key}"));
+                return Err(ConfigError::new(format!("{name}: is not read; write {variable}")));
+            }
+            continue;
+        }
+        let parts = rest.split(SEPARATOR);
+        let is_key = |part: &str| {
+            let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            !part.is_empty() && part.bytes().all(good)
+        };
+        if !parts.clone().all(is_key) || parts.count() > 3 {
+            let rule = "must be ANTEROOM_<SECTION>__<KEY> or ANTEROOM_<SECTION>__<NAME>__<KEY>";
+            return Err(ConfigError::new(format!("{name}: {rule}")));
+        }
+        keys.insert(name.clone(), value.clone());
+    }
+    Ok(keys)
+}
+
+/// The sections and keys of the defaults file, those without a default included.
+fn documented() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut section = "";
+    DEFAULT_TOML.lines().filter_map(move |line| {
+        let line = line.trim_start_matches('#');
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        }
+        let (key, _) = line.split_once(" = ")?;
+        let is_key = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        is_key.then_some((section, key))
+    })
+}
+
+/// The name of the variable for a key.
+pub(super) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', SEPARATOR).to_ascii_uppercase())
+}

@@ -1,0 +1,51 @@
+//! What is wrong with a configuration, in one line.
+
+/// A configuration that is refused: one line with the key, its value, and the rule.
+///
+/// Values of secret keys are never part of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}")]
+pub struct ConfigError {
+    line: String,
+}
+
+impl ConfigError {
+    /// An error whose parts are made into one line, whatever they hold.
+    pub(crate) fn new(line: impl AsRef<str>) -> Self {
+        let words: Vec<&str> = line.as_ref().split_whitespace().collect();
+        Self { line: words.join(" ") }
+    }
+}
+
+/// A broken rule at a key; the loader adds the value and where it came from.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// The key, with its section.
+    pub key: String,
+    /// The rest of the sentence "KEY = VALUE: …".
+    pub rule: String,
+    /// Whether the value may be told.
+    pub tells_value: bool,
+}
+
+impl Fault {
+    /// The rule that the key breaks.
+    pub fn new(key: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self { key: key.into(), rule: rule.into(), tells_value: true }
+    }
+
+    /// The same without the value: nobody knows whether it is a secret.
+    pub fn without_value(self) -> Self {
+        Self { tells_value: false, ..self }
+    }
+
+    /// The same fault, seen from the section around it.
+    pub fn within(self, section: &str) -> Self {
+        Self { key: format!("{section}.{}", self.key), ..self }
+    }
+
+    /// `Ok` if the rule holds.
+    pub fn unless(holds: bool, key: &str, rule: impl Into<String>) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::new(key, rule)) }
+    }
+}

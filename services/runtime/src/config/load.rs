@@ -1,0 +1,268 @@
+//! Defaults → file → environment, merged and read into types.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use config::{Map, Source, Value, ValueKind};
+use serde::Deserialize;
+
+use super::{
+    AdmissionConfig, Config, ConfigError, DEFAULT_TOML, Fault, KeyConfig, LogConfig, QueueConfig,
+    SchedulerConfig, StoreConfig,
+    document::{Document, find},
+    environment,
+    parse::FromText,
+    secrets,
+    store::Address,
+};
+use crate::Service;
+
+/// The table of the queues' defaults; no queue can have this name.
+const EVERY_QUEUE: &str = "*";
+
+/// Where a configuration comes from; loads it again and again in the same way.
+#[derive(Clone, Default)]
+pub struct Loader {
+    file: Option<PathBuf>,
+    environment: BTreeMap<String, String>,
+    service: Option<Service>,
+}
+
+/// The sections as they stand in the merged layers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sections {
+    store: StoreConfig,
+    log: LogConfig,
+    #[serde(default)]
+    keys: BTreeMap<String, KeyConfig>,
+    admission: AdmissionConfig,
+    scheduler: SchedulerConfig,
+    queues: BTreeMap<String, Map<String, Value>>,
+}
+
+/// Without the values of the variables, for some are secrets.
+impl fmt::Debug for Loader {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter
+            .debug_struct("Loader")
+            .field("file", &self.file)
+            .field("environment", &self.environment.keys())
+            .field("service", &self.service)
+            .finish()
+    }
+}
+
+impl Loader {
+    /// The defaults and this file, without any environment.
+    pub fn new(file: Option<&Path>) -> Self {
+        Self { file: file.map(Path::to_owned), ..Self::default() }
+    }
+
+    /// Adds these variables; those that are not ours are ignored.
+    pub fn environment<N: Into<String>, V: Into<String>>(
+        mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.environment.extend(variables.filter(|(name, _)| environment::is_ours(name)));
+        self
+    }
+
+    /// Adds the environment of this process, as it is now.
+    pub fn process_environment(mut self) -> Result<Self, ConfigError> {
+        for (name, value) in std::env::vars_os() {
+            let Some(name) = name.to_str().filter(|name| environment::is_ours(name)) else {
+                continue;
+            };
+            let value = value
+                .into_string()
+                .map_err(|_| ConfigError::new(format!("{name}: must be valid UTF-8")))?;
+            self.environment.insert(name.to_owned(), value);
+        }
+        Ok(self)
+    }
+
+    /// Reads and checks only what this service needs: a scheduler has no token secrets.
+    pub fn service(mut self, service: Service) -> Self {
+        self.service = Some(service);
+        self
+    }
+
+    /// The service that this is for, if it is for one only.
+    pub(super) fn for_service(&self) -> Option<Service> {
+        self.service
+    }
+
+    /// The files that a configuration came from: its own, then those with secrets.
+    pub(super) fn files(&self, config: &Config) -> Vec<PathBuf> {
+        self.file.iter().cloned().chain(config.secret_files(self.service)).collect()
+    }
+
+    /// Reads everything and checks it.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        let layers = Layers::read(self)?;
+        layers.typed().and_then(|config| self.finish(config)).map_err(|fault| layers.tell(&fault))
+    }
+
+    fn finish(&self, mut config: Config) -> Result<Config, Fault> {
+        config.store.read_secrets()?;
+        if self.service.is_none_or(|service| service == Service::Admission) {
+            config.admission.read_secrets()?;
+        }
+        config.check(self.service)?;
+        Ok(config)
+    }
+}
+
+/// The layers, apart (to tell where a value came from) and merged.
+struct Layers {
+    file: Option<(PathBuf, Value)>,
+    environment: Map<String, Value>,
+    merged: Value,
+}
+
+impl Layers {
+    fn read(loader: &Loader) -> Result<Self, ConfigError> {
+        // The text is part of the program, and a test loads it.
+        let mut builder = config::Config::builder()
+            .add_source(Document::parse(DEFAULT_TOML).map_err(ConfigError::new)?);
+        let mut file = None;
+        if let Some(path) = &loader.file {
+            let document = Document::read(path)?;
+            let root = document.root();
+            secrets::refuse_in_file(path, &root)?;
+            builder = builder.add_source(document);
+            file = Some((path.clone(), root));
+        }
+        let environment = environment::source(&loader.environment)?;
+        let variables =
+            environment.collect().map_err(|error| ConfigError::new(error.to_string()))?;
+        let merged = builder
+            .add_source(environment)
+            .build()
+            .map_err(|error| ConfigError::new(error.to_string()))?
+            .cache;
+        Ok(Self { file, environment: variables, merged })
+    }
+
+    /// The values, each under its own rule.
+    fn typed(&self) -> Result<Config, Fault> {
+        let document: Sections = read_as(self.merged.clone(), "")?;
+        let every = document.queues.get(EVERY_QUEUE).cloned().unwrap_or_default();
+        let mut queues = BTreeMap::new();
+        for (name, own) in document.queues {
+            let section = format!("queues.{name}");
+            let mut keys = every.clone();
+            // The defaults are read by themselves too, lest their mistakes hide until a queue comes.
+            if name == EVERY_QUEUE {
+                keys.entry("batch".to_owned()).or_insert_with(|| Value::new(None, 1_i64));
+            }
+            keys.extend(own);
+            let queue: QueueConfig = read_as(Value::new(None, ValueKind::Table(keys)), &section)?;
+            if name == EVERY_QUEUE {
+                queue.check().map_err(|fault| fault.within(&section))?;
+            } else {
+                queues.insert(name, queue);
+            }
+        }
+        Ok(Config {
+            store: document.store,
+            log: document.log,
+            keys: document.keys,
+            admission: document.admission,
+            scheduler: document.scheduler,
+            queues,
+        })
+    }
+
+    /// The fault in one line: the key, its value, where it came from, the rule.
+    fn tell(&self, fault: &Fault) -> ConfigError {
+        let key = &fault.key;
+        let mut path = key.clone();
+        let mut value = find(&self.merged, &path);
+        if let (None, Some(rest)) = (value, in_queue(key)) {
+            path = format!("queues.{EVERY_QUEUE}.{rest}");
+            value = find(&self.merged, &path);
+        }
+        let origin = if self.environment.contains_key(&path) {
+            format!(" ({})", environment::variable(&path))
+        } else {
+            let file = self.file.as_ref().filter(|(_, root)| find(root, &path).is_some());
+            file.map(|(file, _)| format!(" ({})", file.display())).unwrap_or_default()
+        };
+        let value = match value {
+            _ if !fault.tells_value => String::new(),
+            _ if secrets::is_secret(key) => " = [hidden]".to_owned(),
+            Some(value) => shown(value).map(|value| format!(" = {value}")).unwrap_or_default(),
+            None => String::new(),
+        };
+        ConfigError::new(format!("{key}{value}{origin}: {}", fault.rule))
+    }
+}
+
+/// Reads a table into a type; the fault's key starts with `section`.
+fn read_as<T: for<'de> Deserialize<'de>>(table: Value, section: &str) -> Result<T, Fault> {
+    table.try_deserialize().map_err(|error| match error {
+        config::ConfigError::NotFound(key) => Fault::new(joined(section, &key), "is required"),
+        config::ConfigError::At { error, key, .. } => {
+            fault(joined(section, &key.unwrap_or_default()), &error.to_string())
+        }
+        other => fault(section.to_owned(), &other.to_string()),
+    })
+}
+
+/// What serde said, in our words; our own rules pass as they are.
+fn fault(key: String, said: &str) -> Fault {
+    if let Some((name, known)) =
+        said.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "))
+    {
+        let rule = format!("unknown key, expected {known}");
+        return Fault::new(joined(&key, name), rule).without_value();
+    }
+    match said.split_once(", expected ") {
+        Some((front, expected)) if front.starts_with("invalid type: ") => {
+            // What TOML calls a table is a map to serde.
+            Fault::new(key, format!("must be {}", expected.replace("a map", "a table")))
+        }
+        _ => Fault::new(key, said),
+    }
+}
+
+/// The key inside the section; either may be empty.
+fn joined(section: &str, key: &str) -> String {
+    let parts = [section, key].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// The part behind `queues.NAME.`.
+fn in_queue(key: &str) -> Option<&str> {
+    key.strip_prefix("queues.")?.split_once('.').map(|(_, rest)| rest)
+}
+
+/// A value as it may stand in an error: short, on one line, without a password.
+fn shown(value: &Value) -> Option<String> {
+    let text = match &value.kind {
+        ValueKind::Nil | ValueKind::Table(_) => return None,
+        ValueKind::String(text) if text.contains("://") => match Address::from_text(text) {
+            Some(address) => format!("{address:?}"),
+            // Not readable as an address, so a password in it cannot be found: all may be one.
+            None if text.contains('@') || text.contains("pass") => "[hidden]".to_owned(),
+            None => format!("{text:?}"),
+        },
+        ValueKind::String(text) => format!("{text:?}"),
+        ValueKind::Float(number) => format!("{number:?}"),
+        ValueKind::Array(values) => {
+            let values: Vec<String> = values.iter().filter_map(shown).collect();
+            format!("[{}]", values.join(", "))
+        }
+        other => other.to_string(),
+    };
+    if text.chars().count() <= 120 {
+        return Some(text);
+    }
+    Some(text.chars().take(117).chain("...".chars()).collect())
+}

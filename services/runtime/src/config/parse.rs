@@ -1,0 +1,251 @@
+//! Strict readers for the values of the configuration.
+//!
+//! The rule of a value stands at its field (`whole::<_, _, 1, 1000>`) and is what the error says.
+//! Nothing is rounded, cut or guessed: 1.5, -1, 1e300 and NaN are no whole numbers. Numbers,
+//! durations and lists may also come as text, because the environment has nothing else.
+
+use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
+
+use ipnet::IpNet;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// A value that is written as one string.
+pub trait FromText: Sized {
+    /// The rule, as the rest of the sentence "KEY = VALUE: …".
+    const RULE: &'static str;
+
+    /// The value, or nothing when the text breaks the rule.
+    fn from_text(text: &str) -> Option<Self>;
+}
+
+/// A whole number from `MIN` to `MAX`.
+pub fn whole<'de, D, T, const MIN: u64, const MAX: u64>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    let rule = || format!("must be a whole number from {} to {}", grouped(MIN), grouped(MAX));
+    let number = match deserializer.deserialize_any(Scalar)? {
+        Given::Whole(number) => Some(number),
+        Given::Text(text) => text.replace('_', "").parse().ok(),
+        Given::Other => None,
+    };
+    number
+        .filter(|number| (MIN..=MAX).contains(number))
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| D::Error::custom(rule()))
+}
+
+/// Like [`whole`], for a key that may be absent.
+pub fn some_whole<'de, D, T, const MIN: u64, const MAX: u64>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    whole::<D, T, MIN, MAX>(deserializer).map(Some)
+}
+
+/// A duration from `MIN` to `MAX` milliseconds, in whole milliseconds, as the store counts.
+pub fn span<'de, D, const MIN: u64, const MAX: u64>(deserializer: D) -> Result<Duration, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let (least, most) = (Duration::from_millis(MIN), Duration::from_millis(MAX));
+    let given = match deserializer.deserialize_any(Scalar)? {
+        Given::Text(text) => duration(&text),
+        Given::Whole(_) | Given::Other => None,
+    };
+    given.filter(|span| (least..=most).contains(span)).ok_or_else(|| {
+        D::Error::custom(format!(
+            "must be a duration such as \"10s\", from {} to {} in whole milliseconds",
+            humantime::format_duration(least),
+            humantime::format_duration(most),
+        ))
+    })
+}
+
+/// Like [`span`], for a key that may be absent.
+pub fn some_span<'de, D, const MIN: u64, const MAX: u64>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    span::<D, MIN, MAX>(deserializer).map(Some)
+}
+
+/// `true` or `false`.
+pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    struct Flag;
+    impl Visitor<'_> for Flag {
+        type Value = Option<bool>;
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("true or false")
+        }
+        fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+            Ok(Some(value))
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+            Ok(value.parse().ok())
+        }
+    }
+    deserializer.deserialize_any(Flag)?.ok_or_else(|| D::Error::custom("must be true or false"))
+}
+
+/// Plain text, never empty. A number is not taken for its digits, so that nothing gets lost.
+pub fn some_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: From<String>,
+{
+    match deserializer.deserialize_any(Scalar)? {
+        Given::Text(text) if !text.is_empty() => Ok(Some(T::from(text))),
+        _ => Err(D::Error::custom("must be a string that is not empty")),
+    }
+}
+
+/// A value with its own way of writing.
+pub fn parsed<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromText,
+{
+    Written::<T>::deserialize(deserializer).map(|written| written.0)
+}
+
+/// Like [`parsed`], for a key that may be absent.
+pub fn some_parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromText,
+{
+    parsed(deserializer).map(Some)
+}
+
+/// At most `MAX` values with their own way of writing: an array, or one string with commas.
+pub fn list<'de, D, T, const MAX: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromText,
+{
+    struct List<T>(PhantomData<T>);
+    impl<'de, T: FromText> Visitor<'de> for List<T> {
+        type Value = Vec<T>;
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("a list of strings")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+            let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+            parts.map(|part| T::from_text(part).ok_or_else(|| E::custom(T::RULE))).collect()
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut values = Vec::new();
+            while let Some(Written(value)) = seq.next_element()? {
+                values.push(value);
+            }
+            Ok(values)
+        }
+    }
+    let values = deserializer.deserialize_any(List(PhantomData))?;
+    if values.len() > MAX {
+        return Err(D::Error::custom(format!("must be at most {MAX} entries")));
+    }
+    Ok(values)
+}
+
+/// A duration in whole milliseconds, as people write it: "100ms", "10s", "1h 30m".
+pub fn duration(text: &str) -> Option<Duration> {
+    humantime::parse_duration(text).ok().filter(|span| span.subsec_nanos() % 1_000_000 == 0)
+}
+
+/// The number with its thousands apart, as TOML lets it be written.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push('_');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// One value of a [`FromText`] type, for serde.
+struct Written<T>(T);
+
+impl<'de, T: FromText> Deserialize<'de> for Written<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = match deserializer.deserialize_any(Scalar)? {
+            Given::Text(text) => T::from_text(&text),
+            Given::Whole(_) | Given::Other => None,
+        };
+        given.map(Written).ok_or_else(|| D::Error::custom(T::RULE))
+    }
+}
+
+/// What a scalar turned out to be.
+enum Given {
+    Whole(u64),
+    Text(String),
+    Other,
+}
+
+/// Takes any value as it is; what it means is decided by the caller, who knows the rule.
+struct Scalar;
+
+impl<'de> Visitor<'de> for Scalar {
+    type Value = Given;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a single value")
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Given, E> {
+        Ok(Given::Other)
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Given, E> {
+        Ok(u64::try_from(value).map_or(Given::Other, Given::Whole))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Given, E> {
+        Ok(Given::Whole(value))
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Given, E> {
+        Ok(Given::Other)
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Given, E> {
+        Ok(Given::Text(value.to_owned()))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Given, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Given::Other)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Given::Other)
+    }
+}
+
+impl FromText for SocketAddr {
+    const RULE: &'static str =
+        "must be an address with a port, such as \"127.0.0.1:8080\" or \"[::]:8080\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+impl FromText for IpNet {
+    const RULE: &'static str = "must be a network such as \"10.0.0.0/8\", or an address";
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse::<IpNet>()
+            .map(|net| net.trunc())
+            .ok()
+            .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+    }
+}

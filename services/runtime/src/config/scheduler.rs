@@ -1,0 +1,25 @@
+//! `[scheduler]`: how often the ticks come.
+
+use std::{net::SocketAddr, time::Duration};
+
+use serde::Deserialize;
+
+use super::parse;
+
+/// The section `[scheduler]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct SchedulerConfig {
+    /// Where the metrics port listens.
+    #[serde(deserialize_with = "parse::parsed")]
+    pub metrics_listen: SocketAddr,
+    /// How often places are promoted.
+    #[serde(deserialize_with = "parse::span::<_, 10, 1_000>")]
+    pub tick: Duration,
+    /// How often ends are swept.
+    #[serde(deserialize_with = "parse::span::<_, 100, 60_000>")]
+    pub sweep_tick: Duration,
+    /// How often the gauges are read.
+    #[serde(deserialize_with = "parse::span::<_, 100, 5_000>")]
+    pub snapshot_tick: Duration,
+}

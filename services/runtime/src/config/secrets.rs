@@ -1,0 +1,111 @@
+//! Secrets: never printed, and never in a TOML file.
+
+use std::{fs::File, io::Read, path::Path};
+
+use config::{Value, ValueKind};
+use secrecy::SecretString;
+
+use super::{ConfigError, Fault, document::find, environment, parse::FromText, store::Address};
+
+/// Keys whose values are never shown, and which a TOML file must not set.
+const SECRET_KEYS: [&str; 3] =
+    ["store.password", "admission.token_secrets", "admission.identity_secrets"];
+
+/// The most that a file of secrets may hold, so that a wrong path cannot fill the memory.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// The most secrets at a time; verifying tries one only, named by the token, so few are enough.
+pub(super) const MAX_SECRETS: usize = 16;
+
+/// A secret that signs: long enough to be one.
+impl FromText for SecretString {
+    const RULE: &'static str = "must be secrets of at least 32 bytes each, without white space";
+
+    fn from_text(text: &str) -> Option<Self> {
+        (text.len() >= 32 && !text.contains(char::is_whitespace)).then(|| Self::from(text))
+    }
+}
+
+/// The lines of a file of secrets, without empty ones.
+pub(super) fn lines(path: &Path, key: &str) -> Result<Vec<SecretString>, Fault> {
+    let text = read(path).map_err(|rule| Fault::new(key, rule))?;
+    Ok(text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(SecretString::from)
+        .collect())
+}
+
+/// Sets `secrets` from the file, if one is named; both at once would leave open which one signs.
+pub(super) fn read_signing(
+    secrets: &mut Vec<SecretString>,
+    file: Option<&Path>,
+    key: &str,
+) -> Result<(), Fault> {
+    let Some(file) = file else { return Ok(()) };
+    let file_key = format!("{key}_file");
+    Fault::unless(secrets.is_empty(), key, format!("must be empty while {file_key} is set"))?;
+    let text = read(file).map_err(|rule| Fault::new(&file_key, rule))?;
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let secret = SecretString::from_text(line.trim()).ok_or_else(|| {
+            Fault::new(&file_key, format!("line {}: {}", index + 1, SecretString::RULE))
+        })?;
+        secrets.push(secret);
+    }
+    let rule = format!("must name a file with 1 to {MAX_SECRETS} secrets, one a line");
+    Fault::unless((1..=MAX_SECRETS).contains(&secrets.len()), &file_key, rule)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("must name a file of at most {MAX_FILE_BYTES} bytes"));
+    }
+    Ok(text)
+}
+
+/// Whether the value of a key is a secret.
+pub(super) fn is_secret(key: &str) -> bool {
+    SECRET_KEYS.iter().any(|secret| {
+        key.strip_prefix(secret).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
+    })
+}
+
+/// Secrets in a TOML file end in ConfigMaps and repositories.
+pub(super) fn refuse_in_file(path: &Path, root: &Value) -> Result<(), ConfigError> {
+    let rule = "a secret must not stand in a TOML file; set it by the environment";
+    let refused = |key: &str, rule: String| {
+        ConfigError::new(format!("{key} = [hidden] ({}): {rule}", path.display()))
+    };
+    for key in SECRET_KEYS {
+        let is_empty = match find(root, key).map(|value| &value.kind) {
+            None => true,
+            Some(ValueKind::Array(values)) => values.is_empty(),
+            Some(_) => false,
+        };
+        if !is_empty {
+            let variable = environment::variable(key);
+            return Err(refused(key, format!("{rule} ({variable}) or by {key}_file")));
+        }
+    }
+    let nodes = match find(root, "store.nodes").map(|value| &value.kind) {
+        Some(ValueKind::Array(values)) => values.iter().collect(),
+        _ => Vec::new(),
+    };
+    let single = find(root, "store.url").into_iter().map(|value| ("store.url", value));
+    for (key, value) in single.chain(nodes.into_iter().map(|value| ("store.nodes", value))) {
+        let ValueKind::String(text) = &value.kind else { continue };
+        if Address::from_text(text).is_some_and(|address| address.has_password()) {
+            return Err(refused(
+                key,
+                format!("{rule} (ANTEROOM_STORE__PASSWORD) or by store.password_file"),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! `[store]`: where the store is, and its time budgets.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use anteroom_core::store;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use url::Url;
+
+use super::{Fault, parse, parse::FromText, secrets};
+
+/// The section `[store]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct StoreConfig {
+    /// The one address, when `nodes` is empty.
+    #[serde(deserialize_with = "parse::parsed")]
+    pub url: Address,
+    /// What the addresses are.
+    #[serde(deserialize_with = "parse::parsed")]
+    pub mode: StoreMode,
+    /// Addresses of Sentinels or of cluster nodes.
+    #[serde(deserialize_with = "parse::list::<_, _, 64>")]
+    pub nodes: Vec<Address>,
+    /// The name under which the Sentinels watch the primary.
+    #[serde(default, deserialize_with = "parse::some_text")]
+    pub sentinel_master: Option<String>,
+    /// ACL user.
+    #[serde(default, deserialize_with = "parse::some_text")]
+    pub username: Option<String>,
+    /// Password, from the environment or from `password_file`.
+    #[serde(default, deserialize_with = "parse::some_text")]
+    pub password: Option<SecretString>,
+    /// The file that holds the password.
+    #[serde(default, deserialize_with = "parse::some_text")]
+    pub password_file: Option<PathBuf>,
+    /// PEM file of the authorities that may sign the server's certificate.
+    #[serde(default, deserialize_with = "parse::some_text")]
+    pub ca_file: Option<PathBuf>,
+    /// How long one attempt to connect may take.
+    #[serde(deserialize_with = "parse::span::<_, 10, 60_000>")]
+    pub connect_timeout: Duration,
+    /// How long one command may take.
+    #[serde(deserialize_with = "parse::span::<_, 5, 30_000>")]
+    pub command_timeout: Duration,
+    /// How long one operation may take, with its repeat.
+    #[serde(deserialize_with = "parse::span::<_, 5, 60_000>")]
+    pub request_timeout: Duration,
+}
+
+/// What the addresses of the store are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreMode {
+    /// One server, or one address that always leads to the primary.
+    Single,
+    /// Sentinels.
+    Sentinel,
+    /// Nodes of a Redis Cluster.
+    Cluster,
+}
+
+impl FromText for StoreMode {
+    const RULE: &'static str = "must be one of single, sentinel, cluster";
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "single" => Some(Self::Single),
+            "sentinel" => Some(Self::Sentinel),
+            "cluster" => Some(Self::Cluster),
+            _ => None,
+        }
+    }
+}
+
+/// An address of the store. Printing it hides the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address(Url);
+
+impl Address {
+    /// The whole address, with the password if it has one.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Whether a password stands in the address.
+    pub(super) fn has_password(&self) -> bool {
+        self.0.password().is_some() || self.0.query_pairs().any(|(name, _)| name == "pass")
+    }
+}
+
+impl FromText for Address {
+    const RULE: &'static str = "must be an address such as \"redis://HOST:6379\", \
+        \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok()?;
+        let has_host = url.host_str().is_some_and(|host| !host.is_empty());
+        let database = url.path().trim_start_matches('/');
+        let good = match url.scheme() {
+            "redis" | "rediss" => {
+                has_host && (database.is_empty() || database.parse::<u16>().is_ok())
+            }
+            "unix" => !has_host && url.path().len() > 1,
+            _ => false,
+        };
+        // A fragment is the client's `#insecure`, which would switch the checks of TLS off.
+        (good && url.fragment().is_none()).then_some(Self(url))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let mut shown = self.0.clone();
+        if self.has_password() {
+            // Both fail only for addresses without a host, and those have no password there.
+            let _ = shown.set_password(self.0.password().map(|_| "***"));
+            shown.set_query(None);
+        }
+        formatter.write_str(shown.as_str())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "\"{self}\"")
+    }
+}
+
+impl StoreConfig {
+    /// The addresses in use: `nodes`, or the one `url`.
+    pub fn addresses(&self) -> &[Address] {
+        if self.nodes.is_empty() { std::slice::from_ref(&self.url) } else { &self.nodes }
+    }
+
+    /// The same, in the words of the store.
+    pub(super) fn to_core(&self) -> store::Config {
+        store::Config {
+            urls: self.addresses().iter().map(|address| address.as_str().to_owned()).collect(),
+            mode: match self.mode {
+                StoreMode::Single => store::Mode::Single,
+                StoreMode::Sentinel => store::Mode::Sentinel {
+                    // `check` has made sure that there is one.
+                    master: self.sentinel_master.clone().unwrap_or_default(),
+                },
+                StoreMode::Cluster => store::Mode::Cluster,
+            },
+            username: self.username.clone(),
+            password: self.password.clone(),
+            ca_file: self.ca_file.clone(),
+            connect_timeout: self.connect_timeout,
+            command_timeout: self.command_timeout,
+            request_timeout: self.request_timeout,
+        }
+    }
+
+    /// Reads the password from its file, if one is named.
+    pub(super) fn read_secrets(&mut self) -> Result<(), Fault> {
+        if let Some(file) = &self.password_file {
+            let rule = "must be absent while store.password_file is set";
+            Fault::unless(self.password.is_none(), "store.password", rule)?;
+            let lines = secrets::lines(file, "store.password_file")?;
+            let rule = "must name a file with the password in its first line";
+            let first = lines.into_iter().next();
+            self.password = Some(first.ok_or_else(|| Fault::new("store.password_file", rule))?);
+        }
+        Ok(())
+    }
+
+    /// The rules between the keys of this section.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let sentinel = self.mode == StoreMode::Sentinel;
+        let single = self.mode == StoreMode::Single;
+        Fault::unless(
+            !single || self.nodes.is_empty(),
+            "store.nodes",
+            "must be empty while store.mode is single",
+        )?;
+        Fault::unless(
+            sentinel == self.sentinel_master.is_some(),
+            "store.sentinel_master",
+            if sentinel { "is required in sentinel mode" } else { "is for sentinel mode only" },
+        )?;
+        Fault::unless(
+            self.request_timeout >= self.command_timeout,
+            "store.request_timeout",
+            "must be at least store.command_timeout",
+        )?;
+        let key = if self.nodes.is_empty() { "store.url" } else { "store.nodes" };
+        let all = |scheme: &str| self.addresses().iter().all(|it| it.0.scheme() == scheme);
+        Fault::unless(
+            single || !self.addresses().iter().any(|it| it.0.scheme() == "unix"),
+            key,
+            "must be redis:// or rediss:// in sentinel and cluster mode",
+        )?;
+        Fault::unless(
+            self.ca_file.is_none() || all("rediss"),
+            key,
+            "must be rediss:// while store.ca_file is set",
+        )?;
+        if let Some(ca_file) = &self.ca_file {
+            std::fs::File::open(ca_file)
+                .map_err(|error| Fault::new("store.ca_file", format!("cannot be read: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Whether both lead to the same store in the same way.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        let password = |config: &Self| {
+            config.password.as_ref().map(|secret| secret.expose_secret().to_owned())
+        };
+        self.addresses() == other.addresses()
+            && self.mode == other.mode
+            && self.sentinel_master == other.sentinel_master
+            && self.username == other.username
+            && password(self) == password(other)
+            && self.ca_file == other.ca_file
+            && self.connect_timeout == other.connect_timeout
+            && self.command_timeout == other.command_timeout
+            && self.request_timeout == other.request_timeout
+    }
+}

@@ -1,0 +1,46 @@
+//! The registry of a service, with what every service has in it.
+
+use prometheus::{IntGaugeVec, Opts, Registry, process_collector::ProcessCollector};
+
+use crate::{
+    Service,
+    operations::{Operations, SuccessRatio},
+};
+
+/// A registry with the process metrics, `anteroom_build_info` and `anteroom_success_ratio`.
+pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {
+    let registry = Registry::new();
+    registry.register(Box::new(ProcessCollector::for_self()))?;
+    let build = IntGaugeVec::new(
+        Opts::new("anteroom_build_info", "1, with the version and the service as labels"),
+        &["version", "service"],
+    )?;
+    build.with_label_values(&[env!("CARGO_PKG_VERSION"), service.name()]).set(1);
+    registry.register(Box::new(build))?;
+    registry.register(Box::new(SuccessRatio::new(service, operations.clone())?))?;
+    Ok(registry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_service_has_these() {
+        let operations = Operations::new();
+        let registry = registry(Service::Scheduler, &operations).expect("names are unique");
+        operations.record(true);
+        operations.record(false);
+        let text = prometheus::TextEncoder::new()
+            .encode_to_string(&registry.gather())
+            .expect("the registry is not empty");
+        let version = env!("CARGO_PKG_VERSION");
+        for line in [
+            format!("anteroom_build_info{{service=\"scheduler\",version=\"{version}\"}} 1"),
+            "anteroom_success_ratio{service=\"scheduler\"} 0.5".to_owned(),
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} is missing in\n{text}");
+        }
+        assert!(text.contains("process_resident_memory_bytes"), "{text}");
+    }
+}

@@ -1,0 +1,48 @@
+//! The services that share this shell, and what is different about each.
+
+use std::net::SocketAddr;
+
+use crate::config::Config;
+
+/// One service of Anteroom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The HTTP face.
+    Admission,
+    /// The ticks.
+    Scheduler,
+}
+
+impl Service {
+    /// The name in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admission => "admission",
+            Self::Scheduler => "scheduler",
+        }
+    }
+
+    /// The name of the program.
+    pub const fn program(self) -> &'static str {
+        match self {
+            Self::Admission => "anteroom-admission",
+            Self::Scheduler => "anteroom-scheduler",
+        }
+    }
+
+    /// What the program does, in one sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Admission => "The HTTP face of Anteroom, for visitors, gateways and backends",
+            Self::Scheduler => "The ticks of Anteroom: promotes places and sweeps ends",
+        }
+    }
+
+    /// Where its metrics port listens.
+    pub fn metrics_listen(self, config: &Config) -> SocketAddr {
+        match self {
+            Self::Admission => config.admission.metrics_listen,
+            Self::Scheduler => config.scheduler.metrics_listen,
+        }
+    }
+}

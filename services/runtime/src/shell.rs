@@ -1,0 +1,233 @@
+//! One shell for every binary: configuration → logs → metrics → signals → metrics port → role.
+//!
+//! The role is a callback with a [`Context`]; it runs until it is done or until the context's
+//! `shutdown` is cancelled, and then drains as long as it needs. The metrics port outlives it.
+
+use std::{future::Future, io::Write, path::PathBuf, process::ExitCode, sync::Arc};
+
+use anyhow::Context as _;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use prometheus::Registry;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Operations, Port, Readiness, Service,
+    admin_port::AdminPort,
+    config::{Config, ConfigError, Loader, reload},
+    metrics, telemetry,
+};
+
+/// The configuration is refused (`EX_USAGE` of sysexits).
+const EXIT_CONFIG: u8 = 64;
+/// Ended by a second signal (128 + SIGINT, as shells say it).
+const EXIT_IMPATIENT: u8 = 130;
+
+/// What the shell gives to a role.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The configuration at the start.
+    pub config: Arc<Config>,
+    /// The configuration in force, again at each change.
+    pub changes: watch::Receiver<Arc<Config>>,
+    /// Where metrics are registered.
+    pub registry: Registry,
+    /// Whether the service is ready. The role must call [`Readiness::started`].
+    pub readiness: Readiness,
+    /// Cancelled on SIGTERM and SIGINT.
+    pub shutdown: CancellationToken,
+    /// Where operations are counted for the success ratio.
+    pub operations: Operations,
+}
+
+/// The command line that every binary has; one with subcommands adds them.
+pub fn command(service: Service) -> Command {
+    let program = service.program();
+    Command::new(program)
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(service.about())
+        .after_help(format!(
+            "Examples:\n  {program} --config anteroom.toml\n  {program} --config anteroom.toml \
+             --check-config\n  ANTEROOM_STORE__URL=redis://redis:6379 {program}\n\nEvery key of the \
+             configuration may also be set in the environment, as\nANTEROOM_<SECTION>__<KEY>. \
+             RUST_LOG goes before log.level.\n\nExit codes: 0 done, 1 failed, 2 wrong arguments, \
+             64 bad configuration, 130 ended by a second signal."
+        ))
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .env("ANTEROOM_CONFIG")
+                .hide_env_values(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The TOML file; without it the defaults and the environment hold"),
+        )
+        .arg(
+            Arg::new("check-config")
+                .long("check-config")
+                .action(ArgAction::SetTrue)
+                .help("Checks the configuration and ends"),
+        )
+}
+
+/// The whole `main` of a binary without subcommands.
+pub fn main<F, R>(service: Service, role: F) -> ExitCode
+where
+    F: FnOnce(Context) -> R,
+    R: Future<Output = anyhow::Result<()>>,
+{
+    run(service, &command(service).get_matches(), role)
+}
+
+/// Runs a role with the arguments that [`command`] has read. Blocks until it ends.
+pub fn run<F, R>(service: Service, arguments: &ArgMatches, role: F) -> ExitCode
+where
+    F: FnOnce(Context) -> R,
+    R: Future<Output = anyhow::Result<()>>,
+{
+    let file = arguments.get_one::<PathBuf>("config");
+    let loader = Loader::new(file.map(PathBuf::as_path)).service(service);
+    let loaded = loader.process_environment().and_then(|loader| {
+        let config = loader.load()?;
+        Ok((loader, config))
+    });
+    let (loader, config) = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => return refuse(service, &error),
+    };
+    if arguments.get_flag("check-config") {
+        return report(service, &config);
+    }
+    if let Err(error) = telemetry::start(&config.log) {
+        return refuse(service, &error);
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(%error, "cannot start");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(serve(service, loader, Arc::new(config), role));
+    // Whatever still runs has had its time to drain.
+    runtime.shutdown_background();
+    code
+}
+
+/// Everything from the logs on.
+async fn serve<F, R>(service: Service, loader: Loader, config: Arc<Config>, role: F) -> ExitCode
+where
+    F: FnOnce(Context) -> R,
+    R: Future<Output = anyhow::Result<()>>,
+{
+    let (name, version) = (service.name(), env!("CARGO_PKG_VERSION"));
+    tracing::info!(service = name, version, "starting");
+    for warning in config.warnings(service) {
+        tracing::warn!("{warning}");
+    }
+    let started = start(service, loader, config).await;
+    let (context, mut signals) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "cannot start");
+            return ExitCode::FAILURE;
+        }
+    };
+    let (readiness, shutdown) = (context.readiness.clone(), context.shutdown.clone());
+    let mut role = std::pin::pin!(role(context));
+    let outcome = tokio::select! {
+        outcome = &mut role => outcome,
+        signal = signals.next() => {
+            tracing::info!(signal, "shutting down");
+            readiness.set(Readiness::DRAIN, "shutting down");
+            shutdown.cancel();
+            tokio::select! {
+                outcome = &mut role => outcome,
+                signal = signals.next() => {
+                    tracing::warn!(signal, "ending at once, at the second signal");
+                    return ExitCode::from(EXIT_IMPATIENT);
+                }
+            }
+        }
+    };
+    // For the tasks that the role has left behind.
+    shutdown.cancel();
+    match outcome {
+        Ok(()) => {
+            tracing::info!(service = name, "stopped");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "failed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Metrics, signals, metrics port.
+async fn start(
+    service: Service,
+    loader: Loader,
+    config: Arc<Config>,
+) -> anyhow::Result<(Context, Signals)> {
+    let operations = Operations::new();
+    let registry = metrics::registry(service, &operations)?;
+    let signals = Signals::new().context("cannot listen to signals")?;
+    let readiness = Readiness::new();
+    let shutdown = CancellationToken::new();
+    let changes = reload::watch(loader, Arc::clone(&config), &registry, shutdown.clone())?;
+    let address = service.metrics_listen(&config);
+    let port = AdminPort::new(registry.clone(), readiness.clone());
+    let (bound, serving) =
+        port.bind(address).await.with_context(|| format!("metrics_listen = {address}"))?;
+    tokio::spawn(serving);
+    telemetry::write_listening(Port::Metrics, bound);
+    let context = Context { config, changes, registry, readiness, shutdown, operations };
+    Ok((context, signals))
+}
+
+/// The signals that ask for an end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The next one, by name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// `--check-config` of a good configuration.
+fn report(service: Service, config: &Config) -> ExitCode {
+    for warning in config.warnings(service) {
+        write_line(std::io::stderr(), &format!("warning: {warning}"));
+    }
+    write_line(std::io::stdout(), "the configuration is valid");
+    ExitCode::SUCCESS
+}
+
+/// One line on standard error, for there is no log yet.
+fn refuse(service: Service, error: &ConfigError) -> ExitCode {
+    write_line(std::io::stderr(), &format!("{}: {error}", service.program()));
+    ExitCode::from(EXIT_CONFIG)
+}
+
+fn write_line(mut to: impl Write, line: &str) {
+    // When nobody reads, the exit code still tells.
+    let _ = writeln!(to, "{line}");
+}

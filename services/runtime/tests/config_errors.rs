@@ -1,0 +1,198 @@
+//! Every bad value is refused with one line that names the key, the value and the rule.
+
+use anteroom_runtime::{Service, config::Loader};
+
+/// Loads this TOML and these variables; the error, with the path of the file as `FILE`.
+fn refused(toml: &str, variables: &[(&str, &str)]) -> String {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), toml).expect("written");
+    let loader = Loader::new(Some(file.path())).environment(variables.iter().copied());
+    let error = loader.load().expect_err(toml).to_string();
+    assert!(!error.contains('\n'), "one line: {error}");
+    error.replace(&file.path().display().to_string(), "FILE")
+}
+
+#[test]
+fn numbers_have_their_rule() {
+    let rule = "must be a whole number from 1 to 1_000_000";
+    for (given, shown) in [
+        ("0", "0"),
+        ("-1", "-1"),
+        ("1_000_001", "1000001"),
+        ("9223372036854775807", "9223372036854775807"),
+        ("1.5", "1.5"),
+        ("nan", "NaN"),
+        ("inf", "inf"),
+        ("1e300", "1e300"),
+        ("1e999", "inf"),
+        ("99999999999999999999", "1e20"),
+        ("-99999999999999999999", "-1e20"),
+        ("true", "true"),
+        ("\"many\"", "\"many\""),
+        ("\"-3\"", "\"-3\""),
+    ] {
+        let line = refused(&format!("[queues.concert]\nbatch = {given}\n"), &[]);
+        assert_eq!(line, format!("queues.concert.batch = {shown} (FILE): {rule}"));
+    }
+}
+
+#[test]
+fn every_rule_has_its_line() {
+    let queue = "[queues.concert]\nbatch = 10\n";
+    let span = |from: &str, to: &str| {
+        format!("must be a duration such as \"10s\", from {from} to {to} in whole milliseconds")
+    };
+    let table: Vec<(String, String)> = vec![
+        // Queues.
+        (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
+        ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),
+        ("[queues.Concert]\nbatch = 1".into(), "queues.Concert (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
+        (format!("[queues.{}]\nbatch = 1", "a".repeat(41)), format!("queues.{} (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -", "a".repeat(41))),
+        ("[queues.\"a b\"]\nbatch = 1".into(), "queues.a b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
+        (format!("{queue}interval = \"999ms\""), format!("queues.concert.interval = \"999ms\" (FILE): {}", span("1s", "1h"))),
+        (format!("{queue}interval = 10"), format!("queues.concert.interval = 10 (FILE): {}", span("1s", "1h"))),
+        (format!("{queue}interval = \"10\""), format!("queues.concert.interval = \"10\" (FILE): {}", span("1s", "1h"))),
+        (format!("{queue}interval = \"-10s\""), format!("queues.concert.interval = \"-10s\" (FILE): {}", span("1s", "1h"))),
+        (format!("{queue}interval = \"1s 1us\""), format!("queues.concert.interval = \"1s 1us\" (FILE): {}", span("1s", "1h"))),
+        (format!("{queue}interval = \"99999999999999999999y\""), format!("queues.concert.interval = \"99999999999999999999y\" (FILE): {}", span("1s", "1h"))),
+        (format!("{queue}pace = \"fast\""), "queues.concert.pace = \"fast\" (FILE): must be one of even, batch".into()),
+        (format!("{queue}claim_ttl = \"4s\""), format!("queues.concert.claim_ttl = \"4s\" (FILE): {}", span("5s", "1h"))),
+        (format!("{queue}session_ttl = \"25h\""), format!("queues.concert.session_ttl = \"25h\" (FILE): {}", span("5s", "1day"))),
+        (format!("{queue}session_max = \"4m\""), "queues.concert.session_max = \"4m\" (FILE): must be at least session_ttl".into()),
+        (format!("{queue}session_ttl = \"1h\""), "queues.concert.session_max = \"30m\": must be at least session_ttl".into()),
+        (format!("{queue}idle_ttl = \"59s\""), format!("queues.concert.idle_ttl = \"59s\" (FILE): {}", span("1m", "1day"))),
+        (format!("{queue}keep_ttl = \"8d\""), format!("queues.concert.keep_ttl = \"8d\" (FILE): {}", span("1m", "7days"))),
+        (format!("{queue}first_poll_ttl = \"11m\""), "queues.concert.first_poll_ttl = \"11m\" (FILE): must be at most idle_ttl".into()),
+        (format!("{queue}max_waiting = 0"), "queues.concert.max_waiting = 0 (FILE): must be a whole number from 1 to 10_000_000".into()),
+        (format!("{queue}opens_at = \"tomorrow\""), "queues.concert.opens_at = \"tomorrow\" (FILE): must be a moment from 1970 on as RFC 3339 writes it, such as \"2027-01-15T20:00:00+09:00\"".into()),
+        (format!("{queue}opens_at = \"2027-01-15T20:00:00Z\"\ncloses_at = \"2027-01-15T20:00:00+09:00\""), "queues.concert.closes_at = \"2027-01-15T20:00:00+09:00\" (FILE): must not be before opens_at".into()),
+        (format!("{queue}joins_per_address = \"many\""), "queues.concert.joins_per_address = \"many\" (FILE): must be COUNT/WINDOW such as \"600/1m\": 1 to 1_000_000 in 1s to 1h; or \"none\"".into()),
+        (format!("{queue}joins_per_address = \"0/1m\""), "queues.concert.joins_per_address = \"0/1m\" (FILE): must be COUNT/WINDOW such as \"600/1m\": 1 to 1_000_000 in 1s to 1h; or \"none\"".into()),
+        (format!("{queue}exempt = [\"10.0.0.0/8\", \"10.0.0.0/33\"]"), "queues.concert.exempt[1] = \"10.0.0.0/33\" (FILE): must be a network such as \"10.0.0.0/8\", or an address".into()),
+        (format!("{queue}requests_per_place = 1001"), "queues.concert.requests_per_place = 1001 (FILE): must be a whole number from 0 to 1_000".into()),
+        (format!("{queue}public_url = \"shop.example\""), "queues.concert.public_url = \"shop.example\" (FILE): must be an http or https address such as \"https://shop.example\", without credentials, query or fragment".into()),
+        (format!("{queue}public_url = \"https://me:pw@shop.example\""), "queues.concert.public_url = [hidden] (FILE): must be an http or https address such as \"https://shop.example\", without credentials, query or fragment".into()),
+        (format!("{queue}return_to_origins = [\"https://shop.example/x\"]"), "queues.concert.return_to_origins[0] = \"https://shop.example/x\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more".into()),
+        (format!("{queue}return_query = 1"), "queues.concert.return_query = 1 (FILE): must be true or false".into()),
+        (format!("{queue}on_store_error = \"pass\""), "queues.concert.on_store_error = \"pass\" (FILE): must be one of hold, closed, open".into()),
+        (format!("{queue}on_store_error = \"open\"\nopen_for = \"5m\""), "queues.concert.open_rate: is required while on_store_error is open".into()),
+        (format!("{queue}on_store_error = \"open\"\nopen_rate = \"5/1s\""), "queues.concert.open_for: is required while on_store_error is open".into()),
+        (format!("{queue}title = \"a\\u0007b\""), "queues.concert.title = \"a\\u{7}b\" (FILE): must be 1 to 200 characters without control characters".into()),
+        (format!("{queue}title = \"\""), "queues.concert.title = \"\" (FILE): must be a string that is not empty".into()),
+        ("queues = 3".into(), "queues = 3 (FILE): must be a table".into()),
+        ("[queues]\nconcert = 3".into(), "queues.concert = 3 (FILE): must be a table".into()),
+        ("[queues.\"*\"]\nidle_ttl = \"1s\"".into(), format!("queues.*.idle_ttl = \"1s\" (FILE): {}", span("1m", "1day"))),
+        ("[queues.\"*\"]\nsession_ttl = \"1h\"".into(), "queues.*.session_max = \"30m\": must be at least session_ttl".into()),
+        // The store.
+        ("[store]\nurl = \"http://redis\"".into(), "store.url = \"http://redis\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
+        ("[store]\nurl = \"rediss://redis/#insecure\"".into(), "store.url = \"rediss://redis/#insecure\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
+        ("[store]\nmode = \"one\"".into(), "store.mode = \"one\" (FILE): must be one of single, sentinel, cluster".into()),
+        ("[store]\nmode = \"sentinel\"".into(), "store.sentinel_master: is required in sentinel mode".into()),
+        ("[store]\nsentinel_master = \"x\"".into(), "store.sentinel_master = \"x\" (FILE): is for sentinel mode only".into()),
+        ("[store]\nnodes = [\"redis://a\"]".into(), "store.nodes = [\"redis://a\"] (FILE): must be empty while store.mode is single".into()),
+        ("[store]\nmode = \"cluster\"\nurl = \"unix:///x\"".into(), "store.url = \"unix:///x\" (FILE): must be redis:// or rediss:// in sentinel and cluster mode".into()),
+        ("[store]\nca_file = \"/x.pem\"".into(), "store.url = \"redis://127.0.0.1:6379\": must be rediss:// while store.ca_file is set".into()),
+        ("[store]\nurl = \"rediss://a\"\nca_file = \"/no/x.pem\"".into(), "store.ca_file = \"/no/x.pem\" (FILE): cannot be read: No such file or directory (os error 2)".into()),
+        ("[store]\nrequest_timeout = \"100ms\"".into(), "store.request_timeout = \"100ms\" (FILE): must be at least store.command_timeout".into()),
+        ("store = 3".into(), "store = 3 (FILE): must be a table".into()),
+        ("[store]\nurl = [\"redis://a\"]".into(), "store.url = [\"redis://a\"] (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
+        // Logs.
+        ("[log]\nformat = \"xml\"".into(), "log.format = \"xml\" (FILE): must be one of auto, json, text".into()),
+        ("[log]\nlevel = \"a=b=c\"".into(), "log.level = \"a=b=c\" (FILE): must be log directives such as \"info\" or \"info,anteroom_core=debug\"".into()),
+        // Keys.
+        ("[keys.shop]\nrole = \"backend\"".into(), "keys.shop.digest: is required".into()),
+        ("[keys.shop]\ndigest = \"sha256:12\"\nrole = \"backend\"".into(), "keys.shop.digest = \"sha256:12\" (FILE): must be \"sha256:\" and 64 hexadecimal digits".into()),
+        (format!("[keys.shop]\ndigest = \"sha256:{0}\"\nrole = \"root\"", "0".repeat(64)), "keys.shop.role = \"root\" (FILE): must be one of backend, operator".into()),
+        (format!("[keys.shop]\ndigest = \"sha256:{0}\"\nrole = \"backend\"\nscopes = [\"pools\"]", "0".repeat(64)), "keys.shop.scopes[0] = \"pools\" (FILE): must be SECTION:NAME such as \"pools:reward\", SECTION being one of queues, limits, targets, events, pools".into()),
+        (format!("[keys.Shop]\ndigest = \"sha256:{0}\"\nrole = \"backend\"", "0".repeat(64)), "keys.Shop (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
+        (format!("[keys.a]\ndigest = \"sha256:{0}\"\nrole = \"backend\"\n[keys.b]\ndigest = \"sha256:{0}\"\nrole = \"backend\"", "0".repeat(64)), format!("keys.b.digest = \"sha256:{}\" (FILE): must be another digest than that of keys.a", "0".repeat(64))),
+        // Admission and scheduler.
+        ("[admission]\nlisten = \"8080\"".into(), "admission.listen = \"8080\" (FILE): must be an address with a port, such as \"127.0.0.1:8080\" or \"[::]:8080\"".into()),
+        ("[admission]\nlisten = \"127.0.0.1:8081\"".into(), "admission.service_listen = \"127.0.0.1:8081\": must be another port than admission.listen".into()),
+        ("[admission]\nmax_connections = 0".into(), "admission.max_connections = 0 (FILE): must be a whole number from 1 to 1_000_000".into()),
+        ("[admission]\nallowed_origins = [\"*\"]".into(), "admission.allowed_origins[0] = \"*\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more".into()),
+        ("[admission]\ncookie_domain = \".shop.example\"".into(), "admission.cookie_domain = \".shop.example\" (FILE): must be a domain in lower case such as \"shop.example\", without a dot in front".into()),
+        ("[admission]\nsecure_cookies = false\nlisten = \"0.0.0.0:8080\"".into(), "admission.secure_cookies = false (FILE): may be false only while admission.listen is a loopback address".into()),
+        ("[admission]\nlisten = \"0.0.0.0:8080\"".into(), "admission.listen = \"0.0.0.0:8080\" (FILE): must be a loopback address while there are no admission.token_secrets".into()),
+        ("[admission]\nservice_listen = \"0.0.0.0:8081\"".into(), "admission.service_listen = \"0.0.0.0:8081\" (FILE): must be a loopback address while no [keys.*] are declared".into()),
+        ("[scheduler]\ntick = \"9ms\"".into(), format!("scheduler.tick = \"9ms\" (FILE): {}", span("10ms", "1s"))),
+        ("[scheduler]\ntick = \"1s 1ms\"".into(), format!("scheduler.tick = \"1s 1ms\" (FILE): {}", span("10ms", "1s"))),
+        // The file as a whole.
+        ("[store]\nurl = \"redis://a\"\nurl = \"redis://b\"".into(), "FILE: line 3: not valid TOML: duplicate key".into()),
+        ("[store".into(), "FILE: line 1: not valid TOML: unclosed table, expected `]`".into()),
+    ];
+    let mut wrong = String::new();
+    for (toml, line) in table {
+        let found = refused(&toml, &[]);
+        if found != line {
+            wrong += &format!("expected {line}\n   found {found}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_environment_is_named_as_the_origin() {
+    for (variable, value, line) in [
+        (
+            "ANTEROOM_SCHEDULER__TICK",
+            "2s",
+            "scheduler.tick = \"2s\" (ANTEROOM_SCHEDULER__TICK): must be a duration",
+        ),
+        (
+            "ANTEROOM_QUEUES__CONCERT__BATCH",
+            "none",
+            "queues.concert.batch = \"none\" (ANTEROOM_QUEUES__CONCERT__BATCH): must be a whole number",
+        ),
+        (
+            "ANTEROOM_ADMISSION__TRUSTED_PROXIES",
+            "10.0.0.0/8,x",
+            "admission.trusted_proxies = \"10.0.0.0/8,x\" (ANTEROOM_ADMISSION__TRUSTED_PROXIES): must be a network",
+        ),
+        (
+            "ANTEROOM_STORE__URI",
+            "redis://a",
+            "store.uri (ANTEROOM_STORE__URI): unknown key, expected one of `url`",
+        ),
+        ("ANTEROOM_STORE__URL__X", "1", "store.url"),
+        ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),
+        (
+            "ANTEROOM_STORE_URL",
+            "redis://a",
+            "ANTEROOM_STORE_URL: is not read; write ANTEROOM_STORE__URL",
+        ),
+        (
+            "anteroom_store_password",
+            "x",
+            "anteroom_store_password: is not read; write ANTEROOM_STORE__PASSWORD",
+        ),
+        ("ANTEROOM_A__B__C__D", "1", "ANTEROOM_A__B__C__D: must be ANTEROOM_<SECTION>__<KEY>"),
+        ("ANTEROOM_STORE__U.RL", "1", "ANTEROOM_STORE__U.RL: must be ANTEROOM_<SECTION>__<KEY>"),
+    ] {
+        let found = refused("", &[(variable, value)]);
+        assert!(found.starts_with(line), "expected {line}\n   found {found}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let missing = std::path::Path::new("/no/such/anteroom.toml");
+    let error = Loader::new(Some(missing)).load().expect_err("no file").to_string();
+    let rule = "cannot be read: No such file or directory (os error 2)";
+    assert_eq!(error, format!("/no/such/anteroom.toml: {rule}"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let error = Loader::new(Some(directory.path())).load().expect_err("a directory").to_string();
+    assert!(error.ends_with("cannot be read: Is a directory (os error 21)"), "{error}");
+}
+
+#[test]
+fn a_scheduler_needs_no_secrets_of_admission() {
+    let toml = "[admission]\nlisten = \"0.0.0.0:8080\"\nservice_listen = \"0.0.0.0:8081\"\n\
+                token_secrets_file = \"/no/such/file\"\n";
+    assert!(refused(toml, &[]).starts_with("admission.token_secrets_file = \"/no/such/file\""));
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), toml).expect("written");
+    let loader = Loader::new(Some(file.path()));
+    loader.clone().service(Service::Scheduler).load().expect("not its business");
+    loader.service(Service::Admission).load().expect_err("its business");
+}

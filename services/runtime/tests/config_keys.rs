@@ -1,0 +1,201 @@
+//! The defaults file is the documentation: it, the types and the specification name the same keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anteroom_core::queue::Pace;
+use anteroom_runtime::config::{DEFAULT_TOML, Loader, Rate, WithoutStore};
+use std::time::Duration;
+
+/// Every key that the specification names, by section.
+const EXPECTED: [(&str, &str); 6] = [
+    (
+        "store",
+        "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
+         command_timeout request_timeout",
+    ),
+    ("log", "format level"),
+    ("keys.NAME", "digest role scopes"),
+    (
+        "admission",
+        "listen service_listen metrics_listen token_secrets token_secrets_file identity_secrets \
+         identity_secrets_file trusted_proxies allowed_origins cookie_domain secure_cookies \
+         max_connections max_concurrent_requests first_byte_timeout header_timeout \
+         request_timeout write_timeout drain_delay drain_timeout sse_max lane_bound",
+    ),
+    ("scheduler", "metrics_listen tick sweep_tick snapshot_tick"),
+    (
+        "queues.*",
+        "capacity batch interval pace claim_ttl session_ttl session_max renew_on_authorize \
+         idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
+         joins_per_address exempt requests_per_place public_url return_to_origins return_query \
+         pass_preflight on_store_error open_rate open_for title",
+    ),
+];
+
+/// The line `key = value` of a section, and whether it is only shown, behind a `#`.
+struct Line {
+    section: String,
+    key: String,
+    value: String,
+    shown_only: bool,
+}
+
+fn documented() -> Vec<Line> {
+    let mut section = String::new();
+    let mut lines = Vec::new();
+    for line in DEFAULT_TOML.lines() {
+        let (line, shown_only) = match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(|first: char| first == '[' || first.is_lowercase()) => {
+                (rest, true)
+            }
+            Some(_) => continue,
+            None => (line, false),
+        };
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']').replace('"', "");
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            let (section, key, value) = (section.clone(), key.to_owned(), value.to_owned());
+            lines.push(Line { section, key, value, shown_only });
+        }
+    }
+    lines
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn load(toml: &str) -> Result<anteroom_runtime::Config, String> {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), toml).expect("written");
+    Loader::new(Some(file.path())).load().map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_defaults_file_documents_exactly_the_expected_keys() {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in documented() {
+        assert!(found.entry(line.section).or_default().insert(line.key.clone()), "{}", line.key);
+    }
+    let expected: BTreeMap<String, BTreeSet<String>> =
+        EXPECTED.iter().map(|(section, keys)| ((*section).to_owned(), words(keys))).collect();
+    assert_eq!(found, expected);
+}
+
+/// The refusal of an unknown key lists the fields of the type.
+#[test]
+fn the_types_know_exactly_the_expected_keys() {
+    for (section, keys) in EXPECTED {
+        let header = match section {
+            "keys.NAME" => "keys.some",
+            "queues.*" => "queues.some",
+            other => other,
+        };
+        let error = load(&format!("[{header}]\nno_such_key = 1\n")).expect_err("unknown key");
+        let (front, known) = error.split_once(": unknown key, expected ").expect("a list");
+        assert!(front.starts_with(&format!("{header}.no_such_key (")), "{error}");
+        // The keys stand in back quotes, whatever stands between them.
+        let known = known.split('`').skip(1).step_by(2).map(str::to_owned);
+        assert_eq!(known.collect::<BTreeSet<_>>(), words(keys), "{section}");
+    }
+}
+
+#[test]
+fn unknown_sections_are_refused() {
+    for section in ["limits.login", "targets.x", "events.x", "pools.x", "issuer", "stroe"] {
+        let error = load(&format!("[{section}]\nlimit = 5\n")).expect_err("unknown section");
+        assert!(
+            error.starts_with(section.split('.').next().expect("one"))
+                && error.contains("): unknown key, expected one of `store`, "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_defaults_are_valid_and_declare_no_queue() {
+    let config = Loader::new(None).load().expect("valid");
+    assert!(config.queues.is_empty() && config.keys.is_empty());
+    assert_eq!(config.store().urls, ["redis://127.0.0.1:6379"]);
+    assert_eq!(config.store().request_timeout, Duration::from_secs(1));
+    assert_eq!(config.admission.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.admission.sse_max, 8000);
+}
+
+/// What the file shows behind a `#` is valid too, apart from secrets and their files.
+#[test]
+fn the_shown_values_are_valid() {
+    let mut toml = String::from("[store]\nmode = \"sentinel\"\n");
+    let mut section = "store".to_owned();
+    for line in documented().into_iter().filter(|line| line.shown_only) {
+        if line.key == "password" || line.key.ends_with("_file") {
+            continue;
+        }
+        if line.section != section {
+            section = line.section;
+            toml += &format!("[{}]\n", section.replace('*', "concert").to_lowercase());
+        }
+        toml += &format!("{} = {}\n", line.key, line.value);
+    }
+    let config = load(&toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
+    assert_eq!(config.queues["concert"].capacity, Some(5000));
+    assert_eq!(config.keys["name"].scopes, []);
+}
+
+/// The sample of the specification, without the sections that come later.
+#[test]
+fn the_specifications_sample_is_valid() {
+    let digest = "ab".repeat(32);
+    let config = load(&format!(
+        r#"
+        [store]
+        url = "redis://127.0.0.1:6379"
+        [keys.shop]
+        digest = "sha256:{digest}"
+        role = "backend"
+        scopes = ["pools:reward"]
+        [admission]
+        listen = "127.0.0.1:8080"
+        service_listen = "127.0.0.1:8081"
+        metrics_listen = "127.0.0.1:9090"
+        token_secrets = []
+        identity_secrets = []
+        trusted_proxies = []
+        [scheduler]
+        metrics_listen = "127.0.0.1:9091"
+        tick = "100ms"
+        [queues.concert]
+        capacity = 5000
+        batch = 2200
+        interval = "10s"
+        pace = "even"
+        claim_ttl = "60s"
+        session_ttl = "5m"
+        session_max = "30m"
+        renew_on_authorize = true
+        idle_ttl = "10m"
+        keep_ttl = "30m"
+        first_poll_ttl = "60s"
+        max_waiting = 1_000_000
+        joins_per_address = "600/1m"
+        requests_per_place = 50
+        public_url = "http://127.0.0.1:8080"
+        return_to_origins = []
+        on_store_error = "hold"
+        "#
+    ))
+    .expect("valid");
+    let queue = &config.queues["concert"];
+    let rules = queue.rules();
+    assert_eq!((rules.capacity, rules.batch), (Some(5000), Some(2200)));
+    assert_eq!((rules.interval, rules.pace), (Duration::from_secs(10), Pace::Even));
+    assert_eq!(rules.max_waiting, 1_000_000);
+    let rate = Rate { count: 600, window: Duration::from_secs(60) };
+    assert_eq!(queue.joins_per_address, Some(rate));
+    assert_eq!(queue.without_store(), WithoutStore::Hold);
+    assert_eq!(queue.public_url.as_str(), "http://127.0.0.1:8080");
+    assert_eq!(config.keys["shop"].digest.0, [0xab; 32]);
+    // A queue that says nothing but its batch is the same: the sample is the defaults.
+    let short = load("[queues.concert]\nbatch = 2200\ncapacity = 5000").expect("valid");
+    assert_eq!(short.queues["concert"], *queue);
+}

@@ -1,0 +1,131 @@
+//! Defaults → file → environment.
+
+use std::{path::Path, time::Duration};
+
+use anteroom_runtime::{
+    Service,
+    config::{Config, Loader, OnStoreError, Rate, StoreMode, WithoutStore},
+};
+
+fn load(toml: &str, variables: &[(&str, &str)]) -> Config {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), toml).expect("written");
+    let loader = Loader::new(Some(file.path())).environment(variables.iter().copied());
+    loader.load().unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_environment_goes_over_the_file_over_the_defaults() {
+    let toml = "[store]\nurl = \"redis://file:1\"\n[scheduler]\ntick = \"50ms\"\n";
+    let config = load(toml, &[("ANTEROOM_STORE__URL", "redis://environment:2")]);
+    assert_eq!(config.store().urls, ["redis://environment:2"]);
+    assert_eq!(config.scheduler.tick, Duration::from_millis(50));
+    assert_eq!(config.scheduler.sweep_tick, Duration::from_secs(1));
+}
+
+#[test]
+fn the_environment_can_say_everything() {
+    let config = load(
+        "",
+        &[
+            ("ANTEROOM_QUEUES__NIGHT-SALE__BATCH", "1_000"),
+            ("ANTEROOM_QUEUES__NIGHT-SALE__RETURN_QUERY", "true"),
+            ("ANTEROOM_QUEUES__NIGHT-SALE__TITLE", "2027"),
+            ("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "10.1.2.3/8, 192.0.2.1 ,2001:db8::/32"),
+            ("ANTEROOM_STORE__MODE", "cluster"),
+            ("ANTEROOM_STORE__NODES", "redis://a:1,redis://b:2"),
+            ("ANTEROOM_ADMISSION__COOKIE_DOMAIN", ""),
+        ],
+    );
+    let queue = &config.queues["night-sale"];
+    assert_eq!((queue.batch, queue.return_query), (Some(1000), true));
+    assert_eq!(queue.title.as_deref(), Some("2027"));
+    let proxies: Vec<String> =
+        config.admission.trusted_proxies.iter().map(ToString::to_string).collect();
+    assert_eq!(proxies, ["10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32"]);
+    assert_eq!(config.store().urls, ["redis://a:1", "redis://b:2"]);
+    assert_eq!(config.store.mode, StoreMode::Cluster);
+    assert_eq!(config.admission.cookie_domain, None, "an empty variable is not set");
+}
+
+/// Kubernetes puts variables for each Service into every pod; ours are named anteroom-….
+#[test]
+fn variables_of_kubernetes_are_ignored() {
+    load(
+        "",
+        &[
+            ("ANTEROOM_ADMISSION_PORT", "tcp://10.0.0.1:8080"),
+            ("ANTEROOM_ADMISSION_SERVICE_HOST", "10.0.0.1"),
+            ("ANTEROOM_ADMISSION_PORT_8080_TCP_ADDR", "10.0.0.1"),
+            ("ANTEROOM_CONFIG", "/etc/anteroom.toml"),
+            ("PATH", "/bin"),
+        ],
+    );
+}
+
+#[test]
+fn every_queue_starts_from_the_star() {
+    let config = load(
+        "[queues.\"*\"]\nbatch = 100\nidle_ttl = \"2m\"\n[queues.a]\n[queues.b]\nbatch = 7\n",
+        &[("ANTEROOM_QUEUES__A__IDLE_TTL", "3m")],
+    );
+    assert_eq!(config.queues.keys().collect::<Vec<_>>(), ["a", "b"]);
+    let [a, b] = [&config.queues["a"], &config.queues["b"]];
+    assert_eq!((a.batch, b.batch), (Some(100), Some(7)));
+    assert_eq!((a.idle_ttl, b.idle_ttl), (Duration::from_secs(180), Duration::from_secs(120)));
+}
+
+#[test]
+fn values_have_their_meaning() {
+    let config = load(
+        "[queues.a]\ncapacity = 1\njoins_per_address = \"none\"\npublic_url = \"https://a.example/x/\"\n\
+         joins_at = \"2027-01-15T20:00:00+09:00\"\nopens_at = \"2027-01-15T11:00:01Z\"\n\
+         closes_at = 2027-01-15T08:00:00-03:30\n\
+         on_store_error = \"open\"\nopen_rate = \"1_000/1s\"\nopen_for = \"1h 30m\"\n\
+         return_to_origins = [\"https://A.example:443/\"]\n",
+        &[],
+    );
+    let queue = &config.queues["a"];
+    let rules = queue.rules();
+    let opening = 1_800_010_800;
+    assert_eq!(rules.joins_at, Some(opening));
+    assert_eq!(rules.opens_at, Some(opening + 1));
+    assert_eq!(rules.closes_at, Some(opening + 1800));
+    assert_eq!(queue.joins_per_address, None);
+    assert_eq!(queue.public_url.as_str(), "https://a.example/x");
+    assert_eq!(queue.on_store_error, OnStoreError::Open);
+    let rate = Rate { count: 1000, window: Duration::from_secs(1) };
+    let lasts = Duration::from_secs(5400);
+    assert_eq!(queue.without_store(), WithoutStore::Open { rate, lasts });
+    assert_eq!(queue.return_to_origins[0].as_str(), "https://a.example");
+}
+
+#[test]
+fn warnings_are_for_the_service_that_they_concern() {
+    let config = load("[queues.a]\nbatch = 1\n", &[]);
+    assert_eq!(config.warnings(Service::Scheduler), Vec::<String>::new());
+    let warnings = config.warnings(Service::Admission);
+    assert!(warnings[0].starts_with("admission.token_secrets is empty"), "{warnings:?}");
+    assert!(warnings[1].starts_with("no [keys.*] are declared"), "{warnings:?}");
+    assert_eq!(warnings.len(), 2);
+}
+
+#[test]
+fn what_needs_a_restart_is_named() {
+    let running = load("", &[]);
+    let queue = load("[queues.a]\nbatch = 1\n[admission]\nsse_max = 3\n", &[]);
+    assert_eq!(queue.needs_restart(&running, Service::Admission), [""; 0]);
+    let toml = "[store]\nurl = \"redis://b\"\n[admission]\nlisten = \"127.0.0.1:1\"\n\
+                [scheduler]\nmetrics_listen = \"127.0.0.1:2\"\n";
+    let moved = load(toml, &[("ANTEROOM_STORE__PASSWORD", "x")]);
+    let admission = ["store", "admission.listen"];
+    assert_eq!(moved.needs_restart(&running, Service::Admission), admission);
+    let scheduler = ["store", "scheduler.metrics_listen"];
+    assert_eq!(moved.needs_restart(&running, Service::Scheduler), scheduler);
+}
+
+#[test]
+fn the_process_environment_is_read() {
+    // Nothing of ours is set in a test run; this only shows that the way is open.
+    Config::load(None::<&Path>).expect("the defaults are valid");
+}

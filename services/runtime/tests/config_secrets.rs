@@ -1,0 +1,179 @@
+//! Secrets come from the environment or from files, and are shown nowhere.
+
+use std::path::Path;
+
+use anteroom_runtime::config::{Config, Loader};
+use secrecy::ExposeSecret;
+
+const FIRST: &str = "first-secret-0123456789abcdef0123456789";
+const SECOND: &str = "second-secret-0123456789abcdef012345678";
+const PASSWORD: &str = "hunter2-of-the-store";
+
+fn file(content: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), content).expect("written");
+    file
+}
+
+fn with(variables: &[(&str, &str)]) -> Result<Config, String> {
+    let loader = Loader::new(None).environment(variables.iter().copied());
+    loader.load().map_err(|error| error.to_string())
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("temporary paths are text")
+}
+
+fn exposed(secrets: &[secrecy::SecretString]) -> Vec<&str> {
+    secrets.iter().map(ExposeSecret::expose_secret).collect()
+}
+
+#[test]
+fn come_from_the_environment() {
+    let both = format!("{FIRST},{SECOND}");
+    let config = with(&[
+        ("ANTEROOM_ADMISSION__TOKEN_SECRETS", both.as_str()),
+        ("ANTEROOM_ADMISSION__LISTEN", "0.0.0.0:8080"),
+        ("ANTEROOM_STORE__PASSWORD", "007"),
+    ])
+    .expect("with secrets it may listen everywhere");
+    assert_eq!(exposed(&config.admission.token_secrets), [FIRST, SECOND]);
+    let password = config.store().password.expect("set");
+    assert_eq!(password.expose_secret(), "007", "text, not the number 7");
+}
+
+#[test]
+fn come_from_files() {
+    let tokens = file(&format!("{FIRST}\r\n\n  {SECOND}  \n"));
+    let identities = file(SECOND);
+    let password = file(&format!("{PASSWORD}\n"));
+    let config = with(&[
+        ("ANTEROOM_ADMISSION__TOKEN_SECRETS_FILE", path(tokens.path())),
+        ("ANTEROOM_ADMISSION__IDENTITY_SECRETS_FILE", path(identities.path())),
+        ("ANTEROOM_STORE__PASSWORD_FILE", path(password.path())),
+    ])
+    .expect("valid");
+    assert_eq!(exposed(&config.admission.token_secrets), [FIRST, SECOND]);
+    assert_eq!(exposed(&config.admission.identity_secrets), [SECOND]);
+    assert_eq!(config.store().password.expect("set").expose_secret(), PASSWORD);
+}
+
+#[test]
+fn are_not_taken_from_a_toml_file() {
+    for toml in [
+        format!("[admission]\ntoken_secrets = [\"{FIRST}\"]"),
+        format!("[admission]\nidentity_secrets = [\"{FIRST}\"]"),
+        format!("[store]\npassword = \"{PASSWORD}\""),
+        format!("[store]\nurl = \"redis://:{PASSWORD}@redis:6379\""),
+        format!("[store]\nurl = \"unix:///run/redis.sock?pass={PASSWORD}\""),
+        format!("[store]\nmode = \"cluster\"\nnodes = [\"redis://me:{PASSWORD}@redis:6379\"]"),
+    ] {
+        let file = file(&toml);
+        let error = Loader::new(Some(file.path())).load().expect_err(&toml).to_string();
+        let rule = "a secret must not stand in a TOML file; set it by the environment";
+        assert!(error.contains(" = [hidden] (") && error.contains(rule), "{error}");
+        assert!(!error.contains(FIRST) && !error.contains(PASSWORD), "{error}");
+    }
+    let empty = file("[admission]\ntoken_secrets = []");
+    Loader::new(Some(empty.path())).load().expect("an empty list is no secret");
+}
+
+#[test]
+fn are_shown_in_no_error() {
+    let short = "a-short-secret";
+    let long_line = file(&format!("{FIRST}\n{short}\n"));
+    let huge = file(&"x".repeat(70_000));
+    let empty = file("\n");
+    let words = format!("{FIRST} with words");
+    let url = format!("redis://:{PASSWORD}@redis:6379/x");
+    let wrong_socket = format!("unix://run/redis.sock?pass={PASSWORD}");
+    for (variables, line) in [
+        (
+            vec![("ANTEROOM_ADMISSION__TOKEN_SECRETS", short)],
+            "admission.token_secrets = [hidden] (ANTEROOM_ADMISSION__TOKEN_SECRETS): must be \
+             secrets of at least 32 bytes each, without white space",
+        ),
+        (
+            vec![("ANTEROOM_ADMISSION__IDENTITY_SECRETS", words.as_str())],
+            "admission.identity_secrets = [hidden] (ANTEROOM_ADMISSION__IDENTITY_SECRETS): must be \
+             secrets of at least 32 bytes each, without white space",
+        ),
+        (
+            vec![("ANTEROOM_ADMISSION__TOKEN_SECRETS_FILE", path(long_line.path()))],
+            "): line 2: must be secrets of at least 32 bytes each, without white space",
+        ),
+        (
+            vec![("ANTEROOM_ADMISSION__TOKEN_SECRETS_FILE", path(huge.path()))],
+            "): must name a file of at most 65536 bytes",
+        ),
+        (
+            vec![("ANTEROOM_ADMISSION__TOKEN_SECRETS_FILE", path(empty.path()))],
+            "): must name a file with 1 to 16 secrets, one a line",
+        ),
+        (
+            vec![
+                ("ANTEROOM_ADMISSION__TOKEN_SECRETS_FILE", path(long_line.path())),
+                ("ANTEROOM_ADMISSION__TOKEN_SECRETS", FIRST),
+            ],
+            "admission.token_secrets = [hidden] (ANTEROOM_ADMISSION__TOKEN_SECRETS): must be empty \
+             while admission.token_secrets_file is set",
+        ),
+        (
+            vec![("ANTEROOM_STORE__PASS", PASSWORD)],
+            "store.pass (ANTEROOM_STORE__PASS): unknown key, expected one of `url`",
+        ),
+        (
+            vec![("ANTEROOM_STORE__PASSWORD__X", PASSWORD)],
+            "store.password = [hidden]: must be a string that is not empty",
+        ),
+        (
+            vec![
+                ("ANTEROOM_STORE__PASSWORD", PASSWORD),
+                ("ANTEROOM_STORE__PASSWORD_FILE", path(empty.path())),
+            ],
+            "store.password = [hidden] (ANTEROOM_STORE__PASSWORD): must be absent while \
+             store.password_file is set",
+        ),
+        (
+            vec![("ANTEROOM_STORE__URL", url.as_str())],
+            "store.url = [hidden] (ANTEROOM_STORE__URL): must be an address",
+        ),
+        (
+            vec![("ANTEROOM_STORE__URL", wrong_socket.as_str())],
+            "store.url = [hidden] (ANTEROOM_STORE__URL): must be an address",
+        ),
+    ] {
+        let error = with(&variables).expect_err(line);
+        assert!(error.contains(line), "expected {line}\n   found {error}");
+        for secret in [short, FIRST, PASSWORD, "xxxxxxxx"] {
+            assert!(!error.contains(secret), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_file_does_not_quote_its_lines() {
+    let file = file(&format!("[store]\npassword = \"{PASSWORD}\n"));
+    let error = Loader::new(Some(file.path())).load().expect_err("not TOML").to_string();
+    assert!(error.contains(": line 2: not valid TOML"), "{error}");
+    assert!(!error.contains(PASSWORD), "{error}");
+}
+
+#[test]
+fn are_not_printed() {
+    let url = format!("redis://me:{PASSWORD}@redis:6379/0");
+    let config = with(&[
+        ("ANTEROOM_ADMISSION__TOKEN_SECRETS", FIRST),
+        ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", SECOND),
+        ("ANTEROOM_STORE__URL", &url),
+        ("ANTEROOM_STORE__PASSWORD", PASSWORD),
+    ])
+    .expect("valid");
+    let loader = Loader::new(None).environment([("ANTEROOM_STORE__PASSWORD", PASSWORD)]);
+    let printed = format!("{config:?} {config:#?} {} {loader:?}", config.store.url);
+    for secret in [FIRST, SECOND, PASSWORD] {
+        assert!(!printed.contains(secret), "{printed}");
+    }
+    assert!(printed.contains("redis://me:***@redis:6379/0"), "{printed}");
+    assert_eq!(config.store().urls, [url], "the store itself gets it whole");
+}

@@ -1,0 +1,166 @@
+//! The ticks: when they come, and what each does.
+//!
+//! A tick is timed from the start of the one before and begins after its end, so ticks of one kind
+//! never overlap and missed ones are not made up. Its work is bounded: a call of a script moves a
+//! bounded number of places, and a tick makes a bounded number of calls.
+
+use std::time::Duration;
+
+use anteroom_core::store::Error;
+use anteroom_runtime::config::SchedulerConfig;
+use rand::Rng as _;
+use tokio::time::{Instant, sleep_until};
+
+use crate::scheduled::Scheduled;
+
+/// Calls of one promotion, 200 places each: 100 000 a second at the default tick.
+const PROMOTE_CALLS: u32 = 50;
+/// Calls of one sweep.
+const SWEEP_CALLS: u32 = 10;
+/// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
+const WALKED_BY_A_CALL: u64 = 200;
+
+/// A kind of tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tick {
+    /// The head of the line moves on.
+    Promote,
+    /// What has ended is cleared away.
+    Sweep,
+    /// The gauges are read.
+    Snapshot,
+}
+
+impl Tick {
+    /// Every kind, in the order of the variants.
+    pub const ALL: [Self; 3] = [Self::Promote, Self::Sweep, Self::Snapshot];
+
+    /// The label.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Promote => "promote",
+            Self::Sweep => "sweep",
+            Self::Snapshot => "snapshot",
+        }
+    }
+
+    /// Between two starts, as shares of the interval: spread, so that many schedulers do not beat
+    /// together.
+    pub fn spread(self) -> (f64, f64) {
+        match self {
+            // Never early: a slice that is not due yet would wait for the next tick.
+            Self::Promote => (1.0, 1.2),
+            // Never late: gauges are at most 5 s old, which is also the longest interval.
+            Self::Sweep | Self::Snapshot => (0.75, 0.95),
+        }
+    }
+
+    fn interval(self, config: &SchedulerConfig) -> Duration {
+        match self {
+            Self::Promote => config.tick,
+            Self::Sweep => config.sweep_tick,
+            Self::Snapshot => config.snapshot_tick,
+        }
+    }
+}
+
+/// Ticks until the queue is no longer served. A tick in hand is finished.
+pub async fn keep(tick: Tick, queue: &Scheduled) {
+    let mut next = Instant::now() + pause(tick, queue, (0.0, 1.0));
+    loop {
+        tokio::select! {
+            () = queue.stop.cancelled() => return,
+            () = sleep_until(next) => {}
+        }
+        let begun = Instant::now();
+        let result = match tick {
+            Tick::Promote => promote(queue).await,
+            Tick::Sweep => sweep(queue).await,
+            Tick::Snapshot => snapshot(queue).await,
+        };
+        queue.note(tick.name(), &result);
+        queue.shared().metrics.ticked(tick, begun.elapsed(), result.is_ok());
+        next = begun + pause(tick, queue, tick.spread());
+    }
+}
+
+/// A random time between these shares of the interval in force.
+fn pause(tick: Tick, queue: &Scheduled, (least, most): (f64, f64)) -> Duration {
+    let interval = tick.interval(&queue.config().scheduler);
+    interval.mul_f64(rand::rng().random_range(least..=most))
+}
+
+async fn promote(queue: &Scheduled) -> Result<(), Error> {
+    let (mut promoted, mut lag) = (0, Duration::ZERO);
+    for _ in 0..PROMOTE_CALLS {
+        let promotion = queue.queue.promote().await?;
+        queue.metrics.promoted(&promotion);
+        promoted += promotion.promoted;
+        lag = lag.max(promotion.lag);
+        // Every call is whole in itself, so a service that is to end need not wait for the rest.
+        if !promotion.more || queue.stop.is_cancelled() {
+            break;
+        }
+    }
+    if promoted > 0 || !lag.is_zero() {
+        queue.metrics.lag.observe(lag.as_secs_f64());
+    }
+    Ok(())
+}
+
+async fn sweep(queue: &Scheduled) -> Result<(), Error> {
+    let (depth, idle_ttl) = queue.line.get();
+    let walk = walk_calls(depth, idle_ttl, queue.config().scheduler.sweep_tick);
+    for call in 1..=SWEEP_CALLS {
+        let swept = queue.queue.sweep().await?;
+        queue.metrics.swept(&swept);
+        if (!swept.more && call >= walk) || queue.stop.is_cancelled() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
+    let snapshot = queue.queue.snapshot().await?;
+    queue.line.set(snapshot.depth, &snapshot.rules);
+    queue.shared().metrics.gauges.show(queue.name(), &snapshot);
+    Ok(())
+}
+
+/// How many calls walk a line of this length once in a quarter of `idle_ttl`: who is away should
+/// be known before long, also in a long line. Past `SWEEP_CALLS` a tick it takes longer.
+fn walk_calls(depth: u64, idle_ttl: Duration, sweep_tick: Duration) -> u32 {
+    let ticks = (idle_ttl / 4).as_millis() / sweep_tick.as_millis().max(1);
+    let calls = u128::from(depth.div_ceil(WALKED_BY_A_CALL)).div_ceil(ticks.max(1));
+    u32::try_from(calls).unwrap_or(SWEEP_CALLS).clamp(1, SWEEP_CALLS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_walked_faster() {
+        let (idle_ttl, second) = (Duration::from_secs(600), Duration::from_secs(1));
+        assert_eq!(walk_calls(0, idle_ttl, second), 1);
+        assert_eq!(walk_calls(30_000, idle_ttl, second), 1);
+        assert_eq!(walk_calls(30_001, idle_ttl, second), 2);
+        assert_eq!(walk_calls(u64::MAX, idle_ttl, second), SWEEP_CALLS);
+        assert_eq!(walk_calls(200_000, Duration::ZERO, second), SWEEP_CALLS, "nothing known yet");
+        assert_eq!(walk_calls(0, Duration::ZERO, second), 1);
+    }
+
+    #[test]
+    fn a_call_walks_as_far_as_the_script_says() {
+        let script = include_str!("../../../lua/queue/sweep.lua");
+        let line = format!("local ENDED_CHUNK, WALK, SMALL_WALK = 100, {WALKED_BY_A_CALL}, 100");
+        assert!(script.contains(&line), "{line}");
+    }
+
+    #[test]
+    fn no_gauge_gets_older_than_five_seconds() {
+        let longest = Duration::from_secs(5).mul_f64(Tick::Snapshot.spread().1);
+        assert!(longest <= Duration::from_millis(4_750), "a quarter of a second for the call");
+    }
+}
