@@ -28,16 +28,16 @@ if mode == 'override' then
 else
   for i = 5, #ARGV, 2 do
     local field = 'file:' .. ARGV[i]
-    if redis.call('HGET', META, field) ~= ARGV[i + 1] then
+    if call('HGET', META, field) ~= ARGV[i + 1] then
       set[#set + 1], set[#set + 2] = field, ARGV[i + 1]
     end
   end
   if known and #set == 0 then return { OK, 0 } end
   if not known then
-    redis.call('HSET', META, 'epoch', epoch, 'offset', 0, 'tick', wall, 'last', wall)
+    call('HSET', META, 'epoch', epoch, 'offset', 0, 'tick', wall, 'last', wall)
   end
 end
-if #set > 0 then redis.call('HSET', META, unpack(set)) end
-if #unset > 0 then redis.call('HDEL', META, unpack(unset)) end
+if #set > 0 then call('HSET', META, unpack(set)) end
+if #unset > 0 then call('HDEL', META, unpack(unset)) end
 settle_rules()
 return { OK, 1 }

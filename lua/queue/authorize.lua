@@ -15,7 +15,7 @@ read_clock()
 local _, _, promotes = state_now()
 
 out[1], out[2] = OK, m.epoch
-each_visit(4, function(status, detail, id, ticket, at)
+each_visit(4, ADMITTED, function(status, detail, id, ticket, at)
   if status == S_ACTIVE then
     local till = detail
     -- Written at most every quarter of session_ttl: most passes only read.
@@ -30,4 +30,5 @@ each_visit(4, function(status, detail, id, ticket, at)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end
 end)
+keep_seen()
 return out

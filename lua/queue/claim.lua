@@ -15,7 +15,7 @@ read_clock()
 local _, _, promotes = state_now()
 
 out[1], out[2] = OK, m.epoch
-each_visit(3, function(status, detail, id, ticket)
+each_visit(3, ADMITTED, function(status, detail, id, ticket)
   if status == S_ACTIVE then
     answer_admitted(OK, S_ACTIVE, ticket, detail)
   elseif status == S_READY then
@@ -24,4 +24,5 @@ each_visit(3, function(status, detail, id, ticket)
     answer_waiting(NOT_READY, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end
 end)
+keep_seen()
 return out

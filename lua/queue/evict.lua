@@ -23,16 +23,16 @@ if set == ADMITTED then
   end
   if status == S_READY or reason == UNCLAIMED then
     read_log()
-    give_back(tonumber(redis.call('HGET', SINCE, id)))
+    give_back(tonumber(call('HGET', SINCE, id)))
     write_log()
   end
-  redis.call('ZREM', READY, id)
-  redis.call('ZREM', ACTIVE, id)
+  call('ZREM', READY, id)
+  call('ZREM', ACTIVE, id)
 else
   m.dropped = (m.dropped or 0) + 1
 end
-redis.call('ZREM', set, id)
-redis.call('HDEL', SINCE, id)
+call('ZREM', set, id)
+call('HDEL', SINCE, id)
 bury({ id }, { ticket }, reason)
 save({ 'last', 'credit', 'credit_at', 'dropped' })
 return { OK, status }

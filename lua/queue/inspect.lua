@@ -24,10 +24,10 @@ if set == AWAY then return { OK, S_AWAY, 0, joined, 0, 0 } end
 if set == ADMITTED then
   local status, detail = locate_admitted(id)
   if status == IS_GONE then return { OK, IS_GONE, detail, joined, 0, 0 } end
-  local since = tonumber(redis.call('HGET', SINCE, id)) + shift
+  local since = tonumber(call('HGET', SINCE, id)) + shift
   return { OK, status, 0, joined, since, math.ceil((detail - now) / 1000) }
 end
-local note = redis.call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
+local note = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
 if note then
   return { OK, IS_GONE, tonumber(string.sub(note, 15, 15)), joined, tonumber(string.sub(note, 16)) + shift, 0 }
 end

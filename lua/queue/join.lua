@@ -23,10 +23,10 @@ m.ticket = m.ticket or 0
 local _, takes, promotes = state_now()
 
 local ids = column(2, 1)
-local waiting = redis.call('ZMSCORE', WAITING, unpack(ids))
-local admitted = redis.call('ZMSCORE', ADMITTED, unpack(ids))
-local depth = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNED)
-local away = redis.call('ZCARD', AWAY) > 0
+local waiting = call('ZMSCORE', WAITING, unpack(ids))
+local admitted = call('ZMSCORE', ADMITTED, unpack(ids))
+local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
+local away = call('ZCARD', AWAY) > 0
 hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
@@ -44,23 +44,23 @@ local function held(i, id)
     if status ~= IS_GONE then return status, detail, ticket end
     if detail == UNCLAIMED then
       if not log then read_log() end
-      give_back(tonumber(redis.call('HGET', SINCE, id)))
+      give_back(tonumber(call('HGET', SINCE, id)))
       write_log()
       save({ 'credit', 'credit_at' })
     end
-    for _, set in ipairs({ READY, ACTIVE, ADMITTED }) do redis.call('ZREM', set, id) end
-    redis.call('HDEL', SINCE, id)
+    for _, set in ipairs({ READY, ACTIVE, ADMITTED }) do call('ZREM', set, id) end
+    call('HDEL', SINCE, id)
     bury({ id }, { ticket }, detail)
     return
   end
-  local ticket = tonumber(redis.call('ZSCORE', RETURNED, id))
+  local ticket = tonumber(call('ZSCORE', RETURNED, id))
   if ticket then return S_WAITING, RETURNED, ticket end
-  ticket = away and tonumber(redis.call('ZSCORE', AWAY, id))
+  ticket = away and tonumber(call('ZSCORE', AWAY, id))
   if ticket then
-    local status, detail = locate(id, ticket, false, false)
+    local status, detail = locate_absent(id, ticket)
     if status ~= IS_GONE then return status, detail, ticket end
-    redis.call('ZREM', AWAY, id)
-    redis.call('HDEL', SINCE, id)
+    call('ZREM', AWAY, id)
+    call('HDEL', SINCE, id)
     bury({ id }, { ticket }, ABANDONED)
   end
 end
@@ -108,7 +108,7 @@ for i, id in ipairs(ids) do
       depth = depth + 1
       line[#line + 1], line[#line + 2] = m.ticket, id
       -- Returned places are in nobody's position: the line ends with those that never left it.
-      local place = redis.call('ZCARD', WAITING) + #line / 2
+      local place = call('ZCARD', WAITING) + #line / 2
       local median, slow = eta(place, promotes)
       mark(m.ticket, m.ticket % TOLD_EVERY == 0 and median or nil)
       born[id] = { S_WAITING, m.ticket, place, median, slow, 0 }
@@ -122,7 +122,8 @@ if #at_once > 0 then
   record(#at_once)
   write_log()
 end
-if #line > 0 then redis.call('ZADD', WAITING, unpack(line)) end
-if #marks > 0 then redis.call('ZADD', MARKS, unpack(marks)) end
+if #line > 0 then call('ZADD', WAITING, unpack(line)) end
+if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
+keep_seen()
 if next(born) then save({ 'ticket', 'last', 'marked_at' }) end
 return out

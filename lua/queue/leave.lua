@@ -15,23 +15,23 @@ read_clock()
 
 local gave_back = false
 out[1], out[2] = OK, m.epoch
-each_visit(3, function(status, detail, id, ticket)
+each_visit(3, ADMITTED, function(status, detail, id, ticket)
   local reason = LEFT
   if status == S_ACTIVE or status == S_READY then
-    if redis.call('ZREM', ADMITTED, id) == 0 then return answer_gone(LEFT) end
-    redis.call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
+    if call('ZREM', ADMITTED, id) == 0 then return answer_gone(LEFT) end
+    call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
     if status == S_ACTIVE then
       reason = COMPLETED
     else
       if not gave_back then read_log() end
-      give_back(tonumber(redis.call('HGET', SINCE, id)))
+      give_back(tonumber(call('HGET', SINCE, id)))
       gave_back = true
     end
   else
-    if redis.call('ZREM', detail, id) == 0 then return answer_gone(LEFT) end
+    if call('ZREM', detail, id) == 0 then return answer_gone(LEFT) end
     m.dropped = (m.dropped or 0) + 1
   end
-  redis.call('HDEL', SINCE, id)
+  call('HDEL', SINCE, id)
   bury({ id }, { ticket }, reason)
   answer(OK, reason, ticket, 0, -1, -1, 0)
 end)

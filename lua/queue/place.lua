@@ -15,11 +15,12 @@ read_clock()
 local _, _, promotes = state_now()
 
 out[1], out[2] = OK, m.epoch
-each_visit(3, function(status, detail, id, ticket)
+each_visit(3, WAITING, function(status, detail, id, ticket)
   if status == S_WAITING or status == S_AWAY then
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   else
     answer_admitted(OK, status, ticket, detail)
   end
 end)
+keep_seen()
 return out

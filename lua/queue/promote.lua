@@ -20,7 +20,7 @@ read_clock()
 m.tick_before, m.offset, m.tick = m.tick or now, now - wall, now
 refresh_rules()
 local _, _, promotes = state_now()
-local depth = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNED)
+local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
 m.ticket = m.ticket or 0
 
 -- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now would
@@ -33,7 +33,7 @@ if depth == 0 or not promotes or silent then
   return { OK, 0, 0, 0, 0, 0, 0, 0 }
 end
 
-local values = redis.call('HMGET', META, unpack(PACE_FIELDS))
+local values = call('HMGET', META, unpack(PACE_FIELDS))
 for i, field in ipairs(PACE_FIELDS) do m[field] = tonumber(values[i]) end
 read_log()
 age()
@@ -42,7 +42,7 @@ age()
 local function heads(n)
   local lines, found = {}, {}
   for _, set in ipairs({ WAITING, RETURNED }) do
-    lines[#lines + 1] = { set = set, at = 1, redis.call('ZRANGE', set, 0, n - 1, 'WITHSCORES') }
+    lines[#lines + 1] = { set = set, at = 1, call('ZRANGE', set, 0, n - 1, 'WITHSCORES') }
   end
   for i = 1, n do
     local least
@@ -72,7 +72,7 @@ while free - #promoted >= 1 and looked < MAX_CHUNK do
     table.insert(out[place.set], place.id)
   end
   for set, ids in pairs(out) do
-    if #ids > 0 then redis.call('ZREM', set, unpack(ids)) end
+    if #ids > 0 then call('ZREM', set, unpack(ids)) end
   end
   local gone = absence(tickets)
   for i, place in ipairs(found) do
@@ -108,7 +108,7 @@ local waits, told = {}, {}
 if count > 0 then
   local from, to = promoted[1].ticket, promoted[count].ticket
   local since, next_mark = joined_at(from) or now, 1
-  local marks = redis.call('ZRANGEBYSCORE', MARKS, '(' .. string.format('%.0f', from), to, 'LIMIT', 0, 2 * MAX_CHUNK)
+  local marks = call('ZRANGEBYSCORE', MARKS, '(' .. string.format('%.0f', from), to, 'LIMIT', 0, 2 * MAX_CHUNK)
   for _, place in ipairs(promoted) do
     while marks[next_mark] do
       local ticket, at = string.match(marks[next_mark], '^(%d+):(%d+)')
@@ -122,7 +122,7 @@ if count > 0 then
       waits[#waits + 1], waits[#waits + 2] = 1, wait
     end
     if place.ticket % TOLD_EVERY == 0 then
-      local mark = redis.call('ZRANGEBYSCORE', MARKS, place.ticket, place.ticket, 'LIMIT', 0, 1)[1]
+      local mark = call('ZRANGEBYSCORE', MARKS, place.ticket, place.ticket, 'LIMIT', 0, 1)[1]
       local at, estimate = string.match(mark or '', '^%d+:(%d+):%d+:(%d+)$')
       if at then
         told[#told + 1], told[#told + 2] = tonumber(estimate), math.floor((now - tonumber(at)) / 1000)

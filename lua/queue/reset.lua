@@ -10,10 +10,10 @@
 if not load({ 'offset', 'last', 'tick' }) then return { NO_RULES } end
 if m.epoch == ARGV[2] then return { OK, 0 } end
 read_clock()
-redis.call('HSET', META, 'epoch', ARGV[2], 'last', now)
-redis.call(
+call('HSET', META, 'epoch', ARGV[2], 'last', now)
+call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'heard', 'heard_at', 'young', 'busy', 'marked_at', 'dropped', 'bin_at',
   'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone'
 )
-redis.call('UNLINK', unpack(KEYS, 2))
+call('UNLINK', unpack(KEYS, 2))
 return { OK, 1 }

@@ -14,19 +14,19 @@ read_clock()
 refresh_rules()
 local state = state_now()
 local from = '(' .. string.format('%.0f', now)
-local bypass = state == BYPASS and tonumber(redis.call('HGET', META, 'until:state')) or 0
+local bypass = state == BYPASS and tonumber(call('HGET', META, 'until:state')) or 0
 local reply = {
   OK, m.epoch, wall, state,
-  redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNED),
-  redis.call('ZCARD', AWAY),
-  redis.call('ZCOUNT', READY, from, '+inf'),
-  redis.call('ZCOUNT', ACTIVE, from, '+inf'),
+  call('ZCARD', WAITING) + call('ZCARD', RETURNED),
+  call('ZCARD', AWAY),
+  call('ZCOUNT', READY, from, '+inf'),
+  call('ZCOUNT', ACTIVE, from, '+inf'),
   m.ticket or 0, m.rate or -1, bypass,
 }
 local ask = {}
 for i, rule in ipairs(RULES) do ask[i] = 'until:' .. rule end
-local ends = redis.call('HMGET', META, unpack(ask))
-for _, value in ipairs(redis.call('HMGET', META, unpack(RULES))) do reply[#reply + 1] = value or '' end
+local ends = call('HMGET', META, unpack(ask))
+for _, value in ipairs(call('HMGET', META, unpack(RULES))) do reply[#reply + 1] = value or '' end
 for i, rule in ipairs(RULES) do
   if ends[i] then
     reply[#reply + 1], reply[#reply + 2] = rule, tonumber(ends[i])

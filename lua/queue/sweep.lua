@@ -20,20 +20,20 @@ local more = 0
 
 -- Turns or sessions that have ended: out of their sets, with the reason noted.
 local function end_of(set, reason)
-  local ids = redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, ENDED_CHUNK)
+  local ids = call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, ENDED_CHUNK)
   if #ids == 0 then return 0 end
   if #ids == ENDED_CHUNK then more = 1 end
-  local tickets = redis.call('ZMSCORE', ADMITTED, unpack(ids))
+  local tickets = call('ZMSCORE', ADMITTED, unpack(ids))
   if reason == UNCLAIMED then
     read_log()
-    for _, promoted_at in ipairs(redis.call('HMGET', SINCE, unpack(ids))) do
+    for _, promoted_at in ipairs(call('HMGET', SINCE, unpack(ids))) do
       give_back(tonumber(promoted_at))
     end
     write_log()
   end
-  redis.call('ZREM', set, unpack(ids))
-  redis.call('ZREM', ADMITTED, unpack(ids))
-  redis.call('HDEL', SINCE, unpack(ids))
+  call('ZREM', set, unpack(ids))
+  call('ZREM', ADMITTED, unpack(ids))
+  call('HDEL', SINCE, unpack(ids))
   bury(ids, tickets, reason)
   return #ids
 end
@@ -41,7 +41,7 @@ end
 -- The next places of a set in ticket order, from where the last walk stopped: ids and tickets.
 local function walk(set, cursor, length)
   local from = '(' .. string.format('%.0f', m[cursor] or 0)
-  local found = redis.call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, length)
+  local found = call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, length)
   local ids, tickets = {}, {}
   for i = 1, #found, 2 do
     ids[#ids + 1], tickets[#tickets + 1] = found[i], tonumber(found[i + 1])
@@ -59,7 +59,7 @@ local function pass_over(set, cursor, length)
   local gone = absence(tickets)
   for i, id in ipairs(ids) do
     if gone[i] then
-      redis.call('ZREM', set, id)
+      call('ZREM', set, id)
       if gone[i] == S_AWAY then
         go_away(id, tickets[i])
         away = away + 1
@@ -77,12 +77,12 @@ m.dropped = (m.dropped or 0) + away + abandoned
 local ids, tickets = walk(AWAY, 'walk_away', SMALL_WALK)
 if #ids > 0 then
   local left = {}
-  for i, since in ipairs(redis.call('HMGET', SINCE, unpack(ids))) do
+  for i, since in ipairs(call('HMGET', SINCE, unpack(ids))) do
     if tonumber(since) + m.keep_ttl <= (m.heard or 0) then left[#left + 1] = i end
   end
   for _, i in ipairs(left) do
-    redis.call('ZREM', AWAY, ids[i])
-    redis.call('HDEL', SINCE, ids[i])
+    call('ZREM', AWAY, ids[i])
+    call('HDEL', SINCE, ids[i])
     bury({ ids[i] }, { tickets[i] }, ABANDONED)
   end
   abandoned = abandoned + #left
@@ -93,10 +93,10 @@ local old = {}
 for _, note in ipairs((walk(GONE, 'walk_gone', SMALL_WALK))) do
   if tonumber(string.sub(note, 16)) + GONE_KEPT <= now then old[#old + 1] = note end
 end
-if #old > 0 then redis.call('ZREM', GONE, unpack(old)) end
+if #old > 0 then call('ZREM', GONE, unpack(old)) end
 old = {}
 local keep_from = head() or (m.ticket or 0) + 1
-local first = redis.call('ZRANGE', MARKS, 0, SMALL_WALK)
+local first = call('ZRANGE', MARKS, 0, SMALL_WALK)
 for i = 1, #first - 1 do
   -- A mark serves the tickets up to the next one.
   local ticket, at = string.match(first[i], '^(%d+):(%d+)')
@@ -104,7 +104,7 @@ for i = 1, #first - 1 do
   if upto > keep_from or tonumber(at) + GONE_KEPT > now then break end
   old[#old + 1] = first[i]
 end
-if #old > 0 then redis.call('ZREM', MARKS, unpack(old)) end
+if #old > 0 then call('ZREM', MARKS, unpack(old)) end
 
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone',

@@ -3,6 +3,8 @@ local META, WAITING, RETURNED, AWAY, READY = KEYS[1], KEYS[2], KEYS[3], KEYS[4],
 local ACTIVE, ADMITTED, SINCE, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local SEEN = 10 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
 
+local call = redis.call
+
 -- codes: one enum in Rust mirrors them
 local OK, CREATED, NOT_READY, NOT_ACTIVE, FULL, CLOSED, IS_GONE, NO_RULES = 0, 1, 2, 3, 4, 5, 6, 7
 -- statuses
@@ -17,7 +19,7 @@ local wall, now -- the store's clock and queue time, in microseconds
 
 -- Loads fields into `m`, numbers as numbers. False when the store holds no rules for this queue.
 local function load(fields)
-  local values = redis.call('HMGET', META, 'epoch', unpack(fields))
+  local values = call('HMGET', META, 'epoch', unpack(fields))
   m.epoch = values[1] -- bytes that must not be taken for a number
   for i = 1, #fields do
     m[fields[i]] = tonumber(values[i + 1]) or values[i + 1]
@@ -31,7 +33,7 @@ local function save(fields)
   for i = 1, #fields do
     flat[2 * i - 1], flat[2 * i] = fields[i], m[fields[i]] or 0
   end
-  redis.call('HSET', META, unpack(flat))
+  call('HSET', META, unpack(flat))
 end
 
 -- Queue time never goes back and runs at most this far past the last tick.
@@ -42,7 +44,7 @@ local function read_clock()
   if ARGV[1] ~= '' then
     wall = tonumber(ARGV[1])
   else
-    local time = redis.call('TIME')
+    local time = call('TIME')
     wall = time[1] * 1000000 + time[2]
   end
   now = wall + (m.offset or 0)

@@ -9,12 +9,12 @@ local PACE_FIELDS = { 'slice_at', 'carry', 'left', 'left_until', 'credit', 'cred
 local log
 
 local function read_log()
-  local packed = redis.call('HGET', META, 'slices')
+  local packed = call('HGET', META, 'slices')
   log = packed and cmsgpack.unpack(packed) or {}
 end
 
 local function write_log()
-  redis.call('HSET', META, 'slices', cmsgpack.pack(log))
+  call('HSET', META, 'slices', cmsgpack.pack(log))
 end
 
 -- Places promoted after a time, less those that gave their share back.
@@ -58,7 +58,7 @@ end
 local function room()
   if m.capacity == 0 then return math.huge end
   local from = '(' .. string.format('%.0f', now)
-  return m.capacity - redis.call('ZCOUNT', READY, from, '+inf') - redis.call('ZCOUNT', ACTIVE, from, '+inf')
+  return m.capacity - call('ZCOUNT', READY, from, '+inf') - call('ZCOUNT', ACTIVE, from, '+inf')
 end
 
 local function slice_length()
@@ -127,7 +127,7 @@ local function admit(ids, tickets)
     admitted[2 * i - 1], admitted[2 * i] = tickets[i], id
     since[2 * i - 1], since[2 * i] = id, now
   end
-  redis.call('ZADD', READY, unpack(ready))
-  redis.call('ZADD', ADMITTED, unpack(admitted))
-  redis.call('HSET', SINCE, unpack(since))
+  call('ZADD', READY, unpack(ready))
+  call('ZADD', ADMITTED, unpack(admitted))
+  call('HSET', SINCE, unpack(since))
 end

@@ -11,14 +11,14 @@ local function rate_bin(n, busy)
   if not busy then
     if m.bin_at and m.bin_at > 0 then
       m.bin_at = 0
-      redis.call('HSET', META, 'bin_at', 0)
+      call('HSET', META, 'bin_at', 0)
     end
     return
   end
   if not m.bin_at or m.bin_at == 0 then
     m.bin_at, m.bin_count, m.dropped = now, 0, 0
   elseif now - m.bin_at >= length then
-    local packed = redis.call('HGET', META, 'rates')
+    local packed = call('HGET', META, 'rates')
     local bins, kept = packed and cmsgpack.unpack(packed) or {}, {}
     bins[#bins + 1] = { now, now - m.bin_at, m.bin_count, m.dropped }
     local rates, count, dropped = {}, 0, 0
@@ -33,7 +33,7 @@ local function rate_bin(n, busy)
     m.rate = rates[math.ceil(#rates / 2)]
     m.rate_slow = rates[math.ceil(#rates / 10)]
     m.drop = count + dropped > 0 and math.floor(dropped * 1000000 / (count + dropped)) or 0
-    redis.call('HSET', META, 'rates', cmsgpack.pack(kept))
+    call('HSET', META, 'rates', cmsgpack.pack(kept))
     save({ 'rate', 'rate_slow', 'drop' })
     m.bin_at, m.bin_count, m.dropped = now, 0, 0
   end

@@ -11,7 +11,7 @@ local function settle_rules()
   for i, rule in ipairs(RULES) do
     ask[3 * i - 2], ask[3 * i - 1], ask[3 * i] = 'file:' .. rule, 'over:' .. rule, 'until:' .. rule
   end
-  local stored = redis.call('HMGET', META, unpack(ask))
+  local stored = call('HMGET', META, unpack(ask))
   local set, ended, change = {}, {}, 0
   for i, rule in ipairs(RULES) do
     local value, over, till = stored[3 * i - 2] or '', stored[3 * i - 1], tonumber(stored[3 * i]) or 0
@@ -25,8 +25,8 @@ local function settle_rules()
     m[rule] = tonumber(value) or value
   end
   m.next_change = change
-  if #ended > 0 then redis.call('HDEL', META, unpack(ended)) end
-  redis.call('HSET', META, 'next_change', change, unpack(set))
+  if #ended > 0 then call('HDEL', META, unpack(ended)) end
+  call('HSET', META, 'next_change', change, unpack(set))
 end
 
 -- Applies the end of an override that has come since the last call. Needs next_change.

@@ -13,7 +13,7 @@ local SEEN_FIELDS = {
 local function head()
   local least = false
   for _, key in ipairs({ WAITING, RETURNED, AWAY }) do
-    local ticket = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+    local ticket = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
     if ticket and (not least or ticket < least) then least = ticket end
   end
   return least
@@ -29,24 +29,37 @@ local function hear()
     m.slot, m.slot_at = (m.slot or -1) + 1, now
     local ring = m.slot % 5
     m['base' .. ring], m['top' .. ring] = head() or m.ticket + 1, m.ticket
-    redis.call('UNLINK', KEYS[SEEN + 1 + ring])
+    call('UNLINK', KEYS[SEEN + 1 + ring])
     save({ 'slot', 'slot_at', 'base' .. ring, 'top' .. ring })
   end
   save({ 'heard', 'heard_at', 'last' })
 end
 
--- Marks a place in line as seen in the present slot. After hear().
-local function see(ticket)
+-- Tickets in line that were seen in this call; keep_seen() writes them.
+local seen = {}
+
+-- Marks what was seen in this call in the present slot, all at once. After hear().
+local function keep_seen()
+  if #seen == 0 then return end
   local ring = m.slot % 5
-  local key, base = KEYS[SEEN + 1 + ring], 'base' .. ring
-  if ticket - m[base] >= 4 * m.max_waiting then
+  local key, base = KEYS[SEEN + 1 + ring], m['base' .. ring]
+  if m.ticket - base >= 8 * m.max_waiting then
     -- The head has moved on far within one slot: let the bitmap begin at the head again.
-    local drop = math.floor(math.max(0, (head() or ticket) - m[base]) / 8)
-    redis.call('SET', key, redis.call('GETRANGE', key, drop, -1))
-    m[base] = m[base] + 8 * drop
-    save({ base })
+    local bytes = math.floor(math.max(0, (head() or m.ticket) - base) / 8)
+    call('SET', key, call('GETRANGE', key, bytes, -1))
+    base = base + 8 * bytes
+    m['base' .. ring] = base
+    save({ 'base' .. ring })
   end
-  if ticket >= m[base] then redis.call('SETBIT', key, ticket - m[base], 1) end
+  local set = {}
+  for _, ticket in ipairs(seen) do
+    -- A ticket below the base cannot be in line, unless the store lost writes.
+    if ticket >= base then
+      local k = #set
+      set[k + 1], set[k + 2], set[k + 3], set[k + 4] = 'SET', 'u1', ticket - base, 1
+    end
+  end
+  if #set > 0 then call('BITFIELD', key, unpack(set)) end
 end
 
 -- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The tickets
@@ -54,7 +67,7 @@ end
 local MARK_EVERY, MARK_CHUNK = 1000000, 64
 local function age()
   local from = '(' .. string.format('%.0f', m.young or 0)
-  local marks = redis.call('ZRANGEBYSCORE', MARKS, from, '+inf', 'LIMIT', 0, MARK_CHUNK)
+  local marks = call('ZRANGEBYSCORE', MARKS, from, '+inf', 'LIMIT', 0, MARK_CHUNK)
   for i, mark in ipairs(marks) do
     local heard = tonumber(string.match(mark, '^%d+:%d+:(%d+)'))
     if heard + 2 * MARK_EVERY + m.first_poll_ttl > (m.heard or 0) then return end
@@ -87,7 +100,7 @@ local function absence(tickets)
       end
     end
     if #asked > 0 then
-      local bits = redis.call('BITFIELD', KEYS[SEEN + 1 + ring], unpack(get))
+      local bits = call('BITFIELD', KEYS[SEEN + 1 + ring], unpack(get))
       for k, i in ipairs(asked) do
         if bits[k] == 0 then rest[#rest + 1] = i end
       end

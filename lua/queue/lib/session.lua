@@ -3,20 +3,20 @@
 -- A ready place becomes active; returns its end. The session begins when the turn is claimed.
 local function start_session(id)
   local till = now + math.min(m.session_ttl, m.session_max)
-  redis.call('ZREM', READY, id)
-  redis.call('ZADD', ACTIVE, till, id)
-  redis.call('HSET', SINCE, id, now)
+  call('ZREM', READY, id)
+  call('ZADD', ACTIVE, till, id)
+  call('HSET', SINCE, id, now)
   save({ 'last' })
   return till
 end
 
 -- The end that a renewal now would give.
 local function renewed(id)
-  return math.min(now + m.session_ttl, tonumber(redis.call('HGET', SINCE, id)) + m.session_max)
+  return math.min(now + m.session_ttl, tonumber(call('HGET', SINCE, id)) + m.session_max)
 end
 
 local function extend(id, till)
-  redis.call('ZADD', ACTIVE, till, id)
+  call('ZADD', ACTIVE, till, id)
   save({ 'last' })
   return till
 end

@@ -1,7 +1,7 @@
 -- Finds a place by its ticket: the set and the id; nothing when no set holds it.
 local function find(ticket)
   for _, set in ipairs({ WAITING, RETURNED, AWAY, ADMITTED }) do
-    local id = redis.call('ZRANGEBYSCORE', set, ticket, ticket, 'LIMIT', 0, 1)[1]
+    local id = call('ZRANGEBYSCORE', set, ticket, ticket, 'LIMIT', 0, 1)[1]
     if id then return set, id end
   end
 end

@@ -30,22 +30,34 @@ local function column(first, stride)
   return values
 end
 
--- Locates each item (epoch, place id, ticket, …) and lets `act(status, detail, id, ticket, i)` answer;
--- the gone are answered here.
-local function each_visit(stride, act)
+-- Locates each item (epoch, place id, ticket, …) and lets `act(status, detail, id, ticket, at)` answer:
+-- detail is the set of a place in line, the end of an admitted one. The gone are answered here. Scores in
+-- the sets where most items stand, `first`, are read for all items at once.
+local function each_visit(stride, first, act)
   local ids = column(3, stride)
   if #ids == 0 then return end
-  local waiting = redis.call('ZMSCORE', WAITING, unpack(ids))
-  local admitted = redis.call('ZMSCORE', ADMITTED, unpack(ids))
+  local scores = call('ZMSCORE', first, unpack(ids))
+  local active = first == ADMITTED and call('ZMSCORE', ACTIVE, unpack(ids)) or {}
+  local second = first == ADMITTED and WAITING or ADMITTED
   for i, id in ipairs(ids) do
     local at = 2 + (i - 1) * stride
-    if ARGV[at] ~= m.epoch then
-      answer_gone(LOST)
-    else
-      local ticket = tonumber(ARGV[at + 2])
-      local status, detail = locate(id, ticket, waiting[i], admitted[i])
-      if status == IS_GONE then answer_gone(detail) else act(status, detail, id, ticket, at) end
+    local ticket = tonumber(ARGV[at + 2])
+    local set, status, detail = nil, IS_GONE, LOST
+    if ARGV[at] == m.epoch then
+      if tonumber(scores[i]) == ticket then
+        set = first
+      elseif tonumber(call('ZSCORE', second, id)) == ticket then
+        set = second
+      end
+      if set == WAITING then
+        status, detail = S_WAITING, WAITING
+      elseif set == ADMITTED then
+        status, detail = locate_admitted(id, active[i])
+      else
+        status, detail = locate_absent(id, ticket)
+      end
     end
+    if status == IS_GONE then answer_gone(detail) else act(status, detail, id, ticket, at) end
   end
 end
 
@@ -56,6 +68,6 @@ local function heartbeat(status, set, id, ticket)
     come_back(id, ticket)
     set = RETURNED
   end
-  see(ticket)
+  seen[#seen + 1] = ticket
   return set
 end
