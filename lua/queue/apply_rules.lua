@@ -8,10 +8,11 @@
 -- Reply: OK, written (1 or 0); or NO_RULES for an override of a queue without rules
 -- Codes: OK NO_RULES
 
-local known = load({ 'offset', 'last', 'tick', 'next_change' })
+local known = load({})
 local mode, epoch, till = ARGV[2], ARGV[3], ARGV[4]
 if mode == 'override' and not known then return { NO_RULES } end
 if mode == 'absent' and known then return { OK, 0 } end
+if not known then m = { offset = 0, last = 0, tick = math.huge } end
 read_clock()
 
 local set, unset = {}, {}

@@ -1,31 +1,26 @@
 -- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a waiting one.
--- Uses: meta rules seen line eta session visit
+-- Uses: meta state seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket, renew (1 or 0)
 -- Reply: OK, epoch, then per item the seven integers of lib/visit.lua (active: pass); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load({
-  'offset', 'last', 'tick', 'state', 'joins_at', 'opens_at', 'closes_at', 'keep_ttl', 'session_ttl',
-  'session_max', 'rate', 'rate_slow', 'drop', 'batch', 'interval', unpack(SEEN_FIELDS),
-}) then
-  return { NO_RULES }
-end
+if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
 out[1], out[2] = OK, m.epoch
-each_visit(4, ADMITTED, function(status, detail, id, ticket, at)
+each_visit(4, true, function(status, detail, id, ticket, since, at)
   if status == S_ACTIVE then
     local till = detail
     -- Written at most every quarter of session_ttl: most passes only read.
     if ARGV[at + 3] == '1' and now + m.session_ttl - till >= m.session_ttl / 4 then
-      local later = renewed(id)
-      if later > till then till = extend(id, later) end
+      local later = renewed(since)
+      if later > till then till = write_session(id, ticket, since, later) end
     end
     answer_admitted(OK, S_ACTIVE, ticket, till)
   elseif status == S_READY then
-    answer_admitted(OK, S_ACTIVE, ticket, start_session(id))
+    answer_admitted(OK, S_ACTIVE, ticket, start_session(id, ticket))
   else
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end

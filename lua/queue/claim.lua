@@ -1,25 +1,20 @@
 -- queue.claim: takes the turn: ready becomes active. An active place stays as it is.
--- Uses: meta rules seen line eta session visit
+-- Uses: meta state seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket
 -- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; or NO_RULES
 -- Codes: OK NOT_READY IS_GONE NO_RULES
 
-if not load({
-  'offset', 'last', 'tick', 'state', 'joins_at', 'opens_at', 'closes_at', 'keep_ttl', 'session_ttl',
-  'session_max', 'rate', 'rate_slow', 'drop', 'batch', 'interval', unpack(SEEN_FIELDS),
-}) then
-  return { NO_RULES }
-end
+if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
 out[1], out[2] = OK, m.epoch
-each_visit(3, ADMITTED, function(status, detail, id, ticket)
+each_visit(3, true, function(status, detail, id, ticket)
   if status == S_ACTIVE then
     answer_admitted(OK, S_ACTIVE, ticket, detail)
   elseif status == S_READY then
-    answer_admitted(OK, S_ACTIVE, ticket, start_session(id))
+    answer_admitted(OK, S_ACTIVE, ticket, start_session(id, ticket))
   else
     answer_waiting(NOT_READY, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end

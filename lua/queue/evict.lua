@@ -6,9 +6,7 @@
 -- Reply: OK, status (0: nobody holds it); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'offset', 'last', 'tick', 'ticket', 'heard', 'keep_ttl', 'interval', 'credit', 'credit_at', 'dropped' }) then
-  return { NO_RULES }
-end
+if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
 read_clock()
 local ticket = tonumber(ARGV[2])
 local set, id = find(ticket)
@@ -16,14 +14,16 @@ if not set then return { OK, 0 } end
 
 local status, reason = S_WAITING, EVICTED
 if set == ADMITTED then
-  local detail
-  status, detail = locate_admitted(id)
+  local record = call('HGET', HELD, id)
+  local detail, since
+  status, detail, since = locate_held(ticket, record)
   if status == IS_GONE then
-    status, reason = 0, detail -- it had ended before; this only sweeps it
+    -- It had ended before; this only sweeps it.
+    status, reason, since = 0, detail, select(3, struct.unpack(RECORD, record))
   end
   if status == S_READY or reason == UNCLAIMED then
     read_log()
-    give_back(tonumber(call('HGET', SINCE, id)))
+    give_back(since)
     write_log()
   end
   call('ZREM', READY, id)
@@ -32,7 +32,7 @@ else
   m.dropped = (m.dropped or 0) + 1
 end
 call('ZREM', set, id)
-call('HDEL', SINCE, id)
+call('HDEL', HELD, id)
 bury({ id }, { ticket }, reason)
 save({ 'last', 'credit', 'credit_at', 'dropped' })
 return { OK, status }

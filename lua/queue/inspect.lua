@@ -6,9 +6,7 @@
 --        joined (µs, 0 unknown), since when in this state (µs, 0 unknown), left_ms; or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'offset', 'last', 'tick', 'ticket', 'heard', 'keep_ttl' }) then
-  return { NO_RULES }
-end
+if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
 read_clock()
 m.ticket = m.ticket or 0
 local ticket = tonumber(ARGV[2])
@@ -22,13 +20,12 @@ local set, id = find(ticket)
 if set == WAITING or set == RETURNED then return { OK, S_WAITING, 0, joined, joined, 0 } end
 if set == AWAY then return { OK, S_AWAY, 0, joined, 0, 0 } end
 if set == ADMITTED then
-  local status, detail = locate_admitted(id)
+  local status, detail, since = locate_held(ticket, call('HGET', HELD, id))
   if status == IS_GONE then return { OK, IS_GONE, detail, joined, 0, 0 } end
-  local since = tonumber(call('HGET', SINCE, id)) + shift
-  return { OK, status, 0, joined, since, math.ceil((detail - now) / 1000) }
+  return { OK, status, 0, joined, since + shift, math.ceil((detail - now) / 1000) }
 end
-local note = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
-if note then
-  return { OK, IS_GONE, tonumber(string.sub(note, 15, 15)), joined, tonumber(string.sub(note, 16)) + shift, 0 }
+local stone = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
+if stone then
+  return { OK, IS_GONE, tonumber(string.sub(stone, 15, 15)), joined, tonumber(string.sub(stone, 16)) + shift, 0 }
 end
 return { OK, IS_GONE, ENDED, joined, 0, 0 }

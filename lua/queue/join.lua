@@ -1,6 +1,6 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A join
 -- that finds nobody waiting and both rules with room is promoted at once.
--- Uses: meta rules seen line eta pace visit
+-- Uses: meta state rules seen line eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: place id
 -- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; for CLOSED, left_ms is the time
@@ -8,15 +8,9 @@
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
 local LAST_TICKET = 9007199254740991
-local TOLD_EVERY = 64
+local MARK_EVERY, TOLD_EVERY = 1000000, 64
 
-if not load({
-  'offset', 'last', 'tick', 'next_change', 'state', 'joins_at', 'opens_at', 'closes_at', 'keep_ttl',
-  'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'rate', 'rate_slow', 'drop', 'marked_at',
-  'credit', 'credit_at', unpack(SEEN_FIELDS),
-}) then
-  return { NO_RULES }
-end
+if not load({ 'marked_at', 'credit', 'credit_at', unpack(VISIT_FIELDS) }) then return { NO_RULES } end
 read_clock()
 refresh_rules()
 m.ticket = m.ticket or 0
@@ -24,45 +18,33 @@ local _, takes, promotes = state_now()
 
 local ids = column(2, 1)
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
-local admitted = call('ZMSCORE', ADMITTED, unpack(ids))
-local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
-local away = call('ZCARD', AWAY) > 0
+local records = call('HMGET', HELD, unpack(ids))
+local lined = call('ZCARD', WAITING)
+local depth = lined + call('ZCARD', RETURNED)
 hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
 local line, at_once, tickets, marks, born = {}, {}, {}, {}, {}
-local first = depth > 0 and head() or away and head() or m.ticket + 1
+local first = head() or m.ticket + 1
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
 -- ended but was not swept yet is cleared away, so that one identity never stands in two sets.
 local function held(i, id)
-  if tonumber(waiting[i]) then return S_WAITING, WAITING, tonumber(waiting[i]) end
-  if tonumber(admitted[i]) then
-    local ticket = tonumber(admitted[i])
-    local status, detail = locate_admitted(id)
-    if status ~= IS_GONE then return status, detail, ticket end
-    if detail == UNCLAIMED then
-      if not log then read_log() end
-      give_back(tonumber(call('HGET', SINCE, id)))
-      write_log()
-      save({ 'credit', 'credit_at' })
-    end
-    for _, set in ipairs({ READY, ACTIVE, ADMITTED }) do call('ZREM', set, id) end
-    call('HDEL', SINCE, id)
-    bury({ id }, { ticket }, detail)
-    return
+  if waiting[i] then return S_WAITING, WAITING, tonumber(waiting[i]) end
+  if not records[i] then return end
+  local _, ticket, since = struct.unpack(RECORD, records[i])
+  local status, detail = locate_held(ticket, records[i])
+  if status ~= IS_GONE then return status, detail, ticket end
+  if detail == UNCLAIMED then
+    if not log then read_log() end
+    give_back(since)
+    write_log()
+    save({ 'credit', 'credit_at' })
   end
-  local ticket = tonumber(call('ZSCORE', RETURNED, id))
-  if ticket then return S_WAITING, RETURNED, ticket end
-  ticket = away and tonumber(call('ZSCORE', AWAY, id))
-  if ticket then
-    local status, detail = locate_absent(id, ticket)
-    if status ~= IS_GONE then return status, detail, ticket end
-    call('ZREM', AWAY, id)
-    call('HDEL', SINCE, id)
-    bury({ id }, { ticket }, ABANDONED)
-  end
+  for _, set in ipairs({ READY, ACTIVE, ADMITTED, AWAY }) do call('ZREM', set, id) end
+  call('HDEL', HELD, id)
+  bury({ id }, { ticket }, detail)
 end
 
 local function may_pass()
@@ -105,13 +87,12 @@ for i, id in ipairs(ids) do
       mark(m.ticket)
       born[id] = { S_READY, m.ticket, 0, -1, -1, math.ceil(m.claim_ttl / 1000) }
     else
-      depth = depth + 1
-      line[#line + 1], line[#line + 2] = m.ticket, id
       -- Returned places are in nobody's position: the line ends with those that never left it.
-      local place = call('ZCARD', WAITING) + #line / 2
-      local median, slow = eta(place, promotes)
+      depth, lined = depth + 1, lined + 1
+      line[#line + 1], line[#line + 2] = m.ticket, id
+      local median, slow = eta(lined, promotes)
       mark(m.ticket, m.ticket % TOLD_EVERY == 0 and median or nil)
-      born[id] = { S_WAITING, m.ticket, place, median, slow, 0 }
+      born[id] = { S_WAITING, m.ticket, lined, median, slow, 0 }
     end
     answer(CREATED, unpack(born[id]))
   end

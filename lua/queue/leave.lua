@@ -6,17 +6,14 @@
 --        the place has left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load({
-  'offset', 'last', 'tick', 'ticket', 'heard', 'keep_ttl', 'interval', 'credit', 'credit_at', 'dropped',
-}) then
-  return { NO_RULES }
-end
+if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
 read_clock()
 
 local gave_back = false
 out[1], out[2] = OK, m.epoch
-each_visit(3, ADMITTED, function(status, detail, id, ticket)
+each_visit(3, true, function(status, detail, id, ticket, since)
   local reason = LEFT
+  -- The same place may stand in one call twice: only the first takes it away.
   if status == S_ACTIVE or status == S_READY then
     if call('ZREM', ADMITTED, id) == 0 then return answer_gone(LEFT) end
     call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
@@ -24,14 +21,14 @@ each_visit(3, ADMITTED, function(status, detail, id, ticket)
       reason = COMPLETED
     else
       if not gave_back then read_log() end
-      give_back(tonumber(call('HGET', SINCE, id)))
+      give_back(since)
       gave_back = true
     end
   else
     if call('ZREM', detail, id) == 0 then return answer_gone(LEFT) end
     m.dropped = (m.dropped or 0) + 1
   end
-  call('HDEL', SINCE, id)
+  call('HDEL', HELD, id)
   bury({ id }, { ticket }, reason)
   answer(OK, reason, ticket, 0, -1, -1, 0)
 end)

@@ -1,21 +1,16 @@
 -- queue.place: where visitors' places stand; also their heartbeat. Claims nothing.
--- Uses: meta rules seen line eta visit
+-- Uses: meta state seen line eta visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket
 -- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load({
-  'offset', 'last', 'tick', 'state', 'joins_at', 'opens_at', 'closes_at', 'keep_ttl',
-  'rate', 'rate_slow', 'drop', 'batch', 'interval', unpack(SEEN_FIELDS),
-}) then
-  return { NO_RULES }
-end
+if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
 out[1], out[2] = OK, m.epoch
-each_visit(3, WAITING, function(status, detail, id, ticket)
+each_visit(3, false, function(status, detail, id, ticket)
   if status == S_WAITING or status == S_AWAY then
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   else

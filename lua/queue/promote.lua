@@ -1,6 +1,6 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
 -- rate and pace allow. At most 200 heads are looked at; `more` says that another call would promote more.
--- Uses: meta rules seen line pace rates
+-- Uses: meta state rules seen absent line pace rates
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and for each
@@ -10,14 +10,14 @@
 local TOLD_EVERY = 64
 
 if not load({
-  'offset', 'last', 'tick', 'next_change', 'state', 'joins_at', 'opens_at', 'closes_at', 'capacity', 'batch',
-  'interval', 'pace', 'claim_ttl', 'first_poll_ttl', 'busy', 'bin_at', 'bin_count', 'dropped', unpack(SEEN_FIELDS),
+  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'young', 'busy', 'bin_at', 'bin_count', 'dropped',
+  unpack(PACE_FIELDS),
 }) then
   return { NO_RULES }
 end
 read_clock()
 -- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
-m.tick_before, m.offset, m.tick = m.tick or now, now - wall, now
+m.tick_before, m.offset, m.tick = m.tick, now - wall, now
 refresh_rules()
 local _, _, promotes = state_now()
 local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
@@ -33,8 +33,6 @@ if depth == 0 or not promotes or silent then
   return { OK, 0, 0, 0, 0, 0, 0, 0 }
 end
 
-local values = call('HMGET', META, unpack(PACE_FIELDS))
-for i, field in ipairs(PACE_FIELDS) do m[field] = tonumber(values[i]) end
 read_log()
 age()
 
@@ -82,6 +80,7 @@ while free - #promoted >= 1 and looked < MAX_CHUNK do
       go_away(place.id, place.ticket)
       away = away + 1
     else
+      call('HDEL', HELD, place.id)
       bury({ place.id }, { place.ticket }, ABANDONED)
       abandoned = abandoned + 1
     end

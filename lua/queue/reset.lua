@@ -7,12 +7,12 @@
 -- Reply: OK, done (0: this epoch is in force already); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'offset', 'last', 'tick' }) then return { NO_RULES } end
+if not load({}) then return { NO_RULES } end
 if m.epoch == ARGV[2] then return { OK, 0 } end
 read_clock()
 call('HSET', META, 'epoch', ARGV[2], 'last', now)
 call(
-  'HDEL', META, 'ticket', 'slot', 'slot_at', 'heard', 'heard_at', 'young', 'busy', 'marked_at', 'dropped', 'bin_at',
+  'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'young', 'busy', 'marked_at', 'dropped', 'bin_at',
   'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone'
 )
 call('UNLINK', unpack(KEYS, 2))

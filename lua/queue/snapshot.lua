@@ -1,5 +1,5 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
--- Uses: meta rules
+-- Uses: meta state rules
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (places in a
@@ -7,9 +7,7 @@
 --        the order of lib/rules.lua, then for each override its name and end (µs, 0 none); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'offset', 'last', 'tick', 'next_change', 'ticket', 'rate', 'state', 'joins_at', 'opens_at', 'closes_at' }) then
-  return { NO_RULES }
-end
+if not load({ 'ticket', 'rate' }) then return { NO_RULES } end
 read_clock()
 refresh_rules()
 local state = state_now()
@@ -26,7 +24,9 @@ local reply = {
 local ask = {}
 for i, rule in ipairs(RULES) do ask[i] = 'until:' .. rule end
 local ends = call('HMGET', META, unpack(ask))
-for _, value in ipairs(call('HMGET', META, unpack(RULES))) do reply[#reply + 1] = value or '' end
+for _, rule in ipairs(RULES) do
+  reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule])
+end
 for i, rule in ipairs(RULES) do
   if ends[i] then
     reply[#reply + 1], reply[#reply + 2] = rule, tonumber(ends[i])

@@ -1,6 +1,6 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen, abandoned ones,
 -- old notes. Each part is bounded; `more` says that another call would find more that has ended.
--- Uses: meta seen line pace
+-- Uses: meta seen absent line pace
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
@@ -9,8 +9,8 @@
 local ENDED_CHUNK, WALK, SMALL_WALK = 100, 200, 100
 
 if not load({
-  'offset', 'last', 'tick', 'interval', 'keep_ttl', 'first_poll_ttl', 'credit', 'credit_at', 'dropped',
-  'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone', unpack(SEEN_FIELDS),
+  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'young', 'credit', 'credit_at', 'dropped',
+  'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone',
 }) then
   return { NO_RULES }
 end
@@ -23,17 +23,17 @@ local function end_of(set, reason)
   local ids = call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, ENDED_CHUNK)
   if #ids == 0 then return 0 end
   if #ids == ENDED_CHUNK then more = 1 end
-  local tickets = call('ZMSCORE', ADMITTED, unpack(ids))
-  if reason == UNCLAIMED then
-    read_log()
-    for _, promoted_at in ipairs(call('HMGET', SINCE, unpack(ids))) do
-      give_back(tonumber(promoted_at))
-    end
-    write_log()
+  local tickets = {}
+  if reason == UNCLAIMED then read_log() end
+  for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
+    local _, ticket, since = struct.unpack(RECORD, record)
+    tickets[i] = ticket
+    if reason == UNCLAIMED then give_back(since) end
   end
+  if reason == UNCLAIMED then write_log() end
   call('ZREM', set, unpack(ids))
   call('ZREM', ADMITTED, unpack(ids))
-  call('HDEL', SINCE, unpack(ids))
+  call('HDEL', HELD, unpack(ids))
   bury(ids, tickets, reason)
   return #ids
 end
@@ -64,6 +64,7 @@ local function pass_over(set, cursor, length)
         go_away(id, tickets[i])
         away = away + 1
       else
+        call('HDEL', HELD, id)
         bury({ id }, { tickets[i] }, ABANDONED)
         abandoned = abandoned + 1
       end
@@ -76,22 +77,20 @@ m.dropped = (m.dropped or 0) + away + abandoned
 
 local ids, tickets = walk(AWAY, 'walk_away', SMALL_WALK)
 if #ids > 0 then
-  local left = {}
-  for i, since in ipairs(call('HMGET', SINCE, unpack(ids))) do
-    if tonumber(since) + m.keep_ttl <= (m.heard or 0) then left[#left + 1] = i end
+  for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
+    if locate_held(tickets[i], record) == IS_GONE then
+      call('ZREM', AWAY, ids[i])
+      call('HDEL', HELD, ids[i])
+      bury({ ids[i] }, { tickets[i] }, ABANDONED)
+      abandoned = abandoned + 1
+    end
   end
-  for _, i in ipairs(left) do
-    call('ZREM', AWAY, ids[i])
-    call('HDEL', SINCE, ids[i])
-    bury({ ids[i] }, { tickets[i] }, ABANDONED)
-  end
-  abandoned = abandoned + #left
 end
 
 -- Notes older than they are told; marks that no place in line and no young ticket needs.
 local old = {}
-for _, note in ipairs((walk(GONE, 'walk_gone', SMALL_WALK))) do
-  if tonumber(string.sub(note, 16)) + GONE_KEPT <= now then old[#old + 1] = note end
+for _, stone in ipairs((walk(GONE, 'walk_gone', SMALL_WALK))) do
+  if tonumber(string.sub(stone, 16)) + GONE_KEPT <= now then old[#old + 1] = stone end
 end
 if #old > 0 then call('ZREM', GONE, unpack(old)) end
 old = {}

@@ -1,4 +1,4 @@
--- The expected wait, from the promotions really made. Needs rate, rate_slow, drop, batch, interval.
+-- The expected wait, from the promotions really made. Needs rate, rate_slow, drop.
 -- rate and rate_slow: places in a million seconds; drop: millionths of the line that leave before their turn.
 
 -- Median and slow wait of a position in ms; -1 when unknown.

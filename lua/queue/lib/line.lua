@@ -1,4 +1,4 @@
--- Where places stand, and how they leave. Needs ticket, heard, keep_ttl and the clock.
+-- Where places stand, and how they leave. Needs ticket and heard.
 local GONE_KEPT = 600000000 -- a reason is told for ten minutes
 
 -- Notes why places are gone; the caller has taken them out of their sets.
@@ -18,10 +18,10 @@ end
 
 -- Why a place that is in no set is gone.
 local function why_gone(id, ticket)
-  local note = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
-  if note and string.sub(note, 1, 14) == id then
-    local at = tonumber(string.sub(note, 16))
-    return at + GONE_KEPT > now and tonumber(string.sub(note, 15, 15)) or ENDED
+  local stone = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
+  if stone and string.sub(stone, 1, 14) == id then
+    local at = tonumber(string.sub(stone, 16))
+    return at + GONE_KEPT > now and tonumber(string.sub(stone, 15, 15)) or ENDED
   end
   -- Never given in this history, or too young to be forgotten: the store lost it.
   if ticket > m.ticket then return LOST end
@@ -29,27 +29,28 @@ local function why_gone(id, ticket)
   return joined and joined + GONE_KEPT > now and LOST or ENDED
 end
 
--- Status and end (microseconds) of an admitted place, or IS_GONE and the reason. An end is judged by
--- its stored time, swept or not. `active` is its score there, when that was read before.
-local function locate_admitted(id, active)
-  local till = tonumber(active or call('ZSCORE', ACTIVE, id))
-  if till then
-    if till > now then return S_ACTIVE, till end
-    return IS_GONE, EXPIRED
-  end
-  till = tonumber(call('ZSCORE', READY, id))
-  if till and till > now then return S_READY, till end
-  return IS_GONE, UNCLAIMED
+-- What is held of a place outside `waiting`: status (S_WAITING: returned), ticket, since when it stands
+-- there (away: in heard time), and its end (ready and active).
+local RECORD = '>Bddd'
+
+local function note(status, ticket, since, till)
+  return struct.pack(RECORD, status, ticket, since, till)
 end
 
--- Status and set of a place that was passed over or has returned, or IS_GONE and the reason.
-local function locate_absent(id, ticket)
-  if tonumber(call('ZSCORE', RETURNED, id)) == ticket then return S_WAITING, RETURNED end
-  if tonumber(call('ZSCORE', AWAY, id)) == ticket then
-    if tonumber(call('HGET', SINCE, id)) + m.keep_ttl > (m.heard or 0) then return S_AWAY, AWAY end
+-- Of the record of a place that is to have this ticket: status and set (in line), or status, end and since
+-- (admitted), or IS_GONE and the reason; nothing when it is not this place's. An end is judged by its stored
+-- time, swept or not.
+local function locate_held(ticket, record)
+  if not record then return end
+  local status, of, since, till = struct.unpack(RECORD, record)
+  if of ~= ticket then return end
+  if status == S_WAITING then return S_WAITING, RETURNED end
+  if status == S_AWAY then
+    if since + m.keep_ttl > (m.heard or 0) then return S_AWAY, AWAY end
     return IS_GONE, ABANDONED
   end
-  return IS_GONE, why_gone(id, ticket)
+  if till > now then return status, till, since end
+  return IS_GONE, status == S_ACTIVE and EXPIRED or UNCLAIMED
 end
 
 -- 1 = next. Whoever returned from away is counted in nobody's position, so a position only improves.
@@ -61,12 +62,12 @@ end
 -- A place that is away stands in line again with its old ticket.
 local function come_back(id, ticket)
   call('ZREM', AWAY, id)
-  call('HDEL', SINCE, id)
   call('ZADD', RETURNED, ticket, id)
+  call('HSET', HELD, id, note(S_WAITING, ticket, now, 0))
 end
 
 -- A place that was not seen for idle_ttl is passed over; it is in no set of the line any more.
 local function go_away(id, ticket)
   call('ZADD', AWAY, ticket, id)
-  call('HSET', SINCE, id, m.heard or 0)
+  call('HSET', HELD, id, note(S_AWAY, ticket, m.heard or 0, 0))
 end

@@ -1,6 +1,6 @@
 -- The queue's keys, the reply codes, the meta hash and queue time. First part of every script.
 local META, WAITING, RETURNED, AWAY, READY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local ACTIVE, ADMITTED, SINCE, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local ACTIVE, ADMITTED, HELD, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local SEEN = 10 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
 
 local call = redis.call
@@ -14,17 +14,19 @@ local COMPLETED, LEFT, UNCLAIMED, EXPIRED, ABANDONED, EVICTED, LOST, ENDED = 1, 
 -- states of the queue
 local OPEN, PAUSED, SHUT, BYPASS = 1, 2, 3, 4
 
-local m = {} -- the fields of the meta hash that this script has loaded; false when absent
+local m -- the rules in force, the clock, and the fields of the meta hash that this script has loaded
 local wall, now -- the store's clock and queue time, in microseconds
 
--- Loads fields into `m`, numbers as numbers. False when the store holds no rules for this queue.
+-- Loads the rules in force and these further fields (numbers; nil when absent) into `m`. False when the
+-- store holds no rules for this queue.
 local function load(fields)
-  local values = call('HMGET', META, 'epoch', unpack(fields))
-  m.epoch = values[1] -- bytes that must not be taken for a number
-  for i = 1, #fields do
-    m[fields[i]] = tonumber(values[i + 1]) or values[i + 1]
-  end
-  return m.epoch
+  local values = call('HMGET', META, 'epoch', 'force', 'offset', 'last', 'tick', unpack(fields))
+  if not values[1] then return false end
+  m = cmsgpack.unpack(values[2])
+  m.epoch = values[1]
+  m.offset, m.last, m.tick = tonumber(values[3]), tonumber(values[4]), tonumber(values[5])
+  for i = 1, #fields do m[fields[i]] = tonumber(values[i + 5]) end
+  return true
 end
 
 -- Writes fields of `m` back.
@@ -39,7 +41,7 @@ end
 -- Queue time never goes back and runs at most this far past the last tick.
 local STEP = 5000000
 
--- Needs offset, last, tick. Queue time is the store's clock plus the stored offset, held in bounds.
+-- Queue time is the store's clock plus the stored offset, held in bounds.
 local function read_clock()
   if ARGV[1] ~= '' then
     wall = tonumber(ARGV[1])
@@ -47,8 +49,6 @@ local function read_clock()
     local time = call('TIME')
     wall = time[1] * 1000000 + time[2]
   end
-  now = wall + (m.offset or 0)
-  if m.last and now < m.last then now = m.last end
-  if m.tick and now > m.tick + STEP then now = m.tick + STEP end
+  now = math.min(math.max(wall + m.offset, m.last), m.tick + STEP)
   m.last = now
 end

@@ -1,5 +1,4 @@
--- How many may be promoted now, and the log of what was. Needs capacity, batch, interval, pace,
--- claim_ttl, slice_at, carry, left, left_until, credit, credit_at, slices.
+-- How many may be promoted now, and the log of what was. Needs PACE_FIELDS.
 --
 -- The log is a flat list of (first, last, count), oldest first: promotions made between two times,
 -- less those whose claim lapsed or was given up. It is packed in the meta hash.
@@ -121,13 +120,13 @@ end
 
 -- Makes places ready. They are in no set of the line any more. At most MAX_CHUNK.
 local function admit(ids, tickets)
-  local ready, admitted, since = {}, {}, {}
+  local ready, admitted, held, till = {}, {}, {}, now + m.claim_ttl
   for i, id in ipairs(ids) do
-    ready[2 * i - 1], ready[2 * i] = now + m.claim_ttl, id
+    ready[2 * i - 1], ready[2 * i] = till, id
     admitted[2 * i - 1], admitted[2 * i] = tickets[i], id
-    since[2 * i - 1], since[2 * i] = id, now
+    held[2 * i - 1], held[2 * i] = id, note(S_READY, tickets[i], now, till)
   end
   call('ZADD', READY, unpack(ready))
   call('ZADD', ADMITTED, unpack(admitted))
-  call('HSET', SINCE, unpack(since))
+  call('HSET', HELD, unpack(held))
 end

@@ -1,5 +1,4 @@
--- The rate of the last five minutes, from the promotions really made. Needs bin_at, bin_count, dropped,
--- busy, batch, interval.
+-- The rate of the last five minutes, from the promotions really made. Needs bin_at, bin_count, dropped.
 --
 -- Promotions are counted in bins of 5 s (or one interval, if that is longer). A bin in which the line ran
 -- empty, or promotion was not allowed, says nothing about the service and is left out.

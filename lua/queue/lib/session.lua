@@ -1,22 +1,19 @@
--- Sessions of active places. Needs session_ttl, session_max and the clock.
+-- Sessions of active places.
+
+local function write_session(id, ticket, since, till)
+  call('ZADD', ACTIVE, till, id)
+  call('HSET', HELD, id, note(S_ACTIVE, ticket, since, till))
+  save({ 'last' })
+  return till
+end
 
 -- A ready place becomes active; returns its end. The session begins when the turn is claimed.
-local function start_session(id)
-  local till = now + math.min(m.session_ttl, m.session_max)
+local function start_session(id, ticket)
   call('ZREM', READY, id)
-  call('ZADD', ACTIVE, till, id)
-  call('HSET', SINCE, id, now)
-  save({ 'last' })
-  return till
+  return write_session(id, ticket, now, now + math.min(m.session_ttl, m.session_max))
 end
 
--- The end that a renewal now would give.
-local function renewed(id)
-  return math.min(now + m.session_ttl, tonumber(call('HGET', SINCE, id)) + m.session_max)
-end
-
-local function extend(id, till)
-  call('ZADD', ACTIVE, till, id)
-  save({ 'last' })
-  return till
+-- The end that a renewal now gives to a session begun at `since`.
+local function renewed(since)
+  return math.min(now + m.session_ttl, since + m.session_max)
 end

@@ -1,6 +1,7 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
 -- Each outcome is seven integers: code, status (or the reason when gone), ticket, position (0 unless
 -- waiting), eta_ms, eta_p90_ms (-1 when unknown), left_ms (0 while waiting).
+local VISIT_FIELDS = { 'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'rate', 'rate_slow', 'drop' }
 local out = {}
 
 local function answer(code, status, ticket, place, median, slow, left)
@@ -30,34 +31,31 @@ local function column(first, stride)
   return values
 end
 
--- Locates each item (epoch, place id, ticket, …) and lets `act(status, detail, id, ticket, at)` answer:
--- detail is the set of a place in line, the end of an admitted one. The gone are answered here. Scores in
--- the sets where most items stand, `first`, are read for all items at once.
-local function each_visit(stride, first, act)
+-- Locates each item (epoch, place id, ticket, …) and lets `act(status, detail, id, ticket, since, at)`
+-- answer: detail is the set of a place in line, the end of an admitted one. The gone are answered here.
+-- `admitted`: most items are expected to be, so that their records are read at once, else their ranks are.
+local function each_visit(stride, admitted, act)
   local ids = column(3, stride)
   if #ids == 0 then return end
-  local scores = call('ZMSCORE', first, unpack(ids))
-  local active = first == ADMITTED and call('ZMSCORE', ACTIVE, unpack(ids)) or {}
-  local second = first == ADMITTED and WAITING or ADMITTED
+  local records = admitted and call('HMGET', HELD, unpack(ids)) or {}
+  local scores = admitted and {} or call('ZMSCORE', WAITING, unpack(ids))
   for i, id in ipairs(ids) do
     local at = 2 + (i - 1) * stride
     local ticket = tonumber(ARGV[at + 2])
-    local set, status, detail = nil, IS_GONE, LOST
+    local status, detail, since = IS_GONE, LOST, nil
     if ARGV[at] == m.epoch then
-      if tonumber(scores[i]) == ticket then
-        set = first
-      elseif tonumber(call('ZSCORE', second, id)) == ticket then
-        set = second
-      end
-      if set == WAITING then
+      status, detail, since = locate_held(ticket, records[i])
+      if not status and tonumber(scores[i] or admitted and call('ZSCORE', WAITING, id)) == ticket then
         status, detail = S_WAITING, WAITING
-      elseif set == ADMITTED then
-        status, detail = locate_admitted(id, active[i])
-      else
-        status, detail = locate_absent(id, ticket)
+      end
+      if not status and not admitted then
+        status, detail, since = locate_held(ticket, call('HGET', HELD, id))
+      end
+      if not status then
+        status, detail = IS_GONE, why_gone(id, ticket)
       end
     end
-    if status == IS_GONE then answer_gone(detail) else act(status, detail, id, ticket, at) end
+    if status == IS_GONE then answer_gone(detail) else act(status, detail, id, ticket, since, at) end
   end
 end
 

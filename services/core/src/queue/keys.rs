@@ -1,7 +1,7 @@
 //! The keys of a queue, in the order in which every script takes them.
 
 const NAMES: [&str; 15] = [
-    "meta", "waiting", "returned", "away", "ready", "active", "admitted", "since", "gone", "marks",
+    "meta", "waiting", "returned", "away", "ready", "active", "admitted", "held", "gone", "marks",
     "seen:0", "seen:1", "seen:2", "seen:3", "seen:4",
 ];
 

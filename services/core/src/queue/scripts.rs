@@ -4,21 +4,23 @@ use crate::script;
 use crate::store::Script;
 
 pub(super) static JOIN: Script =
-    script!("queue", "join", "meta", "rules", "seen", "line", "eta", "pace", "visit");
+    script!("queue", "join", "meta", "state", "rules", "seen", "line", "eta", "pace", "visit");
 pub(super) static PLACE: Script =
-    script!("queue", "place", "meta", "rules", "seen", "line", "eta", "visit");
+    script!("queue", "place", "meta", "state", "seen", "line", "eta", "visit");
 pub(super) static CLAIM: Script =
-    script!("queue", "claim", "meta", "rules", "seen", "line", "eta", "session", "visit");
+    script!("queue", "claim", "meta", "state", "seen", "line", "eta", "session", "visit");
 pub(super) static AUTHORIZE: Script =
-    script!("queue", "authorize", "meta", "rules", "seen", "line", "eta", "session", "visit");
+    script!("queue", "authorize", "meta", "state", "seen", "line", "eta", "session", "visit");
 pub(super) static RENEW: Script =
-    script!("queue", "renew", "meta", "rules", "seen", "line", "eta", "session", "visit");
+    script!("queue", "renew", "meta", "state", "seen", "line", "eta", "session", "visit");
 pub(super) static LEAVE: Script =
     script!("queue", "leave", "meta", "seen", "line", "eta", "pace", "visit");
-pub(super) static PROMOTE: Script =
-    script!("queue", "promote", "meta", "rules", "seen", "line", "pace", "rates");
-pub(super) static SWEEP: Script = script!("queue", "sweep", "meta", "seen", "line", "pace");
-pub(super) static SNAPSHOT: Script = script!("queue", "snapshot", "meta", "rules");
+pub(super) static PROMOTE: Script = script!(
+    "queue", "promote", "meta", "state", "rules", "seen", "absent", "line", "pace", "rates"
+);
+pub(super) static SWEEP: Script =
+    script!("queue", "sweep", "meta", "seen", "absent", "line", "pace");
+pub(super) static SNAPSHOT: Script = script!("queue", "snapshot", "meta", "state", "rules");
 pub(super) static APPLY_RULES: Script = script!("queue", "apply_rules", "meta", "rules");
 pub(super) static EVICT: Script =
     script!("queue", "evict", "meta", "seen", "line", "pace", "ticket");
