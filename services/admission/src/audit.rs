@@ -4,6 +4,7 @@
 //! name of the key (never the key), the operation, the queue, and what it found and left. A call
 //! that failed on the way to the store is written too, for its effect may be unknown.
 
+use anteroom_runtime::AUDIT;
 use serde_json::Value;
 
 use crate::keys::Caller;
@@ -39,7 +40,7 @@ impl Entry<'_> {
             (self.caller.name(), self.operation, self.queue, self.ticket);
         let before = &self.before;
         tracing::info!(
-            target: "audit",
+            target: AUDIT,
             key, operation, queue, ticket, outcome, %before, %after,
             "operator call"
         );

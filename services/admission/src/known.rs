@@ -49,6 +49,13 @@ impl Known {
         self.shard(place).remove(&place.id);
     }
 
+    /// Forgets everyone: the queue began a new life.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+    }
+
     /// How long the place is still active, as far as this process knows.
     pub fn left(&self, place: PlaceRef) -> Option<Duration> {
         let entry = *self.shard(place).get(&place.id)?;

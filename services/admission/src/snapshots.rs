@@ -98,6 +98,9 @@ async fn read(app: &App, queue: &QueueState) -> bool {
     match queue.queue.snapshot().await {
         Ok(snapshot) => {
             app.metrics.gauges.show(queue.name(), &snapshot);
+            if queue.latest.get().is_some_and(|old| old.snapshot.epoch != snapshot.epoch) {
+                queue.known.clear();
+            }
             queue.latest.set(snapshot);
             true
         }

@@ -37,4 +37,4 @@ pub use readiness::Readiness;
 pub use service::Service;
 pub use shell::Context;
 pub use store_watch::watch_store;
-pub use telemetry::{Port, write_listening};
+pub use telemetry::{AUDIT, Port, write_listening};

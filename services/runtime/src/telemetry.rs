@@ -60,15 +60,21 @@ pub(crate) fn start(config: &LogConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// `RUST_LOG` goes before the configuration, as everybody expects.
+/// The target of the lines that an audit needs: who changed what.
+pub const AUDIT: &str = "audit";
+
+/// `RUST_LOG` goes before the configuration, as everybody expects. Audit lines are written whatever
+/// either says.
 fn filter(rust_log: Option<String>, config: &LogConfig) -> Result<EnvFilter, ConfigError> {
     let (name, directives) = match rust_log.filter(|value| !value.is_empty()) {
         Some(value) => ("RUST_LOG", value),
         None => ("log.level", config.level.0.clone()),
     };
-    EnvFilter::try_new(&directives).map_err(|error| {
+    let filter = EnvFilter::try_new(&directives).map_err(|error| {
         ConfigError::new(format!("{name} = {directives:?}: must be log directives: {error}"))
-    })
+    })?;
+    let audit = format!("{AUDIT}=info").parse();
+    Ok(filter.add_directive(audit.expect("a target and a level are a directive")))
 }
 
 #[cfg(test)]
@@ -80,9 +86,9 @@ mod tests {
     fn rust_log_goes_first_and_is_checked() {
         let log = Loader::new(None).load().expect("the defaults are valid").log;
         let said = |value: &str| filter(Some(value.to_owned()), &log).map(|it| it.to_string());
-        assert_eq!(said("debug").as_deref(), Ok("debug"));
-        assert_eq!(said("").as_deref(), Ok("info"));
-        assert_eq!(filter(None, &log).map(|it| it.to_string()).as_deref(), Ok("info"));
+        assert_eq!(said("debug").as_deref(), Ok("audit=info,debug"));
+        assert_eq!(said("").as_deref(), Ok("audit=info,info"));
+        assert_eq!(filter(None, &log).map(|it| it.to_string()).as_deref(), Ok("audit=info,info"));
         let error = said("a=b=c").expect_err("no level").to_string();
         assert!(error.starts_with("RUST_LOG = \"a=b=c\": must be log directives"), "{error}");
     }

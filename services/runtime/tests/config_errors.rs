@@ -64,7 +64,7 @@ fn every_rule_has_its_line() {
         (format!("{queue}keep_ttl = \"8d\""), format!("queues.concert.keep_ttl = \"8d\" (FILE): {}", span("1m", "7days"))),
         (format!("{queue}first_poll_ttl = \"11m\""), "queues.concert.first_poll_ttl = \"11m\" (FILE): must be at most idle_ttl".into()),
         (format!("{queue}max_waiting = 0"), "queues.concert.max_waiting = 0 (FILE): must be a whole number from 1 to 10_000_000".into()),
-        (format!("{queue}opens_at = \"tomorrow\""), "queues.concert.opens_at = \"tomorrow\" (FILE): must be a moment from 1970 on as RFC 3339 writes it, such as \"2027-01-15T20:00:00+09:00\"".into()),
+        (format!("{queue}opens_at = \"tomorrow\""), "queues.concert.opens_at = \"tomorrow\" (FILE): must be a moment from 1970 to 2255 as RFC 3339 writes it, such as \"2027-01-15T20:00:00+09:00\"".into()),
         (format!("{queue}opens_at = \"2027-01-15T20:00:00Z\"\ncloses_at = \"2027-01-15T20:00:00+09:00\""), "queues.concert.closes_at = \"2027-01-15T20:00:00+09:00\" (FILE): must not be before opens_at".into()),
         (format!("{queue}joins_per_address = \"many\""), "queues.concert.joins_per_address = \"many\" (FILE): must be COUNT/WINDOW such as \"600/1m\": 1 to 1_000_000 in 1s to 1h; or \"none\"".into()),
         (format!("{queue}joins_per_address = \"0/1m\""), "queues.concert.joins_per_address = \"0/1m\" (FILE): must be COUNT/WINDOW such as \"600/1m\": 1 to 1_000_000 in 1s to 1h; or \"none\"".into()),

@@ -31,7 +31,7 @@ impl Troubles {
         let mut failing = self.failing();
         let Some(error) = error else {
             if let Some(was) = failing.remove(&place).filter(|was| was.logged) {
-                tracing::info!(queue, call, after = ?was.since.elapsed(), "works again");
+                tracing::info!(queue, call, after = ?was.since.elapsed(), "a call to the store works again");
             }
             return;
         };
@@ -47,7 +47,7 @@ impl Troubles {
             && failing.values().any(|other| other.logged && other.kind == kind);
         let logged = !told && self.store.is_up();
         if logged {
-            tracing::warn!(queue, call, kind, %error, "fails");
+            tracing::warn!(queue, call, kind, %error, "a call to the store fails");
         }
         failing.insert(place, Failing { kind, since, logged });
     }

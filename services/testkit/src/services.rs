@@ -14,11 +14,17 @@ use crate::{PATIENCE, Process, Redis};
 /// Compiling a service from nothing takes its time on a small machine.
 static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 
-/// A binary of the workspace, built as it stands now, once for each test program.
+/// A binary of the workspace: from the folder in `ANTEROOM_BIN_DIR`, which `make test` has just filled, or
+/// built as it stands now, once for each test program.
 ///
 /// # Panics
 /// When it does not build.
 pub fn binary(name: &str) -> PathBuf {
+    if let Some(folder) = std::env::var_os("ANTEROOM_BIN_DIR") {
+        let file = Path::new(&folder).join(name);
+        assert!(file.is_file(), "no {name} in ANTEROOM_BIN_DIR = {}", folder.display());
+        return file;
+    }
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let built = built.get_or_insert_default();
     built
@@ -131,7 +137,7 @@ fn start(name: &str, redis: &Redis, file: &Path, env: &[(&str, &str)]) -> Proces
         ("ANTEROOM_ADMISSION__SERVICE_LISTEN", "127.0.0.1:0"),
         ("ANTEROOM_ADMISSION__METRICS_LISTEN", "127.0.0.1:0"),
         ("ANTEROOM_SCHEDULER__METRICS_LISTEN", "127.0.0.1:0"),
-        ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "a secret of the tests, 32 bytes long"),
+        ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "a-secret-of-the-tests-of-32-bytes-and-more"),
         ("ANTEROOM_LOG__FORMAT", "json"),
     ];
     all.extend(env);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anteroom_core::queue::{MAX_TICKET, Ticket};
 use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
@@ -106,7 +107,7 @@ pub async fn reset(Operator { caller, queue }: Operator) -> Result<StatusCode, P
 )]
 pub async fn inspect(
     Operator { caller, queue }: Operator,
-    path: Option<Path<TicketPath>>,
+    path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<Response, Problem> {
     let ticket = ticket(path)?;
     let entry = entry(&caller, "queue.inspect", &queue, Some(ticket), Value::Null);
@@ -129,7 +130,7 @@ pub async fn inspect(
 )]
 pub async fn evict(
     Operator { caller, queue }: Operator,
-    path: Option<Path<TicketPath>>,
+    path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let ticket = ticket(path)?;
     let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
@@ -149,8 +150,9 @@ pub struct TicketPath {
     ticket: Ticket,
 }
 
-fn ticket(path: Option<Path<TicketPath>>) -> Result<Ticket, Problem> {
-    path.map(|Path(TicketPath { ticket })| ticket)
+fn ticket(path: Result<Path<TicketPath>, PathRejection>) -> Result<Ticket, Problem> {
+    path.ok()
+        .map(|Path(TicketPath { ticket })| ticket)
         .filter(|ticket| (1..=MAX_TICKET).contains(ticket))
         .ok_or_else(|| {
             let rule = format!("the ticket must be a whole number from 1 to {MAX_TICKET}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi, Ref, RefOr};
+use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr};
 use utoipa::{IntoResponses, Modify, Path};
 
 use super::problem::{Code, ProblemBody};
@@ -82,6 +82,15 @@ problems! {
     /// Refusals of an operator's look at a ticket, or its eviction.
     TicketProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused,
         BadRequest, NotFound;
+}
+
+/// Refusals of a call that asks no store.
+pub struct ShellProblems;
+
+impl IntoResponses for ShellProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        responses(ALWAYS.to_vec(), |code| code.status().as_u16())
+    }
 }
 
 /// Refusals at the gate: 401 and 403, whatever the reason.
@@ -164,7 +173,29 @@ impl Modify for Keys {
     }
 }
 
-/// Adds the documentation of a route that answers more methods than it documents.
+/// Adds the documentation of a route that the router does not know by itself.
 pub fn add<P: Path>(document: &mut OpenApi) {
-    document.paths.add_path_operation(P::path(), P::methods(), P::operation());
+    let methods = P::methods();
+    let several = methods.len() > 1;
+    for method in methods {
+        let mut operation = P::operation();
+        // One handler for several methods; yet each operation has an id of its own.
+        if let Some(id) = operation.operation_id.as_mut().filter(|_| several) {
+            id.push_str(suffix(&method));
+        }
+        document.paths.add_path_operation(P::path(), vec![method], operation);
+    }
+}
+
+fn suffix(method: &HttpMethod) -> &'static str {
+    match method {
+        HttpMethod::Get => "_get",
+        HttpMethod::Post => "_post",
+        HttpMethod::Put => "_put",
+        HttpMethod::Delete => "_delete",
+        HttpMethod::Options => "_options",
+        HttpMethod::Head => "_head",
+        HttpMethod::Patch => "_patch",
+        HttpMethod::Trace => "_trace",
+    }
 }

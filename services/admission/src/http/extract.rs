@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -28,16 +28,16 @@ impl FromRequestParts<Arc<App>> for AtQueue {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        // A path that is no UTF-8 names nothing that we have.
-        let queue = match RawPathParams::from_request_parts(parts, app).await {
-            Ok(params) => {
-                let name = params.iter().find(|(key, _)| *key == "queue").map(|(_, value)| value);
-                name.and_then(|name| app.queue(name))
-            }
-            Err(_) => None,
-        };
+        let queue = queue_name(parts.uri.path()).and_then(|name| app.queue(name));
         queue.map(Self).ok_or_else(|| Problem::new(Code::UnknownQueue))
     }
+}
+
+/// The part behind `queues`, where every template has `{queue}`; a name needs no escapes. The
+/// decoded parameters fail as a whole when another one is no UTF-8, and the visitor's own path behind
+/// `…/authorize/` may be in any encoding.
+fn queue_name(path: &str) -> Option<&str> {
+    path.split('/').skip_while(|part| *part != "queues").nth(1)
 }
 
 /// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body stands for `{}`.

@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod caller;
+pub mod code;
 pub mod document;
 pub mod events;
 pub mod extract;
@@ -37,6 +38,8 @@ use crate::app::App;
 const OPENAPI: &str = "/openapi.json";
 const GATE: &str = "/v1/queues/{queue}/authorize";
 const GATE_BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
+/// The original path may be `/`, which a wildcard does not match.
+const GATE_BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> Router {
@@ -49,7 +52,8 @@ pub fn public(app: &Arc<App>) -> Router {
         .routes(routes!(queue::state))
         .routes(routes!(page::page, page::join))
         .route(GATE, any(gate::authorize))
-        .route(GATE_BEHIND, any(gate::authorize_behind));
+        .route(GATE_BEHIND, any(gate::authorize_behind))
+        .route(GATE_BEHIND_ROOT, any(gate::authorize_behind));
     document::add::<gate::__path_authorize>(routes.get_openapi_mut());
     document::add::<gate::__path_authorize_behind>(routes.get_openapi_mut());
     finish(app, true, routes)
@@ -70,9 +74,10 @@ pub fn service(app: &Arc<App>) -> Router {
 
 /// The document, the fallbacks, the shell.
 fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Router {
-    let (router, document) = routes.split_for_parts();
-    let templates: Vec<String> =
-        document.paths.paths.keys().cloned().chain([OPENAPI.into(), GATE_BEHIND.into()]).collect();
+    let (router, mut document) = routes.split_for_parts();
+    document::add::<__path_document_route>(&mut document);
+    let undocumented = [GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
+    let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
     let metrics = app.metrics.http(templates.iter().map(String::as_str));
     let shell = Shell::new(app.clone(), is_public, metrics);
     router
@@ -83,6 +88,15 @@ fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> R
         .with_state(app.clone())
 }
 
+/// This document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "documentation", operation_id = "openapi",
+    responses(
+        (status = 200, description = "this document", body = Object,
+            content_type = "application/json"),
+        document::ShellProblems,
+    ),
+)]
 fn document_route(document: &OpenApi) -> MethodRouter<Arc<App>> {
     // A document of our own types always has a JSON form; if not, an empty one says so.
     let json = Bytes::from(document.to_pretty_json().unwrap_or_default());

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anteroom_core::queue::{MAX_VISITOR_ID, PlaceId, PlaceRef, check_visitor_id};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
@@ -83,7 +84,7 @@ pub async fn join(
 )]
 pub async fn renew(
     Backend { queue }: Backend,
-    path: Option<Path<PlacePath>>,
+    path: Result<Path<PlacePath>, PathRejection>,
 ) -> Result<Response, Problem> {
     let place = visits::renew(&queue, named(path)?).await?;
     Ok(visits::view(&queue, &place).response(StatusCode::OK))
@@ -103,7 +104,7 @@ pub async fn renew(
 )]
 pub async fn finish(
     Backend { queue }: Backend,
-    path: Option<Path<PlacePath>>,
+    path: Result<Path<PlacePath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     visits::leave(&queue, named(path)?).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -125,8 +126,8 @@ pub async fn state(Backend { queue }: Backend) -> Result<Response, Problem> {
 }
 
 /// The place that a handle names. A handle that is none costs the store nothing.
-fn named(path: Option<Path<PlacePath>>) -> Result<PlaceRef, Problem> {
-    path.and_then(|Path(PlacePath { place })| PlaceRef::from_handle(&place)).ok_or_else(|| {
+fn named(path: Result<Path<PlacePath>, PathRejection>) -> Result<PlaceRef, Problem> {
+    path.ok().and_then(|Path(PlacePath { place })| PlaceRef::from_handle(&place)).ok_or_else(|| {
         Problem::new(Code::BadRequest).detail("the place must be an x-anteroom-place of authorize")
     })
 }

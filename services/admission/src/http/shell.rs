@@ -20,7 +20,7 @@ use futures_util::FutureExt as _;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 use tower::{Layer, Service};
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use super::gate;
 use super::problem::{Cause, Code, Problem, RETRY_SOON};
@@ -56,6 +56,22 @@ impl Shell {
             request_timeout: config.admission.request_timeout,
             under_way: AtomicUsize::new(0),
         }
+    }
+
+    /// What lines of the log say of their request. On the public port, where requests are many and
+    /// the lines few, it is made for the level `debug` only: a failure names its request itself.
+    fn span(&self, route: &RouteMetrics, id: &HeaderValue, headers: &HeaderMap) -> Span {
+        macro_rules! span {
+            ($level:ident) => {
+                tracing::$level!(
+                    "request",
+                    route = route.template(),
+                    request_id = id.to_str().unwrap_or_default(),
+                    trace_id = trace_id(headers),
+                )
+            };
+        }
+        if self.is_public { span!(debug_span) } else { span!(info_span) }
     }
 
     fn enter(self: &Arc<Self>) -> Option<UnderWay> {
@@ -112,12 +128,7 @@ where
         let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route = shell.metrics.route(template);
         let id = request_id(request.headers_mut());
-        let span = tracing::debug_span!(
-            "request",
-            route = route.template(),
-            request_id = id.to_str().unwrap_or_default(),
-            trace_id = trace_id(request.headers()),
-        );
+        let span = shell.span(&route, &id, request.headers());
         // The trace id is needed after the request is gone only if something fails.
         let traceparent = request.headers().get(TRACEPARENT).cloned();
         let cors = self.cors(&route, &request);
@@ -222,7 +233,7 @@ fn parse_trace_id(traceparent: &HeaderValue) -> Option<&str> {
     (trace.len() == 32 && trace.bytes().all(|b| b.is_ascii_hexdigit())).then_some(trace)
 }
 
-/// Logs what failed on our side, once. A store that is away is logged by the store when it goes and
+/// Logs what failed on our side, once. A store that fails is logged by the store when it goes and
 /// when it comes back, and an overload is counted: a line for each request would bury the rest.
 fn report(
     route: &RouteMetrics,
@@ -235,7 +246,7 @@ fn report(
     let trace_id = traceparent.and_then(parse_trace_id).unwrap_or_default();
     let (route, request_id) = (route.template(), id.to_str().unwrap_or_default());
     let (status, name) = (response.status().as_u16(), code.name());
-    if matches!(code, Code::StoreUnavailable | Code::Overloaded) {
+    if matches!(code, Code::StoreUnavailable | Code::EffectUnknown | Code::Overloaded) {
         tracing::debug!(route, request_id, trace_id, status, code = name, cause, "request failed");
     } else {
         tracing::error!(route, request_id, trace_id, status, code = name, cause, "request failed");

@@ -30,7 +30,7 @@ pub struct Visitor {
     pub is_browser: bool,
     /// Whether a changing call may come from where this one came.
     origin_allowed: bool,
-    /// The client's address, behind the trusted proxies; absent only in tests.
+    /// The client's address, behind the trusted proxies; absent for holders of a valid token.
     address: Option<IpAddr>,
 }
 
@@ -70,7 +70,11 @@ impl Visitor {
         let origin_allowed =
             !is_browser || live.origins.check(headers, queue.config.public_url.url()).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
-        let address = peer.map(|peer| client_address(peer, headers, trusted));
+        // Who holds a place is counted by it, so the address is looked for only without one.
+        let address = match held {
+            Held::Valid(_) => None,
+            Held::Nothing | Held::Forged => peer.map(|peer| client_address(peer, headers, trusted)),
+        };
         Self { queue, held, by_cookie, is_browser, origin_allowed, address }
     }
 

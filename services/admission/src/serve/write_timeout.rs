@@ -89,7 +89,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(50);
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_let_go() {
         let (_client, server) = duplex(4);
         let mut server = WriteTimeout::new(server, LIMIT);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_slow_client_that_takes_something_is_served() {
         let (mut client, server) = duplex(4);
         let mut server = WriteTimeout::new(server, LIMIT);

@@ -11,6 +11,7 @@ use tokio::{
     sync::oneshot,
     time::{Instant, sleep, timeout_at},
 };
+use tracing::Instrument as _;
 
 use super::{
     Args, Config, ConfigError, Error, Script,
@@ -109,7 +110,9 @@ impl Store {
     ) -> Result<Value, Error> {
         let begun = Clock::now();
         let call = Call { script, keys, args, repeat, deadline };
-        let result = call.run(&self.0.shared, self.0.config.command_timeout).await;
+        // Exporters show a span under its `otel.name`: a span's own name must be a constant.
+        let span = tracing::debug_span!("store call", otel.name = script.name);
+        let result = call.run(&self.0.shared, self.0.config.command_timeout).instrument(span).await;
         let took = begun.elapsed();
         operation.called(took);
         let outcome = result.as_ref().err().map_or("ok", Error::kind);

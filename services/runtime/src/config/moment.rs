@@ -1,14 +1,27 @@
 //! Moments of the calendar, as RFC 3339 writes them.
 
-use std::time::UNIX_EPOCH;
+use jiff::Timestamp;
 
 use super::parse::FromText;
 
-/// A moment, to the second.
+/// The last moment that the store can hold exactly in microseconds: in the year 2255.
+const LAST: i64 = ((1 << 53) - 1) / 1_000_000;
+
+/// A moment, to the second. The first second of 1970 stands for "no such time" in the store and is none
+/// here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 
 impl Moment {
+    /// What a text must be, as the rest of a sentence "FIELD …".
+    pub const RULE: &'static str = "must be a moment from 1970 to 2255 as RFC 3339 writes it, such as \"2027-01-15T20:00:00+09:00\"";
+
+    /// Reads a moment with its offset from UTC; nothing when the text is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let seconds = text.parse::<Timestamp>().ok()?.as_second();
+        u64::try_from(seconds).ok().filter(|_| (1..=LAST).contains(&seconds)).map(Self)
+    }
+
     /// Seconds since 1970.
     pub fn seconds(self) -> u64 {
         self.0
@@ -16,31 +29,41 @@ impl Moment {
 }
 
 impl FromText for Moment {
-    const RULE: &'static str = "must be a moment from 1970 on as RFC 3339 writes it, such as \"2027-01-15T20:00:00+09:00\"";
+    const RULE: &'static str = Self::RULE;
 
-    /// `humantime` reads the moment in UTC only; the offset is taken off by hand.
     fn from_text(text: &str) -> Option<Self> {
-        if !text.is_ascii() || text.len() < 20 {
-            return None;
-        }
-        let zone = text.rfind(['Z', 'z', '+', '-']).filter(|at| *at >= 19)?;
-        let (local, offset) = text.split_at(zone);
-        let local = humantime::parse_rfc3339(&format!("{local}Z").to_ascii_uppercase()).ok()?;
-        let local = i64::try_from(local.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
-        u64::try_from(local - offset_seconds(offset)?).ok().map(Self)
+        Self::parse(text)
     }
 }
 
-/// `Z`, `+09:00`, `-03:30` in seconds.
-fn offset_seconds(text: &str) -> Option<i64> {
-    if text.eq_ignore_ascii_case("z") {
-        return Some(0);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_offset_is_read() {
+        for text in
+            ["2027-01-15T20:00:00+09:00", "2027-01-15T11:00:00Z", "2027-01-15t07:30:00.5-03:30"]
+        {
+            assert_eq!(Moment::parse(text).map(Moment::seconds), Some(1_800_010_800), "{text}");
+        }
     }
-    let sign = if text.starts_with('-') { -1 } else { 1 };
-    let (hours, minutes) = text.get(1..)?.split_once(':')?;
-    let number = |digits: &str, below: i64| {
-        let plain = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
-        digits.parse::<i64>().ok().filter(|number| plain && *number < below)
-    };
-    Some(sign * (number(hours, 24)? * 3600 + number(minutes, 60)? * 60))
+
+    #[test]
+    fn what_is_no_moment_is_refused() {
+        for text in [
+            "",
+            "2027-01-15",
+            "2027-01-15T20:00:00",
+            "2027-01-15T20:00:00+26:00",
+            "2027-13-15T20:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "1970-01-01T00:00:00Z",
+            "2300-01-01T00:00:00Z",
+            "1800010800",
+            "now, and some more text é",
+        ] {
+            assert_eq!(Moment::parse(text), None, "{text}");
+        }
+    }
 }

@@ -5,11 +5,11 @@
 //! those of the configuration. A reason belongs to the state it was given with: a change of the state
 //! that names no reason takes an old one back.
 
-mod moment;
 mod read;
 mod together;
 
 use anteroom_core::queue::{Override, Rules};
+use anteroom_runtime::config::Moment;
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use utoipa::ToSchema;
@@ -143,7 +143,9 @@ impl Overrides {
             None if bypass => Err(Wrong::new("until", "is required with the state bypass")),
             None => Ok(None),
             Some(until) => {
-                let until = moment::parse(until).ok_or_else(|| moment::wrong("until"))?;
+                let until = Moment::parse(until)
+                    .ok_or_else(|| Wrong::new("until", Moment::RULE))?
+                    .seconds();
                 if until > now {
                     Ok(Some(until))
                 } else {

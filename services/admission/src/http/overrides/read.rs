@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anteroom_core::queue::{Override, Pace, State};
+use anteroom_runtime::config::Moment;
 use serde_json::Number;
 
-use super::{Named, Overrides, Wrong, moment};
+use super::{Named, Overrides, Wrong};
 
 const STATES: [State; 4] = [State::Open, State::Paused, State::Closed, State::Bypass];
 const PACES: [Pace; 2] = [Pace::Even, Pace::Batch];
@@ -110,5 +111,5 @@ fn reason(named: &Named<String>) -> Result<Named<String>, Wrong> {
 }
 
 fn at(field: &'static str, named: &Named<String>) -> Result<Named<u64>, Wrong> {
-    read(named, |text| moment::parse(text), || moment::wrong(field))
+    read(named, |text| Moment::parse(text).map(Moment::seconds), || Wrong::new(field, Moment::RULE))
 }

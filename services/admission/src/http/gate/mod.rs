@@ -5,8 +5,10 @@
 //! every answer, blank when there is nothing to say, so that a client's own never reaches the
 //! service behind.
 
+mod pass;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anteroom_core::queue::{Status, Token, Visit};
 use anteroom_core::store;
@@ -15,12 +17,13 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
-    ACCEPT, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-    LOCATION, ORIGIN, SET_COOKIE, WWW_AUTHENTICATE,
+    ACCEPT, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, ORIGIN,
+    SET_COOKIE, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{Method, StatusCode};
 
+use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::document::GateProblems;
 use super::original::Original;
 use super::problem::{Code, Problem, RETRY_SOON};
@@ -29,20 +32,14 @@ use crate::app::App;
 use crate::metrics::GateAnswer;
 use crate::{return_to, visits};
 
-const VISITOR: HeaderName = HeaderName::from_static("x-anteroom-visitor");
-const PLACE: HeaderName = HeaderName::from_static("x-anteroom-place");
-const EXPIRES_IN: HeaderName = HeaderName::from_static("x-anteroom-expires-in");
-const ROOM: HeaderName = HeaderName::from_static("x-anteroom-room");
-const BLANK: HeaderValue = HeaderValue::from_static("");
-
 /// May this visitor pass?
 ///
 /// Any method; the body is ignored. Claims the place when its turn has come. 200 carries
 /// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-place` (a handle for the
 /// service port, no token) and `x-anteroom-expires-in` (seconds). 401 and 403 carry
-/// `x-anteroom-room`, the address of the waiting page.
+/// `x-anteroom-room`, the address of the waiting page, and `x-anteroom-refusal`, the code.
 #[utoipa::path(
-    method(get, post), path = "/v1/queues/{queue}/authorize", tag = "gateways",
+    method(get, put, post, delete, options, head, patch, trace), path = "/v1/queues/{queue}/authorize", tag = "gateways",
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("join" = Option<String>, Query, description = "1: joins when there is no place"),
@@ -88,7 +85,7 @@ pub async fn authorize(
 ///
 /// The same as without a path, which is where the visitor comes back to.
 #[utoipa::path(
-    method(get, post), path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
+    method(get, put, post, delete, options, head, patch, trace), path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("path" = String, Path, description = "the original path, with slashes"),
@@ -113,8 +110,10 @@ pub async fn authorize_behind(
 
 /// A refusal where nothing is known of the queue or the visitor.
 pub fn refusal(problem: Problem) -> Response {
+    let code = problem.code();
     let mut response = problem.at_gate().into_response();
     blank(response.headers_mut());
+    response.headers_mut().insert(REFUSAL, HeaderValue::from_static(code.name()));
     response
 }
 
@@ -136,52 +135,6 @@ impl Asked {
             }
         }
         asked
-    }
-}
-
-/// Who passes, and by which rule.
-#[derive(Debug)]
-struct Pass {
-    by: GateAnswer,
-    visitor: HeaderValue,
-    place: HeaderValue,
-    expires_in: HeaderValue,
-    cookie: Option<HeaderValue>,
-}
-
-impl Pass {
-    /// Passes without a place.
-    fn unnamed(by: GateAnswer) -> Self {
-        Self { by, visitor: BLANK, place: BLANK, expires_in: BLANK, cookie: None }
-    }
-
-    /// Passes with a place.
-    fn named(by: GateAnswer, token: &Token, expires_in: Option<Duration>) -> Self {
-        let visitor = match &token.visitor_id {
-            // UTF-8 without control characters always fits; a blank one would only lose the name.
-            Some(id) => HeaderValue::from_bytes(id.as_bytes()).unwrap_or(BLANK),
-            None => HeaderValue::from(token.place.ticket),
-        };
-        Self {
-            by,
-            visitor,
-            place: HeaderValue::try_from(token.place.to_handle()).unwrap_or(BLANK),
-            expires_in: expires_in.map_or(BLANK, |left| HeaderValue::from(left.as_secs())),
-            cookie: None,
-        }
-    }
-
-    fn into_response(self) -> Response {
-        let mut response = Response::new(Body::empty());
-        let headers = response.headers_mut();
-        headers.insert(VISITOR, self.visitor);
-        headers.insert(PLACE, self.place);
-        headers.insert(EXPIRES_IN, self.expires_in);
-        headers.insert(ROOM, BLANK);
-        if let Some(cookie) = self.cookie {
-            headers.append(SET_COOKIE, cookie);
-        }
-        response
     }
 }
 
@@ -269,7 +222,10 @@ async fn join(app: &App, visitor: &Visitor, gone: Option<&Token>) -> Result<Pass
     };
     // The token goes out in both cases: it is the only proof of the place that now exists.
     match pass {
-        Ok(pass) => Ok(Pass { cookie: Some(cookie), ..pass }),
+        Ok(mut pass) => {
+            pass.cookie = Some(cookie);
+            Ok(pass)
+        }
         Err(problem) => Err(problem.header(SET_COOKIE, cookie)),
     }
 }
@@ -305,6 +261,7 @@ fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) ->
     let return_to = original.path.and_then(|path| queue.return_to.parse(path));
     let room = return_to::room(queue.config.public_url.url(), queue.name(), return_to.as_deref());
     let room = HeaderValue::try_from(room).unwrap_or(BLANK);
+    let code = problem.code();
     let mut response = problem.at_gate().into_response();
     if asked.redirect && is_navigation(&original.method, &parts.headers) {
         *response.status_mut() = StatusCode::FOUND;
@@ -314,15 +271,11 @@ fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) ->
         headers.remove(CONTENT_TYPE);
         headers.remove(WWW_AUTHENTICATE);
     }
-    blank(response.headers_mut());
-    response.headers_mut().insert(ROOM, room);
+    let headers = response.headers_mut();
+    blank(headers);
+    headers.insert(ROOM, room);
+    headers.insert(REFUSAL, HeaderValue::from_static(code.name()));
     response
-}
-
-fn blank(headers: &mut HeaderMap) {
-    for name in [VISITOR, PLACE, EXPIRES_IN, ROOM] {
-        headers.insert(name, BLANK);
-    }
 }
 
 /// A CORS preflight, which browsers send without cookies.

@@ -1,0 +1,24 @@
+# What one types here. The longer steps are scripts/*.sh.
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint clean
+
+help: ## Shows this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: ## Starts Redis (unless ANTEROOM_STORE__URL names one), admission and scheduler; Ctrl-C ends it
+	@exec scripts/run.sh
+
+build: ## Builds the release binaries
+	cargo build --workspace --release --locked
+
+test: ## Runs all tests, after installing the programs that they start
+	@scripts/prerequisites.sh
+	cargo test --workspace --locked
+
+lint: ## Checks formatting and lints
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+clean: ## Removes everything that was built
+	cargo clean

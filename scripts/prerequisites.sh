@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs the programs that the tests start, those that are missing.
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+PATH="$PATH:/usr/sbin"
+
+if ! command -v cargo >/dev/null; then
+  echo "missing: Rust. Please install: https://rustup.rs" >&2
+  exit 1
+fi
+
+packages=()
+has() { command -v "$1" >/dev/null; }
+has cc || packages+=(gcc libc6-dev)
+has curl || packages+=(curl)
+has redis-server || has valkey-server || [ -n "${ANTEROOM_REDIS_BIN:-}" ] || packages+=(redis-server)
+has nginx || packages+=(nginx-light)
+if [ ${#packages[@]} -gt 0 ]; then
+  "$here/apt-install.sh" "${packages[@]}"
+fi

@@ -1,0 +1,77 @@
+//! The headers that we own at the gate, and the answer that lets a visitor pass.
+
+use std::time::Duration;
+
+use anteroom_core::queue::Token;
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+
+use crate::metrics::GateAnswer;
+
+const VISITOR: HeaderName = HeaderName::from_static("x-anteroom-visitor");
+const PLACE: HeaderName = HeaderName::from_static("x-anteroom-place");
+const EXPIRES_IN: HeaderName = HeaderName::from_static("x-anteroom-expires-in");
+/// The address of the waiting page.
+pub const ROOM: HeaderName = HeaderName::from_static("x-anteroom-room");
+/// The code of the refusal: NGINX drops its body, and has only headers to answer from.
+pub const REFUSAL: HeaderName = HeaderName::from_static("x-anteroom-refusal");
+/// Nothing to say.
+pub const BLANK: HeaderValue = HeaderValue::from_static("");
+
+/// Who passes, and by which rule.
+#[derive(Debug)]
+pub struct Pass {
+    /// The rule.
+    pub by: GateAnswer,
+    visitor: HeaderValue,
+    place: HeaderValue,
+    expires_in: HeaderValue,
+    /// The token of a place that a join has just given.
+    pub cookie: Option<HeaderValue>,
+}
+
+impl Pass {
+    /// Passes without a place.
+    pub fn unnamed(by: GateAnswer) -> Self {
+        Self { by, visitor: BLANK, place: BLANK, expires_in: BLANK, cookie: None }
+    }
+
+    /// Passes with a place.
+    pub fn named(by: GateAnswer, token: &Token, expires_in: Option<Duration>) -> Self {
+        let visitor = match &token.visitor_id {
+            // UTF-8 without control characters always fits; a blank one would only lose the name.
+            Some(id) => HeaderValue::from_bytes(id.as_bytes()).unwrap_or(BLANK),
+            None => HeaderValue::from(token.place.ticket),
+        };
+        Self {
+            by,
+            visitor,
+            place: HeaderValue::try_from(token.place.to_handle()).unwrap_or(BLANK),
+            expires_in: expires_in.map_or(BLANK, |left| HeaderValue::from(left.as_secs())),
+            cookie: None,
+        }
+    }
+
+    /// The 200.
+    pub fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        let headers = response.headers_mut();
+        headers.insert(VISITOR, self.visitor);
+        headers.insert(PLACE, self.place);
+        headers.insert(EXPIRES_IN, self.expires_in);
+        headers.insert(ROOM, BLANK);
+        headers.insert(REFUSAL, BLANK);
+        if let Some(cookie) = self.cookie {
+            headers.append(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// Says nothing in every header of ours.
+pub fn blank(headers: &mut HeaderMap) {
+    for name in [VISITOR, PLACE, EXPIRES_IN, ROOM, REFUSAL] {
+        headers.insert(name, BLANK);
+    }
+}

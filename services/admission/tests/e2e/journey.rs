@@ -1,0 +1,238 @@
+//! A visitor's whole way: join, wait, take the turn, pass the gate, live longer, finish.
+
+use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{
+    answer::Answer,
+    room::{ONE, Room, key},
+};
+
+const TOKEN_PATH: &str = "/v1/queues/concert/token";
+const OURS: [&str; 4] =
+    ["x-anteroom-visitor", "x-anteroom-place", "x-anteroom-expires-in", "x-anteroom-room"];
+
+#[tokio::test]
+async fn promise_01_03_the_whole_way_with_the_token() {
+    let room = Room::start(ONE).await;
+    let first = room.join().await;
+    assert_eq!(first.is(201).place("ready")["ticket"], 1, "nobody waits: it is promoted at once");
+    assert!(first.headers.get("set-cookie").is_none(), "no browser, no cookie");
+    let second = room.join().await;
+    let place = second.is(201).place("waiting");
+    assert_eq!((&place["ticket"], &place["position"]), (&json!(2), &json!(1)));
+    let (first, second) = (first.token(), second.token());
+
+    refused_at_the_gate(&room.authorize(&second).await, 403, "not_admitted");
+    claim(&room, &second).await.refuses(409, "not_ready");
+    claim(&room, &first).await.is(200).place("active");
+    claim(&room, &first).await.is(200).place("active");
+    for method in [Method::GET, Method::POST, Method::OPTIONS, Method::HEAD, Method::DELETE] {
+        for path in ["", "?join=1", "/", "/seats/7?row=1", "/%C7%D1%B1%DB", "//a"] {
+            let path = format!("/v1/queues/concert/authorize{path}");
+            let call = room.call("public", method.clone(), &path).token(&first);
+            let passed = call.body("text/plain", "the body of the original").send().await;
+            assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1", "{method} {path}");
+            assert!(passed.text.is_empty());
+            assert_eq!(passed.header("x-anteroom-place").len(), 40);
+            let expires_in: u64 = passed.header("x-anteroom-expires-in").parse().expect("seconds");
+            assert!((290..=300).contains(&expires_in), "{expires_in}");
+            assert_eq!(passed.headers["x-anteroom-room"], "");
+        }
+    }
+    let renewed = room.post(&format!("{TOKEN_PATH}/renew")).token(&first).send().await;
+    renewed.is(200).place("active");
+    room.post(&format!("{TOKEN_PATH}/renew"))
+        .token(&second)
+        .send()
+        .await
+        .refuses(409, "not_active");
+
+    leave(&room, &first).await.is(204);
+    leave(&room, &first).await.is(204);
+    let gone = room.get(TOKEN_PATH).token(&first).send().await;
+    assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "completed");
+    refused_at_the_gate(&room.authorize(&first).await, 403, "not_admitted");
+    claim(&room, &first).await.refuses(410, "place_gone");
+
+    room.becomes(&second, "ready").await;
+    assert_eq!(room.authorize(&second).await.is(200).header("x-anteroom-visitor"), "2");
+    room.get(TOKEN_PATH).token(&second).send().await.is(200).place("active");
+}
+
+#[tokio::test]
+async fn promise_04_after_gone_the_token_gets_a_new_place_at_the_end() {
+    let room = Room::start(ONE).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
+    assert_eq!(again.is(200).place("waiting")["ticket"], 2);
+    leave(&room, &second).await.is(204);
+    let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
+    assert_eq!(again.is(201).place("waiting")["ticket"], 3);
+    let gone = room.get(TOKEN_PATH).token(&second).send().await;
+    assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "left");
+    room.get(TOKEN_PATH).token(&again.token()).send().await.is(200).place("waiting");
+    room.get(TOKEN_PATH).token(&first).send().await.is(200).place("ready");
+}
+
+#[tokio::test]
+async fn the_gate_joins_when_it_is_asked_to() {
+    let room = Room::start(ONE).await;
+    let path = "/v1/queues/concert/authorize/seats?join=1";
+    let passed = room.get(path).send().await;
+    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1");
+    assert!(passed.header("set-cookie").starts_with("__Host-anteroom_concert=art1."));
+    let waits = room.get(path).send().await;
+    refused_at_the_gate(&waits, 403, "not_admitted");
+    let cookie = cookie_of(&waits);
+    let place = room.get(TOKEN_PATH).cookie(&cookie).send().await;
+    assert_eq!(place.is(200).place("waiting")["ticket"], 2);
+    let again = room.get(path).cookie(&cookie).send().await;
+    again.refuses(403, "not_admitted");
+    assert!(again.headers.get("set-cookie").is_none(), "it has a place");
+    let navigation = room.get(&format!("{path}&on_refusal=redirect")).cookie(&cookie);
+    let navigation = navigation.header("sec-fetch-mode", "navigate").send().await;
+    assert_eq!(
+        navigation.is(302).header("location"),
+        "http://127.0.0.1:8080/queues/concert?return_to=%2Fseats"
+    );
+}
+
+#[tokio::test]
+async fn the_whole_way_with_a_browser_s_cookie() {
+    let room = Room::start(ONE).await;
+    let join = || room.post("/v1/queues/concert/tokens").browser().json(json!({})).send();
+    let joined = join().await;
+    let place = joined.is(201).place("ready");
+    assert!(place.get("token").is_none(), "{place}");
+    let cookie = cookie_of(&joined);
+    let parts: Vec<_> = joined.header("set-cookie").split("; ").skip(1).collect();
+    let attributes = ["Path=/", "HttpOnly", "SameSite=Lax", "Secure", "Max-Age=604800"];
+    assert_eq!(parts, attributes);
+    assert!(cookie.starts_with("__Host-anteroom_concert=art1."), "{cookie}");
+
+    let post = |path: &str| room.post(&format!("{TOKEN_PATH}/{path}")).header("cookie", &cookie);
+    post("claim")
+        .header("sec-fetch-site", "cross-site")
+        .send()
+        .await
+        .refuses(403, "origin_refused");
+    post("claim")
+        .header("origin", "https://evil.example")
+        .send()
+        .await
+        .refuses(403, "origin_refused");
+    post("claim").browser().send().await.is(200).place("active");
+    post("renew").send().await.is(200);
+    let gate = room.get("/v1/queues/concert/authorize").header("cookie", &cookie);
+    gate.header("sec-fetch-site", "cross-site").send().await.is(200);
+    let again = room.post("/v1/queues/concert/tokens").cookie(&cookie).send().await;
+    assert_eq!(again.is(200).place("active")["ticket"], 1);
+
+    let left = room.call("public", Method::DELETE, TOKEN_PATH).cookie(&cookie).send().await;
+    let expected = "__Host-anteroom_concert=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0";
+    assert_eq!(left.is(204).header("set-cookie"), expected);
+    let second = cookie_of(&join().await);
+    until("the second visitor's turn", PATIENCE, async || {
+        let place = room.get(TOKEN_PATH).cookie(&second).send().await.is(200).json();
+        place["status"] == "ready"
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cookie_is_named_after_its_guard() {
+    for (env, name, guard) in [
+        (("ANTEROOM_ADMISSION__COOKIE_DOMAIN", "shop.example"), "__Secure-", "Domain=shop.example"),
+        (("ANTEROOM_ADMISSION__SECURE_COOKIES", "false"), "", "SameSite=Lax"),
+    ] {
+        let room = Room::start_with(ONE, &[env]).await;
+        let joined = room.post("/v1/queues/concert/tokens").browser().send().await;
+        let set = joined.is(201).header("set-cookie");
+        assert!(set.starts_with(&format!("{name}anteroom_concert=art1.")), "{set}");
+        assert!(set.split("; ").any(|part| part == guard), "{set}");
+        room.get(TOKEN_PATH).cookie(&cookie_of(&joined)).send().await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn a_backend_renews_and_finishes_by_the_handle() {
+    let (shop, ops) = ("ark1.of-the-shop-service", "ark1.of-an-operator");
+    let keys = key("shop", shop, "backend", &[]) + &key("ops", ops, "operator", &[]);
+    let room = Room::start(&format!("{ONE}{keys}")).await;
+    let joined = |visitor: &str| {
+        let call = room.call("service", Method::POST, "/v1/queues/concert/tokens").key(shop);
+        call.json(json!({ "visitor_id": visitor })).send()
+    };
+    let ana = joined("ana@example.com").await;
+    assert_eq!(ana.is(201).place("ready")["ticket"], 1);
+    assert_eq!(joined("ana@example.com").await.is(200).place("ready")["ticket"], 1);
+    let bob = joined("뷔").await;
+    assert_eq!(bob.is(201).place("waiting")["ticket"], 2);
+
+    let passed = room.authorize(&ana.token()).await;
+    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "ana@example.com");
+    let place = format!("/v1/queues/concert/places/{}", passed.header("x-anteroom-place"));
+    let backend = |method, path: &str| room.call("service", method, path).key(shop).send();
+    backend(Method::POST, &format!("{place}/renew")).await.is(200).place("active");
+    room.call("public", Method::POST, &format!("{place}/renew"))
+        .send()
+        .await
+        .refuses(404, "not_found");
+    backend(Method::DELETE, &place).await.is(204);
+    backend(Method::DELETE, &place).await.is(204);
+    backend(Method::POST, &format!("{place}/renew")).await.refuses(410, "place_gone");
+    room.becomes(&bob.token(), "ready").await;
+    let passed = room.authorize(&bob.token()).await;
+    assert_eq!(passed.is(200).headers["x-anteroom-visitor"].as_bytes(), "뷔".as_bytes());
+}
+
+#[tokio::test]
+async fn the_public_state_tells_counts_and_opening_times() {
+    let later = "[queues.later]\nbatch = 60\ninterval = \"60s\"\njoins_at = \"2199-01-01T00:00:00Z\"\n\
+        opens_at = \"2199-01-02T09:00:00+09:00\"\ncloses_at = \"2199-01-03T00:00:00Z\"\n";
+    let room = Room::start(&format!("{ONE}{later}")).await;
+    let first = room.join().await.token();
+    (room.join().await, room.join().await);
+    claim(&room, &first).await.is(200);
+    until("the counts are known", PATIENCE, async || {
+        let state = room.get("/v1/queues/concert").send().await.is(200).json();
+        assert_eq!((&state["queue"], &state["state"]), (&json!("concert"), &json!("open")));
+        state["depth"] == 2 && state["ready"] == 0 && state["active"] == 1
+    })
+    .await;
+    let state = room.get("/v1/queues/later").send().await.is(200).json();
+    assert_eq!(state["joins_at"], "2199-01-01T00:00:00Z");
+    assert_eq!(state["opens_at"], "2199-01-02T00:00:00Z");
+    assert_eq!(state["closes_at"], "2199-01-03T00:00:00Z");
+    let refused = room.post("/v1/queues/later/tokens").send().await;
+    refused.refuses(503, "queue_closed");
+    assert!(!refused.header("retry-after").is_empty());
+}
+
+async fn claim(room: &Room, token: &str) -> Answer {
+    room.post(&format!("{TOKEN_PATH}/claim")).token(token).send().await
+}
+
+async fn leave(room: &Room, token: &str) -> Answer {
+    room.call("public", Method::DELETE, TOKEN_PATH).token(token).send().await
+}
+
+/// Every header that is ours stands on a refusal too, blank but for the waiting page's address.
+#[track_caller]
+fn refused_at_the_gate(answer: &Answer, status: u16, code: &str) {
+    answer.refuses(status, code);
+    for name in OURS {
+        assert!(answer.headers.contains_key(name), "{name}: {answer:?}");
+    }
+    assert!(OURS[..3].iter().all(|name| answer.header(name).is_empty()), "{answer:?}");
+    let room = answer.header("x-anteroom-room");
+    assert!(room.starts_with("http://127.0.0.1:8080/queues/concert"), "{room}");
+}
+
+/// What a browser sends back of a `Set-Cookie`.
+pub fn cookie_of(answer: &Answer) -> String {
+    let set = answer.header("set-cookie");
+    set.split(';').next().filter(|cookie| cookie.contains("=art1.")).expect("a cookie").to_owned()
+}

@@ -1,0 +1,19 @@
+//! The real services over HTTP: admission and scheduler as a user starts them, each test on a Redis of
+//! its own.
+
+mod admin;
+mod answer;
+mod bad_input;
+mod joining;
+mod journey;
+mod limits;
+mod metrics;
+mod openapi;
+mod outage;
+mod page;
+mod room;
+mod rotation;
+mod schema;
+mod secrecy;
+mod store_dump;
+mod tokens;

@@ -1,0 +1,83 @@
+//! The waiting page without JavaScript: a button joins, meta refresh keeps the page current.
+
+use crate::{
+    journey::cookie_of,
+    room::{ONE, Room},
+};
+
+const PAGE: &str = "/queues/concert";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+#[tokio::test]
+async fn a_get_never_joins_and_the_button_does() {
+    let room = Room::start(ONE).await;
+    let holder = room.join().await.token();
+    for _ in 0..3 {
+        let page = room.get(PAGE).send().await;
+        assert!(page.is(200).header("content-type").starts_with("text/html"), "{page:?}");
+        assert!(page.headers.get("set-cookie").is_none());
+        assert!(!page.header("content-security-policy").contains("unsafe"));
+        assert!(page.text.contains("<form id=\"join\" method=\"post\""), "{}", page.text);
+    }
+    let path = format!("{PAGE}?return_to=%2Fseats%3Frow%3D1");
+    let page = room.get(&path).send().await;
+    let key = page.text.split("name=\"key\" value=\"").nth(1).expect("a key");
+    let form = format!("key={}", key.split('"').next().expect("an end"));
+
+    let press = || room.post(&path).browser().body(FORM, form.clone()).send();
+    let joined = press().await;
+    assert_eq!(joined.is(303).header("location"), "concert?return_to=%2Fseats");
+    let cookie = cookie_of(&joined);
+    let place = room.get("/v1/queues/concert/token").cookie(&cookie).send().await;
+    assert_eq!(place.is(200).place("waiting")["ticket"], 2, "the pages took no ticket");
+    let again = press().await;
+    let place = room.get("/v1/queues/concert/token").cookie(&cookie_of(&again)).send().await;
+    assert_eq!(place.is(200).place("waiting")["ticket"], 2, "two presses are one join");
+
+    let page = room.get(&path).header("cookie", &cookie).send().await;
+    assert!(page.is(200).text.contains("number 1 in line"), "{}", page.text);
+    assert!(page.text.contains("<meta http-equiv=\"refresh\" content=\""), "{}", page.text);
+    assert!(!page.header("retry-after").is_empty());
+
+    room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token")
+        .token(&holder)
+        .send()
+        .await
+        .is(204);
+    room.becomes(cookie.split_once('=').expect("a cookie").1, "ready").await;
+    let page = room.get(&path).header("cookie", &cookie).send().await;
+    assert!(page.is(200).text.contains("url=/seats"), "it leads on: {}", page.text);
+}
+
+#[tokio::test]
+async fn what_the_page_is_given_becomes_no_markup_and_leads_nowhere_else() {
+    let room = Room::start(ONE).await;
+    for evil in [
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "/\"><img src=x>",
+        "https://user@127.0.0.1:8080/",
+    ] {
+        let query: String = evil.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let page = room.get(&format!("{PAGE}?return_to={query}")).send().await;
+        assert!(!page.is(200).text.contains("evil.example"), "{evil}");
+        assert!(!page.text.contains("<img") && !page.text.contains("alert(1)"), "{evil}");
+    }
+}
+
+#[tokio::test]
+async fn promise_06_the_form_of_another_site_joins_nobody_who_has_a_cookie() {
+    let room = Room::start(ONE).await;
+    let joined = room.post(PAGE).browser().send().await;
+    let cookie = cookie_of(&joined);
+    for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")] {
+        let foreign = room.post(PAGE).header("cookie", &cookie).header(name, value).send().await;
+        foreign.refuses(403, "origin_refused");
+    }
+    room.post(PAGE).cookie("__Host-anteroom_concert=art1.forged").send().await.is(303);
+    let page = room.get(PAGE).header("cookie", "__Host-anteroom_concert=art1.forged").send().await;
+    let cleared = page.is(200).header("set-cookie");
+    assert!(cleared.contains("Max-Age=0"), "a dead cookie is taken away: {cleared}");
+}

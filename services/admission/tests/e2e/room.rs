@@ -1,0 +1,164 @@
+//! A whole Anteroom, and a client that talks to it.
+
+use anteroom_admission::keys::digest;
+use anteroom_testkit::{Anteroom, PATIENCE, Redis, until};
+use reqwest::{Client, Method, RequestBuilder, redirect::Policy};
+use serde_json::json;
+
+use crate::answer::Answer;
+
+/// One queue with room for one: the first joins ready, the second waits for the first.
+pub const ONE: &str = "[queues.concert]\ncapacity = 1\n";
+
+/// The header in which a token travels.
+pub const TOKEN: &str = "x-anteroom-token";
+
+/// What signs tokens, unless a test says otherwise.
+pub const SECRETS: (&str, &str) =
+    ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "the-secret-that-signs-in-these-tests");
+
+/// Running services and a client.
+pub struct Room {
+    pub anteroom: Anteroom,
+    http: Client,
+}
+
+impl Room {
+    /// Starts everything, with these queues in the configuration.
+    pub async fn start(queues: &str) -> Self {
+        Self::start_with(queues, &[]).await
+    }
+
+    /// Starts everything, with an environment for both services.
+    pub async fn start_with(queues: &str, env: &[(&str, &str)]) -> Self {
+        Self::start_on(Redis::start().await, queues, env).await
+    }
+
+    /// Starts everything on this store, and waits until each queue has been read once.
+    pub async fn start_on(redis: Redis, queues: &str, env: &[(&str, &str)]) -> Self {
+        let env: Vec<_> = std::iter::once(SECRETS).chain(env.iter().copied()).collect();
+        let anteroom = Anteroom::start_on(redis, queues, &env).await;
+        let room = Self { anteroom, http: client() };
+        for name in queues.split("[queues.").skip(1).filter_map(|rest| rest.split(']').next()) {
+            room.sees(name).await;
+        }
+        room
+    }
+
+    /// Waits until admission knows the state of a queue.
+    pub async fn sees(&self, queue: &str) {
+        let path = format!("/v1/queues/{queue}");
+        until(&path, PATIENCE, async || self.get(&path).send().await.status == 200).await;
+    }
+
+    /// A call to a port: public, service.
+    pub fn call(&self, port: &str, method: Method, path: &str) -> Call {
+        self.call_at(&self.anteroom.url(port), method, path)
+    }
+
+    /// A call to any admission, such as a second one.
+    pub fn call_at(&self, base: &str, method: Method, path: &str) -> Call {
+        let is_head = method == Method::HEAD;
+        Call { request: self.http.request(method, format!("{base}{path}")), is_head }
+    }
+
+    /// GET on the public port.
+    pub fn get(&self, path: &str) -> Call {
+        self.call("public", Method::GET, path)
+    }
+
+    /// POST on the public port.
+    pub fn post(&self, path: &str) -> Call {
+        self.call("public", Method::POST, path)
+    }
+
+    /// A join of the queue `concert` by somebody new.
+    pub async fn join(&self) -> Answer {
+        self.post("/v1/queues/concert/tokens").json(json!({})).send().await
+    }
+
+    /// The gate's answer to a token.
+    pub async fn authorize(&self, token: &str) -> Answer {
+        self.get("/v1/queues/concert/authorize").token(token).send().await
+    }
+
+    /// Waits until the place of the token stands in this status.
+    pub async fn becomes(&self, token: &str, status: &str) {
+        until(&format!("the place is {status}"), PATIENCE, async || {
+            let answer = self.get("/v1/queues/concert/token").token(token).send().await;
+            answer.is(200).json()["status"] == status
+        })
+        .await;
+    }
+
+    /// The text of a port's `/metrics`: `metrics` (admission's) or `scheduler`.
+    pub async fn metrics(&self, port: &str) -> String {
+        self.plain(port, "/metrics").await.1
+    }
+
+    /// Status and text of a GET on a metrics port.
+    pub async fn plain(&self, port: &str, path: &str) -> (u16, String) {
+        let url = format!("{}{path}", self.anteroom.url(port));
+        let response = self.http.get(url).send().await.expect("an answer");
+        (response.status().as_u16(), response.text().await.expect("a body"))
+    }
+}
+
+/// A request in the making.
+pub struct Call {
+    request: RequestBuilder,
+    is_head: bool,
+}
+
+impl Call {
+    pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        Self { request: self.request.header(name, value.as_ref()), ..self }
+    }
+
+    pub fn token(self, token: &str) -> Self {
+        self.header(TOKEN, token)
+    }
+
+    /// The cookie of a browser, which also says that its own page asks.
+    pub fn cookie(self, cookie: &str) -> Self {
+        self.header("cookie", cookie).browser()
+    }
+
+    /// What every browser of today says of its own page's requests.
+    pub fn browser(self) -> Self {
+        self.header("sec-fetch-site", "same-origin")
+    }
+
+    pub fn key(self, key: &str) -> Self {
+        self.header("authorization", format!("Bearer {key}"))
+    }
+
+    pub fn json(self, body: serde_json::Value) -> Self {
+        Self { request: self.request.json(&body), ..self }
+    }
+
+    /// A body with this content type.
+    pub fn body(self, kind: &str, body: impl Into<reqwest::Body>) -> Self {
+        Self { request: self.request.header("content-type", kind).body(body), ..self }
+    }
+
+    pub async fn send(self) -> Answer {
+        let is_head = self.is_head;
+        Answer::of(self.open().await, is_head).await
+    }
+
+    /// Sends, and leaves the body to be read: a stream does not end.
+    pub async fn open(self) -> reqwest::Response {
+        self.request.send().await.expect("an answer")
+    }
+}
+
+/// A section `[keys.NAME]` of the configuration.
+pub fn key(name: &str, key: &str, role: &str, scopes: &[&str]) -> String {
+    let digits: String = digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("[keys.{name}]\ndigest = \"sha256:{digits}\"\nrole = \"{role}\"\nscopes = {scopes:?}\n")
+}
+
+fn client() -> Client {
+    Client::builder().redirect(Policy::none()).no_proxy().build().expect("a client")
+}

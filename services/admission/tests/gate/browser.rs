@@ -1,0 +1,182 @@
+//! A browser by hand: the headers that real ones send, a cookie store, and no redirects followed
+//! unasked.
+
+use std::collections::BTreeMap;
+
+use http::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
+use http::{Method, StatusCode};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::Value;
+
+/// The cookie of the tests' queue.
+pub const COOKIE_NAME: &str = "__Host-anteroom_concert";
+
+/// A client that follows nothing and keeps nothing.
+pub fn client() -> Client {
+    Client::builder().redirect(Policy::none()).no_proxy().build().expect("a client")
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answer {
+    pub async fn of(response: Response) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        Self { status, headers, body: response.text().await.expect("a body") }
+    }
+
+    /// A header's only value.
+    pub fn header(&self, name: &str) -> &str {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next().unwrap_or_else(|| panic!("{name} is missing: {self:?}"));
+        assert!(values.next().is_none(), "{name} stands twice: {self:?}");
+        value.to_str().expect("ASCII")
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Checks the status and, of a problem, its code.
+    pub fn is_problem(&self, status: u16, code: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        let body = self.json();
+        assert_eq!((&body["status"], &body["code"]), (&status.into(), &code.into()), "{body}");
+        assert_eq!(body["type"], format!("urn:anteroom:problem:{code}"));
+        assert_eq!(self.header("cache-control"), "no-store");
+        assert!(!self.header("x-request-id").is_empty());
+    }
+
+    /// Checks that it leads somewhere, and says where.
+    pub fn leads(&self, status: u16) -> &str {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.header("cache-control"), "no-store");
+        self.header("location")
+    }
+
+    /// The cookies that it sets, with all their attributes.
+    pub fn cookies(&self) -> Vec<&str> {
+        let cookies = self.headers.get_all(SET_COOKIE).iter();
+        cookies.map(|cookie| cookie.to_str().expect("ASCII")).collect()
+    }
+}
+
+/// One visitor's browser on one site.
+pub struct Browser {
+    pub client: Client,
+    /// Scheme, host and port.
+    pub origin: String,
+    cookies: BTreeMap<String, String>,
+}
+
+impl Browser {
+    pub fn new(origin: &str) -> Self {
+        Self { client: client(), origin: origin.to_owned(), cookies: BTreeMap::new() }
+    }
+
+    /// The token, which no script of a real one could read.
+    pub fn token(&self) -> Option<&str> {
+        self.cookies.get(COOKIE_NAME).map(String::as_str)
+    }
+
+    pub fn set_cookie(&mut self, name: &str, value: &str) {
+        self.cookies.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Looks at a page.
+    pub async fn navigate(&mut self, path: &str) -> Answer {
+        self.open(Method::GET, path).await
+    }
+
+    pub async fn open(&mut self, method: Method, path: &str) -> Answer {
+        let request = self
+            .request(method, path)
+            .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+            .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-site", "none");
+        self.send(request).await
+    }
+
+    /// Submits a page's form.
+    pub async fn submit(&mut self, path: &str, form: &str) -> Answer {
+        let request = self
+            .request(Method::POST, path)
+            .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+            .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-site", "same-origin")
+            .header("origin", &self.origin)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(form.to_owned());
+        self.send(request).await
+    }
+
+    /// What a page's script does.
+    pub async fn fetch(&mut self, method: Method, path: &str) -> Answer {
+        let request = self.script(method, path);
+        self.send(request).await
+    }
+
+    /// A request as a page's script sends it.
+    pub fn script(&self, method: Method, path: &str) -> RequestBuilder {
+        let changes = method != Method::GET && method != Method::HEAD;
+        let mut request = self
+            .request(method, path)
+            .header("accept", "*/*")
+            .header("sec-fetch-mode", "cors")
+            .header("sec-fetch-site", "same-origin");
+        if changes {
+            request = request.header("origin", &self.origin);
+        }
+        request
+    }
+
+    /// Joins the tests' queue as the page does.
+    pub async fn join(&mut self) -> Answer {
+        self.fetch(Method::POST, "/v1/queues/concert/tokens").await
+    }
+
+    /// The status of the place.
+    pub async fn status(&mut self) -> String {
+        let place = self.fetch(Method::GET, "/v1/queues/concert/token").await;
+        assert_eq!(place.status, 200, "{place:?}");
+        place.json()["status"].as_str().expect("a status").to_owned()
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let mut request = self.client.request(method, format!("{}{path}", self.origin));
+        if !self.cookies.is_empty() {
+            let cookies: Vec<_> =
+                self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            request = request.header(COOKIE, cookies.join("; "));
+        }
+        request
+    }
+
+    /// Sends it and keeps the cookies of the answer.
+    pub async fn send(&mut self, request: RequestBuilder) -> Answer {
+        let answer = Answer::of(request.send().await.expect("an answer")).await;
+        for cookie in answer.cookies() {
+            let (pair, attributes) = cookie.split_once(';').unwrap_or((cookie, ""));
+            let (name, value) = pair.split_once('=').expect("a cookie");
+            if attributes.contains("Max-Age=0") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        answer
+    }
+
+    /// The path of where an answer leads, on this same site.
+    pub fn path<'a>(&self, answer: &'a Answer) -> &'a str {
+        let to = answer.headers[LOCATION].to_str().expect("ASCII");
+        to.strip_prefix(&self.origin).unwrap_or_else(|| panic!("leads away: {to}"))
+    }
+}

@@ -1,0 +1,119 @@
+//! Caches in front of everything, and between the gate and admission, that keep whatever they may:
+//! nobody ever gets another visitor's cookie, place or pass.
+
+use std::collections::HashSet;
+
+use anteroom_testkit::{PATIENCE, until};
+use http::Method;
+
+use crate::browser::{Answer, Browser};
+use crate::site::{Plan, Site};
+
+const VISITORS: usize = 8;
+
+/// Whether an answer came out of the cache in front.
+fn is_cached(answer: &Answer) -> bool {
+    !matches!(answer.header("x-front-cache"), "MISS" | "EXPIRED" | "BYPASS")
+}
+
+async fn site(queue: &str, join_at_gate: bool) -> Site {
+    Site::with(Plan { queue, join_at_gate, opt_out: true, cached: true, ..Plan::default() }).await
+}
+
+#[tokio::test]
+async fn the_caches_keep_what_they_may() {
+    let site = site("capacity = 4", false).await;
+    let mut browser = site.joined().await;
+    for path in ["/public/logo", "/assets/logo"] {
+        assert!(!is_cached(&browser.navigate(path).await), "{path}");
+        assert!(is_cached(&browser.navigate(path).await), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_gets_another_s_cookie_or_place() {
+    let site = site("capacity = 4", false).await;
+    let mut tokens = HashSet::new();
+    for ticket in 1..=VISITORS {
+        let mut browser = site.browser();
+        let before = browser.navigate("/queues/concert").await;
+        assert!(before.body.contains("Join the line") && !is_cached(&before));
+        let joined = browser.join().await;
+        assert_eq!((joined.status.as_u16(), &joined.json()["ticket"]), (201, &ticket.into()));
+        assert!(!is_cached(&joined));
+        assert!(tokens.insert(browser.token().expect("a cookie").to_owned()));
+        for _ in 0..2 {
+            let place = browser.fetch(Method::GET, "/v1/queues/concert/token").await;
+            assert_eq!(place.json()["ticket"], ticket);
+            assert!(!is_cached(&place));
+        }
+        let page = browser.navigate("/queues/concert").await;
+        let waits = page.body.contains("data-status=\"waiting\"");
+        assert_eq!(waits, ticket > 4, "{}", page.body);
+    }
+    // The form's join too, which leads back to the page.
+    for _ in 0..2 {
+        let mut browser = site.browser();
+        let answer = browser.submit("/queues/concert", "").await;
+        assert_eq!(answer.leads(303), "concert");
+        assert!(!is_cached(&answer));
+        assert!(tokens.insert(browser.token().expect("a cookie").to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn nobody_passes_by_another_s_pass() {
+    let site = site("capacity = 4", false).await;
+    let room = format!("{}/queues/concert?return_to=%2Fseats", site.url);
+    let mut passed: Vec<Browser> = Vec::new();
+    for ticket in 1..=4 {
+        // Refused first: the refusal must not be kept either.
+        let mut browser = site.browser();
+        assert_eq!(browser.navigate("/seats").await.leads(302), room);
+        browser.fetch(Method::GET, "/seats").await.is_problem(401, "token_missing");
+        browser.join().await;
+        for method in [Method::GET, Method::POST] {
+            let answer = browser.fetch(method, "/seats").await;
+            assert_eq!(answer.body, format!("hello {ticket}"));
+            assert!(!is_cached(&answer));
+        }
+        passed.push(browser);
+    }
+    let arrived = site.shop.arrivals().len();
+    let mut waits = site.joined().await;
+    for method in [Method::GET, Method::POST, Method::GET] {
+        waits.fetch(method.clone(), "/seats").await.is_problem(403, "not_admitted");
+        site.call(method, "/seats", "").await.is_problem(401, "token_missing");
+    }
+    assert_eq!(waits.navigate("/seats").await.leads(302), room);
+    assert_eq!(site.shop.arrivals().len(), arrived);
+
+    // Who has left is refused at once, and who came after passes.
+    assert_eq!(passed[0].fetch(Method::DELETE, "/v1/queues/concert/token").await.status, 204);
+    passed[0].fetch(Method::GET, "/seats").await.is_problem(401, "token_missing");
+    let waits = tokio::sync::Mutex::new(waits);
+    until("the fifth passes", PATIENCE, async || {
+        waits.lock().await.fetch(Method::GET, "/seats").await.body == "hello 5"
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_join_at_the_gate_is_for_one_visitor() {
+    let site = site("capacity = 4", true).await;
+    let room = format!("{}/queues/concert?return_to=%2Fassets%2Flogo", site.url);
+    let mut tokens = HashSet::new();
+    for ticket in 1..=VISITORS {
+        // An opted-out path: with somebody's cookie on it, it is for nobody else either.
+        let mut browser = site.browser();
+        let answer = browser.navigate("/assets/logo").await;
+        if ticket <= 4 {
+            assert_eq!(answer.body, format!("hello {ticket}"));
+            assert_eq!(answer.header("cache-control"), "private, no-store");
+        } else {
+            assert_eq!(answer.leads(302), room);
+        }
+        assert!(!is_cached(&answer));
+        assert!(tokens.insert(browser.token().expect("a cookie").to_owned()));
+    }
+}

@@ -1,0 +1,172 @@
+//! SIGTERM while streams are open, requests are under way and connections are idle.
+
+use anteroom_testkit::{Anteroom, PATIENCE, until};
+use serde_json::{Value, json};
+
+use crate::browser::client;
+use crate::wire::Wire;
+
+const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
+const BODY: &str = "{}";
+
+async fn anteroom(env: &[(&str, &str)]) -> Anteroom {
+    let anteroom = Anteroom::start(QUEUE, env).await;
+    until("admission is ready", PATIENCE, async || readyz(&anteroom).await.0 == 200).await;
+    anteroom
+}
+
+async fn readyz(anteroom: &Anteroom) -> (u16, String) {
+    let url = format!("{}/readyz", anteroom.url("metrics"));
+    let Ok(answer) = client().get(url).send().await else { return (0, String::new()) };
+    (answer.status().as_u16(), answer.text().await.unwrap_or_default())
+}
+
+async fn is_draining(anteroom: &Anteroom) -> bool {
+    let (status, reason) = readyz(anteroom).await;
+    status == 503 && reason.starts_with("drain:")
+}
+
+async fn join(anteroom: &Anteroom) -> String {
+    let url = format!("{}/v1/queues/concert/tokens", anteroom.url("public"));
+    let answer = client().post(url).json(&json!({})).send().await.expect("an answer");
+    assert_eq!(answer.status(), 201);
+    let place: Value = answer.json().await.expect("JSON");
+    place["token"].as_str().expect("a token").to_owned()
+}
+
+/// An open stream that has told its first event.
+async fn stream(url: &str, token: &str) -> Wire {
+    let mut wire = Wire::connect(url).await;
+    wire.send(&format!(
+        "GET /v1/queues/concert/token/events HTTP/1.1\r\nhost: x\r\nx-anteroom-token: {token}\r\n\r\n"
+    ))
+    .await;
+    wire.read("event: place\n").await;
+    wire.read("\n\n").await;
+    wire
+}
+
+/// A join that is under way: its handler waits for the body.
+async fn slow_join(url: &str) -> Wire {
+    let mut wire = Wire::connect(url).await;
+    wire.send(&format!(
+        "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        BODY.len()
+    ))
+    .await;
+    wire.read("HTTP/1.1 100 Continue\r\n\r\n").await;
+    wire
+}
+
+/// A kept connection after its first answer.
+async fn idle(url: &str) -> Wire {
+    let mut wire = Wire::connect(url).await;
+    wire.send("GET /v1/queues/concert HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    wire.read("\r\n\r\n").await;
+    wire.read("}").await;
+    wire
+}
+
+#[tokio::test]
+async fn streams_end_and_requests_under_way_finish() {
+    let anteroom = anteroom(&[
+        ("ANTEROOM_ADMISSION__DRAIN_TIMEOUT", "10m"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "5m"),
+    ])
+    .await;
+    let (public, service) = (anteroom.url("public"), anteroom.url("service"));
+    let (first, second) = (join(&anteroom).await, join(&anteroom).await);
+    let streams = [stream(&public, &first).await, stream(&public, &second).await];
+    let mut slow = slow_join(&public).await;
+    let idle = [idle(&public).await, idle(&service).await];
+    let silent = Wire::connect(&public).await;
+    let mut anteroom = anteroom;
+    anteroom.admission.term();
+
+    for stream in streams {
+        let last = stream.end().await;
+        // Balancers knew before the visitors did.
+        assert!(is_draining(&anteroom).await);
+        let (_, retry) = last.split_once("retry: ").expect("a hint when to come back");
+        let retry: u64 = retry.split_once("\n\n").expect("its end").0.parse().expect("a number");
+        assert!((1_000..6_000).contains(&retry), "{retry}");
+        assert!(last.ends_with("0\r\n\r\n"), "the stream ends whole: {last:?}");
+    }
+    for connection in idle.into_iter().chain([silent]) {
+        assert_eq!(connection.end().await, "");
+    }
+    for url in [&public, &service] {
+        until("new connections are refused", PATIENCE, async || !Wire::is_open(url).await).await;
+    }
+
+    // It waits for the request, and the request gets its answer.
+    assert_eq!(anteroom.admission.try_exit(), None);
+    slow.send(BODY).await;
+    let answer = slow.end().await;
+    assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
+    assert!(
+        answer.contains("connection: close\r\n") && answer.contains("\"token\":\""),
+        "{answer}"
+    );
+    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(0));
+    let log = anteroom.admission.stdout();
+    assert!(!log.contains("connections are cut") && !log.contains(&first), "{log}");
+}
+
+#[tokio::test]
+async fn in_the_delay_everything_goes_on_but_readiness() {
+    let mut anteroom = anteroom(&[("ANTEROOM_ADMISSION__DRAIN_DELAY", "2m")]).await;
+    let public = anteroom.url("public");
+    let token = join(&anteroom).await;
+    let mut before = stream(&public, &token).await;
+    anteroom.admission.term();
+    until("readiness closes", PATIENCE, async || is_draining(&anteroom).await).await;
+
+    join(&anteroom).await;
+    let mut after = stream(&public, &token).await;
+    before.read("event: place\n").await;
+    after.read("event: place\n").await;
+    assert_eq!(anteroom.admission.try_exit(), None);
+
+    // The second signal does not wait.
+    anteroom.admission.term();
+    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(130));
+}
+
+#[tokio::test]
+async fn a_stuck_client_is_cut_at_drain_timeout() {
+    let mut anteroom = anteroom(&[
+        ("ANTEROOM_ADMISSION__DRAIN_TIMEOUT", "1s"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "5m"),
+    ])
+    .await;
+    let stuck = slow_join(&anteroom.url("public")).await;
+    anteroom.admission.term();
+    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(0));
+    assert!(anteroom.admission.stdout().contains("connections are cut"));
+    assert_eq!(stuck.end().await, "");
+}
+
+#[tokio::test]
+async fn the_second_signal_ends_at_once() {
+    let mut anteroom = anteroom(&[
+        ("ANTEROOM_ADMISSION__DRAIN_TIMEOUT", "10m"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "5m"),
+    ])
+    .await;
+    let stuck = slow_join(&anteroom.url("public")).await;
+    anteroom.admission.term();
+    until("it drains", PATIENCE, async || is_draining(&anteroom).await).await;
+    assert_eq!(anteroom.admission.try_exit(), None);
+    anteroom.admission.term();
+    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(130));
+    assert_eq!(stuck.end().await, "");
+}
+
+#[tokio::test]
+async fn the_scheduler_ends_too() {
+    let mut anteroom = anteroom(&[]).await;
+    anteroom.scheduler.term();
+    assert_eq!(anteroom.scheduler.exit(PATIENCE).await.code(), Some(0));
+}

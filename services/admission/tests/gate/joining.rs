@@ -1,0 +1,82 @@
+//! A browser joins through the gate: by the page's call, and at the gate itself (`?join=1`).
+
+use http::Method;
+
+use crate::browser::{Answer, COOKIE_NAME};
+use crate::site::{Plan, Site};
+
+/// The queue's cookie as an answer sets it.
+fn place_cookie(answer: &Answer) -> String {
+    let cookies = answer.cookies();
+    let [cookie] = cookies.iter().filter(|c| c.starts_with(COOKIE_NAME)).collect::<Vec<_>>()[..]
+    else {
+        panic!("one cookie of ours: {answer:?}")
+    };
+    (*cookie).to_owned()
+}
+
+#[tokio::test]
+async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there() {
+    let site = Site::start().await;
+    let mut browser = site.browser();
+    let joined = browser.join().await;
+    assert_eq!(joined.status, 201);
+    assert_eq!(joined.header("cache-control"), "no-store");
+    assert!(joined.json().get("token").is_none(), "a script could read it: {joined:?}");
+    let cookie = place_cookie(&joined);
+    for attribute in ["Secure", "HttpOnly", "SameSite=Lax", "Path=/"] {
+        assert!(cookie.split("; ").any(|part| part == attribute), "{attribute}: {cookie}");
+    }
+    assert!(!cookie.contains("Domain"), "{cookie}");
+    assert_eq!(browser.navigate("/seats").await.body, "hello 1");
+
+    // The same place again, from another tab or after a reload.
+    let again = browser.join().await;
+    assert_eq!((again.status.as_u16(), &again.json()["ticket"]), (200, &1.into()));
+
+    // Another site's page sends the cookie along, and changes nothing.
+    let request = browser
+        .script(Method::DELETE, "/v1/queues/concert/token")
+        .header("sec-fetch-site", "cross-site")
+        .header("origin", "https://evil.example");
+    assert_eq!(browser.send(request).await.status, 403);
+    assert_eq!(browser.status().await, "active");
+
+    assert_eq!(browser.fetch(Method::DELETE, "/v1/queues/concert/token").await.status, 204);
+    assert_eq!(browser.token(), None);
+}
+
+#[tokio::test]
+async fn a_navigation_joins_at_the_gate_when_it_may() {
+    let plan = Plan { queue: "capacity = 1", join_at_gate: true, ..Plan::default() };
+    let site = Site::with(plan).await;
+    let room = format!("{}/queues/concert?return_to=%2Fseats", site.url);
+
+    // On a quiet day the room is invisible.
+    let mut first = site.browser();
+    let answer = first.navigate("/seats").await;
+    assert_eq!((answer.status.as_u16(), answer.body.as_str()), (200, "hello 1"));
+    place_cookie(&answer);
+    assert!(answer.cookies().iter().any(|cookie| cookie.starts_with("session=")), "{answer:?}");
+    assert_eq!(answer.header("cache-control"), "private, no-store");
+    let answer = first.navigate("/seats").await;
+    assert_eq!(answer.body, "hello 1");
+    assert!(answer.cookies().iter().all(|cookie| !cookie.starts_with(COOKIE_NAME)));
+
+    // The next one has a place in line, and the proof of it.
+    let mut second = site.browser();
+    let answer = second.navigate("/seats").await;
+    assert_eq!(answer.leads(302), room);
+    place_cookie(&answer);
+    assert_eq!(second.status().await, "waiting");
+    assert_eq!(second.navigate("/seats").await.leads(302), room);
+    second.fetch(Method::GET, "/seats").await.is_problem(403, "not_admitted");
+
+    // A script or an API client joins where it means to.
+    site.browser().fetch(Method::GET, "/seats").await.is_problem(401, "token_missing");
+    site.call(Method::POST, "/seats", "").await.is_problem(401, "token_missing");
+    let state = site.call(Method::GET, "/v1/queues/concert", "").await;
+    assert_eq!(state.status, 200);
+    let third = site.joined().await.join().await;
+    assert_eq!(third.json()["ticket"], 3, "two have joined before");
+}

@@ -1,0 +1,14 @@
+//! The gate for real: the NGINX example of the repository, run by the real NGINX in front of a real
+//! service, with the real Anteroom behind it; and what happens to connections when admission ends.
+
+mod browser;
+mod caching;
+mod drain;
+mod joining;
+mod nginx;
+mod page;
+mod shop;
+mod site;
+mod sse;
+mod web_server;
+mod wire;

@@ -1,0 +1,213 @@
+//! The waiting page through NGINX, in a browser without JavaScript.
+
+use anteroom_testkit::{PATIENCE, until_some};
+use http::Method;
+
+use crate::browser::{Answer, Browser};
+use crate::site::{Plan, Site};
+
+/// A page, with what a strict one must have.
+fn is_page(answer: &Answer) {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    has_guards(answer);
+}
+
+fn has_guards(answer: &Answer) {
+    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+    assert_eq!(answer.header("cache-control"), "no-store");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    assert_eq!(answer.header("referrer-policy"), "same-origin");
+    let policy = answer.header("content-security-policy");
+    let rules: Vec<_> = policy.split("; ").collect();
+    for rule in ["default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"] {
+        assert!(rules.contains(&rule), "{rule}: {policy}");
+    }
+    assert!(rules.contains(&"form-action 'self'") && rules.contains(&"connect-src 'self'"));
+    for kind in ["script-src 'sha256-", "style-src 'sha256-"] {
+        assert!(rules.iter().any(|rule| rule.starts_with(kind)), "{kind}: {policy}");
+    }
+    for loose in ["unsafe", "*", "http:", "https:", "data:", "blob:"] {
+        assert!(!policy.contains(loose), "{loose}: {policy}");
+    }
+    // With such a policy, these would be dead anyway.
+    for inline in [" style=", " onclick=", " onload=", "javascript:"] {
+        assert!(!answer.body.contains(inline), "{inline}");
+    }
+}
+
+/// What stands between two texts, with the page's escapes undone.
+fn between<'a>(page: &'a str, before: &str, after: &str) -> Option<String> {
+    let (_, rest) = page.split_once(before)?;
+    let (found, _): (&'a str, _) = rest.split_once(after)?;
+    let plain = found.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    Some(plain.replace("&#39;", "'").replace("&amp;", "&"))
+}
+
+/// Where the page leads by itself; nothing when it stays.
+fn refresh(page: &str) -> Option<(u64, Option<String>)> {
+    let refresh = between(page, "<meta http-equiv=\"refresh\" content=\"", "\"")?;
+    Some(match refresh.split_once(";url=") {
+        Some((seconds, url)) => (seconds.parse().expect("seconds"), Some(url.to_owned())),
+        None => (refresh.parse().expect("seconds"), None),
+    })
+}
+
+/// The address of the form, as a browser on a page of `/queues/` resolves it.
+fn action(page: &str) -> String {
+    let action = between(page, "method=\"post\" action=\"", "\"").expect("a form");
+    format!("/queues/{action}")
+}
+
+/// Presses the button of the page; returns the page after it.
+async fn press(browser: &mut Browser, page: &str) -> Answer {
+    let key = between(page, "name=\"key\" value=\"", "\"").expect("a key");
+    let answer = browser.submit(&action(page), &format!("key={key}")).await;
+    let back = format!("/queues/{}", answer.leads(303));
+    let page = browser.navigate(&back).await;
+    is_page(&page);
+    page
+}
+
+#[tokio::test]
+async fn without_javascript_a_visitor_joins_waits_and_goes_on() {
+    let plan = Plan { queue: "capacity = 1\nreturn_query = true", ..Plan::default() };
+    let site = Site::with(plan).await;
+    let mut holder = site.joined().await;
+    assert_eq!(holder.navigate("/seats").await.status, 200);
+
+    let mut browser = site.browser();
+    let refused = browser.navigate("/seats?row=1&fan='\"<b>").await;
+    refused.leads(302);
+    let room = browser.path(&refused).to_owned();
+    let page = browser.navigate(&room).await;
+    is_page(&page);
+    assert!(page.cookies().is_empty(), "a GET never joins");
+    assert_eq!(refresh(&page.body), None);
+    let page = press(&mut browser, &page.body).await;
+    assert!(page.body.contains("You are number 1 in line."), "{}", page.body);
+    let (seconds, to) = refresh(&page.body).expect("it keeps itself current");
+    assert!((1..=20).contains(&seconds) && to.is_none());
+    assert_eq!(page.header("retry-after"), seconds.to_string());
+
+    site.finish(site.shop.last().place()).await;
+    let browser = tokio::sync::Mutex::new(browser);
+    let to = until_some("the page leads on", PATIENCE, async || {
+        let page = browser.lock().await.navigate(&room).await;
+        is_page(&page);
+        refresh(&page.body).expect("current").1.inspect(|to| {
+            let link = between(&page.body, "<a href=\"", "\"");
+            assert_eq!(link.as_deref(), Some(to.as_str()));
+            assert!(page.body.contains("It is your turn."));
+        })
+    })
+    .await;
+    let mut browser = browser.into_inner();
+    let seats = browser.navigate(&to).await;
+    assert_eq!((seats.status.as_u16(), seats.body.as_str()), (200, "hello 2"));
+    assert_eq!(site.shop.last().path, "/seats?row=1&fan=%27%22%3Cb%3E");
+}
+
+#[tokio::test]
+async fn promise_4_two_presses_of_the_button_are_one_join() {
+    let site = Site::start().await;
+    let page = site.browser().navigate("/queues/concert").await;
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        // The answer to the first press was lost: its cookie never came.
+        let mut browser = site.browser();
+        press(&mut browser, &page.body).await;
+        let place = browser.fetch(Method::GET, "/v1/queues/concert/token").await;
+        assert_eq!(place.json()["ticket"], 1);
+        tokens.push(browser.token().expect("a cookie").to_owned());
+    }
+    assert_eq!(tokens[0], tokens[1]);
+}
+
+#[tokio::test]
+async fn another_site_s_form_does_not_join() {
+    let site = Site::start().await;
+    let mut browser = site.browser();
+    let request = browser
+        .script(Method::POST, "/queues/concert")
+        .header("sec-fetch-mode", "navigate")
+        .header("sec-fetch-site", "cross-site")
+        .header("origin", "https://evil.example");
+    browser.send(request).await.is_problem(403, "origin_refused");
+    let request = site.client.post(format!("{}/queues/concert", site.url));
+    let request = request.header("origin", "null");
+    browser.send(request).await.is_problem(403, "origin_refused");
+    assert_eq!(browser.token(), None);
+    let state = browser.fetch(Method::GET, "/v1/queues/concert").await;
+    assert_eq!(state.json()["ready"], 0);
+}
+
+#[tokio::test]
+async fn the_page_leads_nowhere_else() {
+    let site = Site::with(Plan { queue: "capacity = 10", ..Plan::default() }).await;
+    let mut browser = site.joined().await;
+    for to in [
+        "//evil.example",
+        "///evil.example",
+        "/%5Cevil.example",
+        "%5C%5Cevil.example",
+        "/%09/evil.example",
+        "/.//evil.example",
+        "https://evil.example/",
+        "https:evil.example",
+        "http://user@evil.example/",
+        "http://127.0.0.1@evil.example/",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "evil.example",
+    ] {
+        let page = browser.navigate(&format!("/queues/concert?return_to={to}")).await;
+        is_page(&page);
+        assert_eq!(refresh(&page.body), Some((1, Some("/".to_owned()))), "{to}");
+        assert!(!page.body.contains("evil.example"), "{to}");
+        let answer = browser.submit(&format!("/queues/concert?return_to={to}"), "").await;
+        assert_eq!(answer.leads(303), "concert", "{to}");
+    }
+    // The site's own paths, and the first of two.
+    let page = browser.navigate("/queues/concert?return_to=/seats&return_to=//evil.example").await;
+    assert_eq!(refresh(&page.body).and_then(|(_, to)| to).as_deref(), Some("/seats"));
+}
+
+#[tokio::test]
+async fn nothing_from_outside_becomes_markup() {
+    let title = "Winter <img src=x onerror=alert(1)> & \\\"more\\\" </title>";
+    let queue = format!("capacity = 10\nreturn_query = true\ntitle = \"{title}\"");
+    let site = Site::with(Plan { queue: &queue, ..Plan::default() }).await;
+    let mut browser = site.browser();
+    let evil = "/seats?q=%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E%3C/script%3E%27";
+    let return_to: String = url::form_urlencoded::byte_serialize(evil.as_bytes()).collect();
+    let room = format!("/queues/concert?return_to={return_to}");
+    let joined = [false, true];
+    for joined in joined {
+        if joined {
+            browser.join().await;
+        }
+        let page = browser.navigate(&room).await;
+        is_page(&page);
+        assert!(!page.body.contains("<img"), "{}", page.body);
+        assert_eq!(page.body.matches("</title>").count(), 1);
+        assert_eq!(page.body.matches("</script>").count(), 1);
+        let shown = between(&page.body, "<title>", "</title>").expect("a title");
+        assert_eq!(shown, title.replace('\\', ""));
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_takes_nobody_says_so_on_the_page() {
+    let plan = Plan { queue: "capacity = 1\nmax_waiting = 1", ..Plan::default() };
+    let site = Site::with(plan).await;
+    let _holders = [site.joined().await, site.joined().await];
+    let mut browser = site.browser();
+    let page = browser.navigate("/queues/concert").await;
+    let key = between(&page.body, "name=\"key\" value=\"", "\"").expect("a key");
+    let answer = browser.submit(&action(&page.body), &format!("key={key}")).await;
+    assert_eq!(answer.status, 503);
+    has_guards(&answer);
+    assert!(answer.body.contains("The queue is full."), "{}", answer.body);
+    assert!(refresh(&answer.body).is_some());
+    assert_eq!(browser.token(), None);
+}

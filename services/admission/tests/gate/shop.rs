@@ -1,0 +1,101 @@
+//! The protected service: a small real HTTP server that remembers what reached it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::{HeaderMap, Method};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// One request as it arrived.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Arrival {
+    /// All values of a header; none when it did not come.
+    pub fn header(&self, name: &str) -> Vec<&str> {
+        self.headers.get_all(name).iter().map(|value| value.to_str().expect("ASCII")).collect()
+    }
+
+    /// The handle of the place, by the gate's word.
+    pub fn place(&self) -> &str {
+        let [handle] = self.header("x-anteroom-place")[..] else { panic!("one handle: {self:?}") };
+        handle
+    }
+}
+
+type Arrivals = Arc<Mutex<Vec<Arrival>>>;
+
+/// A running service.
+pub struct Shop {
+    address: String,
+    arrivals: Arrivals,
+    task: JoinHandle<()>,
+}
+
+impl Shop {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let arrivals = Arrivals::default();
+        let router = Router::new().fallback(answer).with_state(arrivals.clone());
+        let task = tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("serves until the test ends");
+        });
+        Self { address, arrivals, task }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Everything that has arrived.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What arrived last.
+    pub fn last(&self) -> Arrival {
+        self.arrivals().pop().expect("something has arrived")
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Careless on purpose: everything may be cached by everybody, with a session's cookie on it.
+/// `/answers/STATUS` answers that status.
+async fn answer(State(arrivals): State<Arrivals>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, 16 << 20).await.expect("the whole body");
+    let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let visitor = parts.headers.get("x-anteroom-visitor").cloned();
+    let status = path.strip_prefix("/answers/").and_then(|status| status.parse().ok());
+    let number = {
+        let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        arrivals.push(Arrival { method: parts.method, path, headers: parts.headers, body });
+        arrivals.len()
+    };
+    let visitor = visitor.as_ref().and_then(|visitor| visitor.to_str().ok()).unwrap_or("nobody");
+    Response::builder()
+        .status(status.unwrap_or(200))
+        .header("cache-control", "public, max-age=600")
+        .header("surrogate-control", "max-age=600")
+        .header("cdn-cache-control", "max-age=600")
+        .header("expires", "Thu, 01 Jan 2099 00:00:00 GMT")
+        .header("set-cookie", format!("session={number}"))
+        .body(Body::from(format!("hello {visitor}")))
+        .expect("an answer")
+}

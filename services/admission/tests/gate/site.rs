@@ -1,0 +1,128 @@
+//! A whole site: NGINX with the example's files, Anteroom behind it, the service that it protects.
+
+use anteroom_testkit::{Anteroom, PATIENCE, free_port, until};
+use http::Method;
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::browser::{Answer, Browser, client};
+use crate::shop::Shop;
+use crate::web_server::{Edit, WebServer, caches};
+
+/// How a site is to be made.
+#[derive(Default)]
+pub struct Plan<'a> {
+    /// More lines of the queue's table; the queue is named `concert`.
+    pub queue: &'a str,
+    /// Environment of the services.
+    pub env: &'a [(&'a str, &'a str)],
+    /// Navigations join at the gate: the example's commented line is put in force.
+    pub join_at_gate: bool,
+    /// The example's opted-out path is put in force.
+    pub opt_out: bool,
+    /// Caches stand in front of everything, and between the gate and admission.
+    pub cached: bool,
+}
+
+/// A running site. Everything ends with it.
+pub struct Site {
+    pub anteroom: Anteroom,
+    pub shop: Shop,
+    pub web_server: WebServer,
+    /// Where visitors come in.
+    pub url: String,
+    pub client: Client,
+}
+
+impl Site {
+    /// A site with one slot: the second visitor waits.
+    pub async fn start() -> Self {
+        Self::with(Plan { queue: "capacity = 1", ..Plan::default() }).await
+    }
+
+    pub async fn with(plan: Plan<'_>) -> Self {
+        // The public address stands in the configuration before NGINX has the port: another process
+        // may come first.
+        for _ in 0..5 {
+            if let Some(site) = Self::attempt(&plan).await {
+                return site;
+            }
+        }
+        panic!("no free port for NGINX");
+    }
+
+    async fn attempt(plan: &Plan<'_>) -> Option<Self> {
+        let [gate, front, back] = [free_port(), free_port(), free_port()];
+        let public = if plan.cached { front } else { gate };
+        let url = format!("http://127.0.0.1:{public}");
+        let queues = format!(
+            "[queues.concert]\npublic_url = \"{url}\"\njoins_per_address = \"none\"\n\
+             requests_per_place = 0\n{}\n",
+            plan.queue
+        );
+        let anteroom = Anteroom::start(&queues, plan.env).await;
+        let shop = Shop::start().await;
+        let admission = anteroom.url("public").trim_start_matches("http://").to_owned();
+        let upstream = if plan.cached { format!("127.0.0.1:{back}") } else { admission.clone() };
+        let mut edits: Vec<Edit> = vec![
+            ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate};")),
+            ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
+            ("server 127.0.0.1:8080;", format!("server {upstream};")),
+        ];
+        let join = "    #1      \"?join=1\";";
+        if plan.join_at_gate {
+            edits.push((join, join.replace('#', "")));
+        }
+        let opt_out = "    #~^/assets/  $upstream_http_cache_control;";
+        if plan.opt_out {
+            edits.push((opt_out, opt_out.replace('#', "")));
+        }
+        if plan.cached {
+            edits.push(caches(front, gate, back, &admission));
+        }
+        let web_server = WebServer::start(gate, &edits).await?;
+        let site = Self { anteroom, shop, web_server, url, client: client() };
+        let readyz = format!("{}/readyz", site.anteroom.url("metrics"));
+        until("admission is ready", PATIENCE, async || {
+            site.client.get(&readyz).send().await.is_ok_and(|answer| answer.status() == 200)
+        })
+        .await;
+        Some(site)
+    }
+
+    pub fn browser(&self) -> Browser {
+        Browser::new(&self.url)
+    }
+
+    /// A browser that holds a place.
+    pub async fn joined(&self) -> Browser {
+        let mut browser = self.browser();
+        let place = browser.join().await;
+        assert_eq!(place.status, 201, "{place:?}");
+        browser
+    }
+
+    /// A client that is no browser joins, through the gate; returns its token.
+    pub async fn token(&self) -> String {
+        let url = format!("{}/v1/queues/concert/tokens", self.url);
+        let answer = self.client.post(url).json(&json!({})).send().await.expect("an answer");
+        assert_eq!(answer.status(), 201);
+        let place: Value = answer.json().await.expect("JSON");
+        place["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// Calls the site with a token in the header, as a client that is no browser does.
+    pub async fn call(&self, method: Method, path: &str, token: &str) -> Answer {
+        let request = self.client.request(method, format!("{}{path}", self.url));
+        let request =
+            if token.is_empty() { request } else { request.header("x-anteroom-token", token) };
+        Answer::of(request.send().await.expect("an answer")).await
+    }
+
+    /// The protected service finishes a visit, by the handle that came with it.
+    pub async fn finish(&self, place: &str) {
+        let url = format!("{}/v1/queues/concert/places/{place}", self.anteroom.url("service"));
+        let answer = self.client.delete(url).send().await.expect("an answer");
+        assert_eq!(answer.status(), 204);
+    }
+}

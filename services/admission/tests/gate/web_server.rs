@@ -1,0 +1,131 @@
+//! The real NGINX with the example's own files: only addresses and paths are put in.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anteroom_testkit::{PATIENCE, Process, until_some};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+/// The files that a user copies.
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../gateways/nginx");
+/// A cache that keeps all it may: only `Cache-Control` stops it.
+const CACHING: &str = include_str!("caching.conf");
+
+/// One change of the example: the text that stands there exactly once, and what replaces it.
+pub type Edit<'a> = (&'a str, String);
+
+/// A running NGINX. It ends with this guard.
+pub struct WebServer {
+    _process: Process,
+    directory: TempDir,
+}
+
+impl WebServer {
+    /// Copies the example, makes the edits, checks that NGINX has no complaint, and starts it.
+    /// `None` when another process has taken the port meanwhile.
+    pub async fn start(port: u16, edits: &[Edit<'_>]) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let folder = directory.path();
+        // Started as root, NGINX keeps its files as somebody else.
+        fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("permissions");
+        write_example(folder, edits);
+        let program = program();
+        let conf = folder.join("nginx.conf");
+        let arguments = |more: &[&str]| {
+            let mut command = Command::new(&program);
+            command.arg("-p").arg(folder).arg("-c").arg(&conf).args(["-e", "stderr"]).args(more);
+            command
+        };
+        // One process, so that nothing outlives the guard.
+        let globals =
+            format!("daemon off; master_process off; pid {}/nginx.pid;", folder.display());
+        let mut check = Process::start(arguments(&["-g", &globals, "-t"]));
+        let status = check.exit(PATIENCE).await;
+        if check.stderr().contains("Address already in use") {
+            return None;
+        }
+        let clean = status.success() && !check.stderr().contains("[warn]");
+        assert!(clean, "the example is not clean:\n{}", check.stderr());
+
+        let mut process = Process::start(arguments(&["-g", &globals]));
+        let listens = until_some("NGINX listens", PATIENCE, || {
+            let ended = process.try_exit().map(|status| format!("{status}: {}", process.stderr()));
+            async move {
+                match ended {
+                    Some(said) => Some(Err(said)),
+                    None => TcpStream::connect(("127.0.0.1", port)).await.ok().map(|_| Ok(())),
+                }
+            }
+        })
+        .await;
+        match listens {
+            Ok(()) => Some(Self { _process: process, directory }),
+            Err(said) if said.contains("Address already in use") => None,
+            Err(said) => panic!("NGINX ended at once: {said}"),
+        }
+    }
+
+    /// What the example logs of each request.
+    pub fn access_log(&self) -> String {
+        fs::read_to_string(self.directory.path().join("access.log")).unwrap_or_default()
+    }
+}
+
+fn write_example(folder: &Path, edits: &[Edit<'_>]) {
+    let names =
+        ["nginx.conf", "anteroom-http.conf", "anteroom-server.conf", "anteroom-protect.conf"];
+    let read = |name: &str| {
+        let file = Path::new(EXAMPLE).join(name);
+        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    };
+    let mut texts = names.map(read);
+    let path = |name: &str| folder.join(name).display().to_string();
+    let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("{kind}_temp_path {};\n", path(kind)));
+    let mut all = vec![
+        ("\nhttp {\n", format!("\nhttp {{\n{}", scratch.concat())),
+        ("/var/log/nginx/access.log", path("access.log")),
+    ];
+    all.extend(edits.iter().cloned());
+    for (old, new) in all {
+        let found: usize = texts.iter().map(|text| text.matches(old).count()).sum();
+        assert_eq!(found, 1, "{old:?} must stand in the example exactly once");
+        for text in &mut texts {
+            *text = text.replace(old, &new);
+        }
+    }
+    for (name, text) in names.iter().zip(texts) {
+        fs::write(folder.join(name), text).expect("written");
+    }
+}
+
+/// The edit that puts the caches in: one in front of everything, one between gate and admission.
+pub fn caches(front: u16, gate: u16, back: u16, admission: &str) -> Edit<'static> {
+    let text = CACHING
+        .replace("FRONT", &front.to_string())
+        .replace("GATE", &gate.to_string())
+        .replace("BACK", &back.to_string())
+        .replace("ADMISSION", admission);
+    ("    server_tokens off;\n", text)
+}
+
+/// The program, by `ANTEROOM_NGINX_BIN` or on the PATH, `/usr/sbin` included.
+fn program() -> PathBuf {
+    if let Some(path) = std::env::var_os("ANTEROOM_NGINX_BIN") {
+        return path.into();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/local/sbin".into()])
+        .map(|folder| folder.join("nginx"))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "no nginx on the PATH: install it (apt-get install nginx-light) or name it in \
+                 ANTEROOM_NGINX_BIN"
+            )
+        })
+}

@@ -1,0 +1,57 @@
+//! A connection by hand, for what an HTTP client would not do.
+
+use anteroom_testkit::PATIENCE;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+pub struct Wire {
+    stream: TcpStream,
+    text: String,
+}
+
+impl Wire {
+    pub async fn connect(url: &str) -> Self {
+        let stream = TcpStream::connect(host(url)).await.expect("a connection");
+        Self { stream, text: String::new() }
+    }
+
+    /// Whether anybody listens.
+    pub async fn is_open(url: &str) -> bool {
+        TcpStream::connect(host(url)).await.is_ok()
+    }
+
+    pub async fn send(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.expect("sent");
+    }
+
+    /// Reads until `needle` has come; returns everything from the last call on, up to its end.
+    pub async fn read(&mut self, needle: &str) -> String {
+        loop {
+            if let Some(at) = self.text.find(needle) {
+                let rest = self.text.split_off(at + needle.len());
+                return std::mem::replace(&mut self.text, rest);
+            }
+            assert!(self.more().await, "the end came before {needle:?}: {}", self.text);
+        }
+    }
+
+    /// Reads until the other side closes, orderly or not; returns what was still to come.
+    pub async fn end(mut self) -> String {
+        while self.more().await {}
+        self.text
+    }
+
+    async fn more(&mut self) -> bool {
+        let mut bytes = [0; 4_096];
+        let read = timeout(PATIENCE, self.stream.read(&mut bytes)).await;
+        let count = read.unwrap_or_else(|_| panic!("nothing comes after {:?}", self.text));
+        let count = count.unwrap_or(0);
+        self.text.push_str(std::str::from_utf8(&bytes[..count]).expect("ASCII"));
+        count > 0
+    }
+}
+
+fn host(url: &str) -> &str {
+    url.trim_start_matches("http://")
+}

@@ -1,0 +1,251 @@
+//! The public port without a store: what is refused before it, and how its absence is told.
+
+mod port_support;
+
+use anteroom_admission::http::{gate, public};
+use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
+use axum::body::Body;
+use axum::response::Response;
+use http::{Request, StatusCode};
+use port_support::{SECRET, app, problem, request};
+use tower::ServiceExt as _;
+
+async fn answer(request: Request<Body>) -> Response {
+    public(&app("")).oneshot(request).await.expect("infallible")
+}
+
+async fn code(method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    told(answer(request(method, path, headers)).await).await
+}
+
+async fn told(response: Response) -> (u16, String) {
+    let status = response.status().as_u16();
+    (status, problem(response).await["code"].as_str().expect("a code").to_owned())
+}
+
+fn token(queue: &str) -> String {
+    let keys = TokenKeys::new(&[SECRET.into()]).expect("a secret");
+    let place = PlaceRef { epoch: Epoch([1; 8]), id: PlaceId([2; 14]), ticket: 3 };
+    keys.sign(queue, &Token { place, visitor_id: None })
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_problem_with_a_code() {
+    for (method, path, expected) in [
+        ("GET", "/", (404, "not_found")),
+        ("GET", "/v1/queues", (404, "not_found")),
+        ("GET", "/v1/queues/none", (404, "unknown_queue")),
+        ("GET", "/v1/queues/%ff", (404, "unknown_queue")),
+        ("GET", "/v1/queues/none/token", (404, "unknown_queue")),
+        ("POST", "/v1/queues/none/tokens", (404, "unknown_queue")),
+        ("GET", "/queues/none", (404, "unknown_queue")),
+        ("PUT", "/v1/queues/shop", (405, "method_not_allowed")),
+        ("DELETE", "/v1/queues/shop/tokens", (405, "method_not_allowed")),
+        ("BREW", "/v1/queues/shop/token", (405, "method_not_allowed")),
+        ("GET", "/v1/queues/shop", (503, "store_unavailable")),
+        ("POST", "/v1/queues/shop/tokens", (503, "store_unavailable")),
+        ("GET", "/v1/admin/queues/shop", (404, "not_found")),
+    ] {
+        let (status, code) = code(method, path, &[]).await;
+        assert_eq!((status, code.as_str()), expected, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_body_gets_its_named_error() {
+    let join = |kind: Option<&str>, body: Vec<u8>| {
+        let mut request = Request::post("/v1/queues/shop/tokens");
+        if let Some(kind) = kind {
+            request = request.header("content-type", kind);
+        }
+        answer(request.body(Body::from(body)).expect("a request"))
+    };
+    let json = Some("application/json");
+    for (kind, body, expected) in [
+        (None, b"{}".to_vec(), (415, "unsupported_media_type")),
+        (Some("text/plain"), b"{}".to_vec(), (415, "unsupported_media_type")),
+        (json, vec![b' '; 16 * 1024 + 1], (413, "body_too_large")),
+        (json, b"{\"who\":1}".to_vec(), (400, "invalid_body")),
+        (json, b"{\"assertion\":\"\xff\"}".to_vec(), (400, "invalid_body")),
+        (json, b"[]".to_vec(), (400, "invalid_body")),
+        (json, b"{".to_vec(), (400, "invalid_body")),
+        (json, b"{}".to_vec(), (503, "store_unavailable")),
+    ] {
+        let (status, code) = told(join(kind, body).await).await;
+        assert_eq!((status, code.as_str()), expected);
+    }
+}
+
+#[tokio::test]
+async fn promise_6_a_forged_token_is_refused_without_asking_the_store() {
+    // There is no store: whoever asked it would be told so.
+    let (good, other) = (token("shop"), token("other"));
+    let forged = [other.as_str(), &good[..good.len() - 1], "art1.", "art1.AAAA", "x", ""];
+    for (method, path) in [
+        ("GET", "/v1/queues/shop/token"),
+        ("DELETE", "/v1/queues/shop/token"),
+        ("POST", "/v1/queues/shop/token/claim"),
+        ("POST", "/v1/queues/shop/token/renew"),
+        ("GET", "/v1/queues/shop/token/events"),
+        ("POST", "/v1/queues/shop/tokens"),
+        ("GET", "/v1/queues/shop/authorize"),
+        ("GET", "/v1/queues/shop/authorize?join=1"),
+    ] {
+        for forged in forged {
+            let told = code(method, path, &[("x-anteroom-token", forged)]).await;
+            assert_eq!(told, (401, "token_invalid".into()), "{method} {path} {forged}");
+        }
+        let (_, asked) = code(method, path, &[("x-anteroom-token", &good)]).await;
+        assert_eq!(asked, "store_unavailable", "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn the_token_is_looked_for_in_the_header_the_cookie_and_our_bearer() {
+    let (good, bad) = (token("shop"), token("other"));
+    let cookie = |token: &str| format!("a=b; __Host-anteroom_shop={token}");
+    let bearer = |token: &str| format!("Bearer {token}");
+    for (headers, expected) in [
+        (vec![("cookie", cookie(&good))], "store_unavailable"),
+        (vec![("authorization", bearer(&good))], "store_unavailable"),
+        (vec![("authorization", bearer("somebody-else-s"))], "token_missing"),
+        (vec![("authorization", "Basic art1.x".into())], "token_missing"),
+        (vec![("x-anteroom-token", good.clone()), ("cookie", cookie(&bad))], "store_unavailable"),
+        (vec![("x-anteroom-token", bad.clone()), ("cookie", cookie(&good))], "token_invalid"),
+        (vec![("cookie", cookie(&bad)), ("authorization", bearer(&good))], "token_invalid"),
+        (vec![("cookie", format!("{}; {}", cookie(&bad), cookie(&good)))], "store_unavailable"),
+    ] {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let (_, code) = code("GET", "/v1/queues/shop/token", &headers).await;
+        assert_eq!(code, expected, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_dead_cookie_is_taken_away() {
+    let cookie = format!("__Host-anteroom_shop={}", token("other"));
+    let response = answer(request("GET", "/v1/queues/shop/token", &[("cookie", &cookie)])).await;
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    let taken = response.headers()["set-cookie"].to_str().expect("text");
+    assert!(taken.starts_with("__Host-anteroom_shop=;") && taken.contains("Max-Age=0"), "{taken}");
+}
+
+#[tokio::test]
+async fn promise_6_another_site_cannot_act_with_the_cookie() {
+    let cookie = format!("__Host-anteroom_shop={}", token("shop"));
+    for (method, path) in [
+        ("DELETE", "/v1/queues/shop/token"),
+        ("POST", "/v1/queues/shop/token/claim"),
+        ("POST", "/v1/queues/shop/token/renew"),
+        ("POST", "/v1/queues/shop/tokens"),
+        ("POST", "/queues/shop"),
+    ] {
+        let elsewhere = [
+            [("cookie", cookie.as_str()), ("sec-fetch-site", "cross-site")],
+            [("cookie", cookie.as_str()), ("origin", "https://evil.example")],
+        ];
+        for headers in elsewhere {
+            let told = code(method, path, &headers).await;
+            assert_eq!(told, (403, "origin_refused".into()), "{method} {path} {headers:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_gate_never_answers_anything_but_401_and_403() {
+    let good = token("shop");
+    for (path, headers, expected) in [
+        ("/v1/queues/none/authorize", vec![], (403, "unknown_queue")),
+        ("/v1/queues/shop/authorize", vec![], (401, "token_missing")),
+        ("/v1/queues/shop/authorize/a/b", vec![], (401, "token_missing")),
+        (
+            "/v1/queues/shop/authorize",
+            vec![("x-anteroom-token", good.as_str())],
+            (403, "store_unavailable"),
+        ),
+        ("/v1/queues/shop/authorize?join=1", vec![], (403, "store_unavailable")),
+    ] {
+        for method in ["GET", "POST", "OPTIONS", "DELETE", "PROPFIND"] {
+            let response = answer(request(method, path, &headers)).await;
+            for own in ["x-anteroom-visitor", "x-anteroom-place", "x-anteroom-expires-in"] {
+                assert_eq!(response.headers()[own], "", "{method} {path} {own}");
+            }
+            assert!(response.headers().contains_key("x-anteroom-room"));
+            let (status, code) = told(response).await;
+            assert_eq!((status, code.as_str()), expected, "{method} {path}");
+        }
+    }
+    let overloaded = anteroom_admission::http::problem::Problem::new(
+        anteroom_admission::http::problem::Code::Overloaded,
+    );
+    assert_eq!(gate::refusal(overloaded).status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn only_navigations_are_redirected_to_the_room() {
+    let path = "/v1/queues/shop/authorize?on_refusal=redirect";
+    let original = ("x-original-uri", "/seats?row=1");
+    let navigations: [&[_]; 3] = [
+        &[original, ("sec-fetch-mode", "navigate")],
+        &[original, ("accept", "text/html,*/*;q=0.8")],
+        &[original, ("sec-fetch-mode", "navigate"), ("x-original-method", "HEAD")],
+    ];
+    for headers in navigations {
+        let response = answer(request("GET", path, headers)).await;
+        assert_eq!(response.status(), StatusCode::FOUND, "{headers:?}");
+        let room = "https://shop.example/queues/shop?return_to=%2Fseats";
+        assert_eq!(response.headers()["location"], room);
+        assert_eq!(response.headers()["x-anteroom-room"], room);
+    }
+    let others: [&[_]; 4] = [
+        &[original],
+        &[original, ("sec-fetch-mode", "cors"), ("accept", "text/html")],
+        &[original, ("accept", "application/json")],
+        &[original, ("accept", "text/html"), ("x-original-method", "POST")],
+    ];
+    for headers in others {
+        let response = answer(request("GET", path, headers)).await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_works_without_a_store_and_never_joins_by_a_get() {
+    let response = answer(request("GET", "/queues/shop?return_to=//evil.example", &[])).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
+    assert!(!response.headers().contains_key("set-cookie"));
+}
+
+#[tokio::test]
+async fn the_document_names_every_route_and_every_status_it_gives() {
+    let response = answer(request("GET", "/openapi.json", &[])).await;
+    let body = http_body_util::BodyExt::collect(response.into_body()).await.expect("a body");
+    let document: serde_json::Value = serde_json::from_slice(&body.to_bytes()).expect("JSON");
+    assert_eq!(document["openapi"], "3.1.0");
+    for (path, method, statuses) in [
+        (
+            "/v1/queues/{queue}/tokens",
+            "post",
+            &[
+                "200", "201", "400", "401", "403", "404", "408", "413", "415", "429", "500", "503",
+                "504",
+            ][..],
+        ),
+        ("/v1/queues/{queue}/token", "get", &["200", "401", "404", "410", "429"]),
+        ("/v1/queues/{queue}/token", "delete", &["204", "401", "403"]),
+        ("/v1/queues/{queue}/token/claim", "post", &["200", "409", "410"]),
+        ("/v1/queues/{queue}/token/renew", "post", &["200", "409", "410"]),
+        ("/v1/queues/{queue}/token/events", "get", &["200", "204"]),
+        ("/v1/queues/{queue}/authorize", "get", &["200", "302", "401", "403"]),
+        ("/v1/queues/{queue}/authorize/{path}", "post", &["200", "302", "401", "403"]),
+        ("/v1/queues/{queue}", "get", &["200", "404", "503"]),
+        ("/queues/{queue}", "get", &["200"]),
+        ("/queues/{queue}", "post", &["303"]),
+    ] {
+        for status in statuses {
+            let response = &document["paths"][path][method]["responses"][status];
+            assert!(response.is_object(), "{method} {path} {status}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The service port over a real store: what backends and operators call.
+
+mod service_support;
+
+use anteroom_testkit::{PATIENCE, until};
+use http::StatusCode;
+use serde_json::{Value, json};
+use service_support::{BACKEND, NARROW, OPERATOR, World};
+
+const TOKENS: &str = "/v1/queues/shop/tokens";
+const SHOP: &str = "/v1/queues/shop";
+const ADMIN: &str = "/v1/admin/queues/shop";
+
+#[tokio::test]
+async fn promise_4_a_backend_s_visitor_has_one_place_and_its_token_is_the_visitor_s() {
+    let world = World::start().await;
+    let (status, first) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
+    assert_eq!(status, StatusCode::CREATED);
+    assert_eq!((&first["status"], &first["ticket"]), (&json!("ready"), &json!(1)));
+    for _ in 0..3 {
+        let (status, again) =
+            world.call(OPERATOR, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
+        assert_eq!((status, &again["ticket"]), (StatusCode::OK, &json!(1)));
+    }
+    let (status, other) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "bob"})).await;
+    assert_eq!((status, &other["ticket"]), (StatusCode::CREATED, &json!(2)));
+
+    let token = first["token"].as_str().expect("a token");
+    let passed = world.authorize(token).await;
+    assert_eq!(passed.status(), StatusCode::OK);
+    assert_eq!(passed.headers()["x-anteroom-visitor"], "ana");
+
+    // The protected service renews and finishes by the handle from the gate.
+    let handle = passed.headers()["x-anteroom-place"].to_str().expect("text");
+    let place = format!("{SHOP}/places/{handle}");
+    let renew = format!("{place}/renew");
+    let (status, renewed) = world.call(BACKEND, "POST", &renew, Value::Null).await;
+    assert_eq!((status, &renewed["status"]), (StatusCode::OK, &json!("active")));
+    assert!(renewed.get("token").is_none());
+    for _ in 0..2 {
+        let (status, _) = world.call(BACKEND, "DELETE", &place, Value::Null).await;
+        assert_eq!(status, StatusCode::NO_CONTENT, "again is harmless");
+    }
+    let (status, gone) = world.call(BACKEND, "POST", &renew, Value::Null).await;
+    assert_eq!((status, &gone["reason"]), (StatusCode::GONE, &json!("completed")));
+    assert_eq!(world.authorize(token).await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_waiting_place_cannot_be_renewed() {
+    let world = World::start().await;
+    world.call(OPERATOR, "PATCH", ADMIN, json!({"state": "paused"})).await;
+    let (_, joined) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
+    assert_eq!(joined["status"], "waiting");
+    let handle = world.handle(joined["token"].as_str().expect("a token"));
+    let renew = format!("{SHOP}/places/{handle}/renew");
+    let (status, problem) = world.call(BACKEND, "POST", &renew, Value::Null).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("not_active")));
+}
+
+#[tokio::test]
+async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
+    let world = World::start().await;
+    let calls = [
+        ("POST", TOKENS.to_owned(), json!({"visitor_id": "eve"})),
+        ("GET", SHOP.to_owned(), Value::Null),
+        ("POST", format!("{SHOP}/places/{}/renew", "A".repeat(40)), Value::Null),
+        ("DELETE", format!("{SHOP}/places/{}", "A".repeat(40)), Value::Null),
+        ("GET", ADMIN.to_owned(), Value::Null),
+        ("PATCH", ADMIN.to_owned(), json!({"state": "closed"})),
+        ("POST", format!("{ADMIN}/reset"), Value::Null),
+        ("GET", format!("{ADMIN}/places/1"), Value::Null),
+        ("DELETE", format!("{ADMIN}/places/1"), Value::Null),
+    ];
+    let before = world.redis.evalsha_calls().await;
+    for (method, path, body) in calls {
+        let code = async |key: &str| {
+            let (status, problem) = world.call(key, method, &path, body.clone()).await;
+            (status.as_u16(), problem["code"].as_str().unwrap_or_default().to_owned())
+        };
+        assert_eq!(code("").await, (401, "key_missing".into()), "{method} {path}");
+        assert_eq!(code("ark1.forged").await, (401, "key_invalid".into()), "{method} {path}");
+        assert_eq!(code("art1.token").await, (401, "key_invalid".into()), "{method} {path}");
+        assert_eq!(code(NARROW).await, (403, "key_forbidden".into()), "{method} {path}");
+        if path.starts_with(ADMIN) {
+            assert_eq!(code(BACKEND).await, (403, "key_forbidden".into()), "{method} {path}");
+        }
+        let elsewhere = path.replace("shop", "nowhere");
+        let (status, problem) = world.call(OPERATOR, method, &elsewhere, body.clone()).await;
+        assert_eq!((status.as_u16(), &problem["code"]), (404, &json!("unknown_queue")));
+        let (status, _) = world.call("ark1.forged", method, &elsewhere, body.clone()).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "strangers do not learn which queues exist");
+    }
+    assert_eq!(world.redis.evalsha_calls().await, before, "no refusal asks the store");
+}
+
+#[tokio::test]
+async fn bad_input_is_named_and_changes_nothing() {
+    let world = World::start().await;
+    world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
+    let (_, state) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    let long = "x".repeat(129);
+    for (method, path, body, status, detail) in [
+        ("POST", TOKENS, json!({}), 400, "visitor_id"),
+        ("POST", TOKENS, json!({"visitor_id": 5}), 400, "visitor_id"),
+        ("POST", TOKENS, json!({"visitor_id": "a", "vip": true}), 400, "vip"),
+        ("POST", TOKENS, json!({"visitor_id": ""}), 422, "visitor_id must be 1 to 128 bytes"),
+        ("POST", TOKENS, json!({"visitor_id": "a\u{7}"}), 422, "visitor_id"),
+        ("POST", TOKENS, json!({"visitor_id": long}), 422, "visitor_id"),
+        ("POST", TOKENS, json!(["a"]), 400, "JSON object"),
+        ("POST", TOKENS, json!({"visitor_id": "x".repeat(20_000)}), 413, ""),
+        ("PATCH", ADMIN, json!({"capasity": 5}), 400, "capasity"),
+        ("PATCH", ADMIN, json!({"capacity": "5"}), 400, "capacity"),
+        ("PATCH", ADMIN, json!({"capacity": 0}), 422, "capacity must be a whole number from 1"),
+        ("PATCH", ADMIN, json!({"capacity": 7, "state": "opn"}), 422, "state must be one of"),
+        ("PATCH", ADMIN, json!({"state": "bypass"}), 422, "until is required"),
+        (
+            "PATCH",
+            ADMIN,
+            json!({"state": "bypass", "until": "2020-01-01T00:00:00Z"}),
+            422,
+            "future",
+        ),
+        ("PATCH", ADMIN, json!({"session_max_ms": 5_000}), 422, "session_max_ms must be at least"),
+        ("GET", &format!("{ADMIN}/places/0"), Value::Null, 400, "ticket must be"),
+        ("GET", &format!("{ADMIN}/places/9007199254740992"), Value::Null, 400, "ticket must be"),
+        ("GET", &format!("{ADMIN}/places/one"), Value::Null, 400, "ticket must be"),
+        ("DELETE", &format!("{ADMIN}/places/-1"), Value::Null, 400, "ticket must be"),
+        ("GET", &format!("{ADMIN}/places/2"), Value::Null, 404, "never given"),
+        ("DELETE", &format!("{ADMIN}/places/2"), Value::Null, 404, "never given"),
+        ("DELETE", &format!("{SHOP}/places/{}", "A".repeat(39)), Value::Null, 400, "place must be"),
+        ("DELETE", &format!("{SHOP}/places/%FF"), Value::Null, 404, ""),
+        ("POST", &format!("{SHOP}/places/x/renew"), Value::Null, 400, "place must be"),
+        ("PUT", ADMIN, Value::Null, 405, ""),
+        ("GET", "/v1/admin", Value::Null, 404, ""),
+    ] {
+        let told = format!("{method} {path} {body}");
+        let (given, problem) = world.call(OPERATOR, method, path, body).await;
+        assert_eq!(given.as_u16(), status, "{told}: {problem}");
+        let said = problem["detail"].as_str().unwrap_or_default();
+        assert!(said.contains(detail), "{told}: {said}");
+    }
+    let (_, after) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    assert_eq!(after, state);
+}
+
+#[tokio::test]
+async fn each_override_has_its_own_end_and_null_takes_it_back() {
+    let world = World::start().await;
+    let patch = async |body| world.call(OPERATOR, "PATCH", ADMIN, body).await;
+    let (status, public) = patch(json!({"state": "paused", "reason": "a pause"})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!((&public["state"], &public["reason"]), (&json!("paused"), &json!("a pause")));
+    assert_eq!(public["queue"], "shop");
+
+    let (status, seen) = world.call(BACKEND, "GET", SHOP, Value::Null).await;
+    assert_eq!((status, &seen), (StatusCode::OK, &public), "backends see the same");
+
+    let until = "2099-01-01T00:00:00Z";
+    patch(json!({"capacity": 7, "claim_ttl_ms": 9_000, "until": until})).await;
+    let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    assert_eq!(
+        (&seen["rules"]["capacity"], &seen["rules"]["claim_ttl_ms"]),
+        (&json!(7), &json!(9_000))
+    );
+    assert_eq!(
+        seen["overrides"],
+        json!({"state": null, "reason": null, "capacity": until, "claim_ttl_ms": until})
+    );
+
+    // The same again changes nothing more; a field is taken back alone.
+    for _ in 0..2 {
+        patch(json!({"capacity": null, "state": "open"})).await;
+    }
+    let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    assert_eq!(seen["rules"]["capacity"], 100);
+    assert_eq!(seen["overrides"], json!({"state": null, "claim_ttl_ms": until}));
+    assert!(seen.get("reason").is_none(), "the reason went with its state");
+
+    let (status, public) = patch(json!({})).await;
+    assert_eq!((status, &public["state"]), (StatusCode::OK, &json!("open")));
+}
+
+#[tokio::test]
+async fn odd_reasons_and_far_ends_come_back_as_they_went_in() {
+    let world = World::start().await;
+    for reason in ["5", "0x10", "1e3", "inf", "잠시", " ", "\"'\\", "--"] {
+        let body = json!({"state": "paused", "reason": reason});
+        let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
+        assert_eq!((status, &public["reason"]), (StatusCode::OK, &json!(reason)), "{public}");
+    }
+    for until in ["2255-01-01T00:00:00Z", "9999-12-31T23:59:59Z"] {
+        let body = json!({"state": "bypass", "capacity": 5, "until": until});
+        let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
+        assert_eq!((status, &public["state"]), (StatusCode::OK, &json!("bypass")), "{public}");
+        let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+        assert_eq!(seen["overrides"], json!({"state": until, "capacity": until}));
+    }
+    for at in ["1970-01-01T00:00:01Z", "2255-01-01T00:00:00Z"] {
+        let body = json!({"joins_at": at, "opens_at": at, "closes_at": at});
+        let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
+        assert_eq!(status, StatusCode::OK, "{public}");
+        assert_eq!(public["opens_at"], at);
+    }
+}
+
+#[tokio::test]
+async fn a_ticket_is_looked_at_and_evicted() {
+    let world = World::start().await;
+    let (_, joined) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
+    let token = joined["token"].as_str().expect("a token");
+    world.authorize(token).await;
+    let ticket = format!("{ADMIN}/places/1");
+    let (status, seen) = world.call(OPERATOR, "GET", &ticket, Value::Null).await;
+    assert_eq!((status, &seen["status"]), (StatusCode::OK, &json!("active")));
+    assert!(seen["expires_in_ms"].as_u64().is_some_and(|left| left <= 300_000), "{seen}");
+    assert!(seen["joined_at"].is_string() && seen["since"].is_string(), "{seen}");
+    for _ in 0..2 {
+        let (status, _) = world.call(OPERATOR, "DELETE", &ticket, Value::Null).await;
+        assert_eq!(status, StatusCode::NO_CONTENT, "again is harmless");
+    }
+    let (_, seen) = world.call(OPERATOR, "GET", &ticket, Value::Null).await;
+    assert_eq!((&seen["status"], &seen["reason"]), (&json!("gone"), &json!("evicted")));
+    assert_eq!(world.authorize(token).await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_reset_begins_a_new_life_under_the_same_rules() {
+    let world = World::start().await;
+    let join = async || world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await.1;
+    world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 7})).await;
+    let old = join().await;
+    let reset = format!("{ADMIN}/reset");
+    let (status, _) = world.call(OPERATOR, "POST", &reset, Value::Null).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let old = old["token"].as_str().expect("a token");
+    assert_eq!(world.authorize(old).await.status(), StatusCode::FORBIDDEN);
+    let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    assert_eq!((&seen["last_ticket"], &seen["rules"]["capacity"]), (&json!(0), &json!(7)));
+    assert_eq!(join().await["ticket"], 1);
+}
+
+#[tokio::test]
+async fn without_a_store_every_call_says_so_and_comes_back_with_it() {
+    let mut world = World::start().await;
+    world.redis.kill();
+    let handle = world.handle_of_nobody();
+    let calls = [
+        ("POST", TOKENS.to_owned(), json!({"visitor_id": "ana"})),
+        ("POST", format!("{SHOP}/places/{handle}/renew"), Value::Null),
+        ("DELETE", format!("{SHOP}/places/{handle}"), Value::Null),
+        ("GET", ADMIN.to_owned(), Value::Null),
+        ("PATCH", ADMIN.to_owned(), json!({"capacity": 5})),
+        ("POST", format!("{ADMIN}/reset"), Value::Null),
+        ("GET", format!("{ADMIN}/places/1"), Value::Null),
+        ("DELETE", format!("{ADMIN}/places/1"), Value::Null),
+    ];
+    for (method, path, body) in calls {
+        let (status, problem) = world.call(OPERATOR, method, &path, body).await;
+        let code = problem["code"].as_str().unwrap_or_default();
+        // The first to notice may have lost its answer on the way.
+        assert!(
+            ["store_unavailable", "effect_unknown"].contains(&code),
+            "{method} {path}: {status}"
+        );
+        assert!(problem["retry_after_ms"].is_u64(), "{method} {path}: {problem}");
+    }
+    world.redis.restart().await;
+    until("joins work again", PATIENCE, async || {
+        world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await.0.is_success()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_keys_only_programs_on_this_machine_are_served() {
+    let world = World::without_keys().await;
+    let (status, _) = world.call("", "GET", ADMIN, Value::Null).await;
+    assert_eq!(status, StatusCode::OK);
+    for (name, code) in [
+        ("x-forwarded-for", "forwarded_refused"),
+        ("forwarded", "forwarded_refused"),
+        ("via", "forwarded_refused"),
+        ("origin", "origin_refused"),
+    ] {
+        let (status, problem) = world.call_with("", "POST", &format!("{ADMIN}/reset"), name).await;
+        assert_eq!((status, &problem["code"]), (StatusCode::FORBIDDEN, &json!(code)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_in_the_document() {
+    let world = World::start().await;
+    let (status, document) = world.call("", "GET", "/openapi.json", Value::Null).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(document["openapi"].as_str().map(|version| &version[..3]), Some("3.1"));
+    let answers = |path: &str, method: &str| {
+        let responses = &document["paths"][path][method]["responses"];
+        responses.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let always = ["401", "403", "404", "500", "503", "504"];
+    for (path, method, own) in [
+        (
+            "/v1/queues/{queue}/tokens",
+            "post",
+            &["201", "200", "400", "408", "413", "415", "422"][..],
+        ),
+        ("/v1/queues/{queue}", "get", &["200"]),
+        ("/v1/queues/{queue}/places/{place}/renew", "post", &["200", "400", "409", "410"]),
+        ("/v1/queues/{queue}/places/{place}", "delete", &["204", "400"]),
+        ("/v1/admin/queues/{queue}", "get", &["200"]),
+        ("/v1/admin/queues/{queue}", "patch", &["200", "400", "408", "413", "415", "422"]),
+        ("/v1/admin/queues/{queue}/reset", "post", &["202"]),
+        ("/v1/admin/queues/{queue}/places/{ticket}", "get", &["200", "400"]),
+        ("/v1/admin/queues/{queue}/places/{ticket}", "delete", &["204", "400"]),
+    ] {
+        let mut expected: Vec<_> = own.iter().chain(&always).map(ToString::to_string).collect();
+        expected.sort();
+        let mut documented = answers(path, method);
+        documented.sort();
+        assert_eq!(documented, expected, "{method} {path}");
+    }
+}

@@ -1,0 +1,94 @@
+//! A changed file reaches the store without a restart; a bad one changes nothing.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anteroom_core::queue::Rules;
+
+use crate::support::{World, until_snapshot};
+
+const SUCCESS: &str = "anteroom_config_reload_success";
+
+/// A ConfigMap volume: `anteroom.toml` → `..data/anteroom.toml`, `..data` → `..v1`. The kubelet
+/// makes a new folder and swaps the link.
+fn mount(directory: &Path, version: u32, content: &str) {
+    let folder = format!("..v{version}");
+    fs::create_dir(directory.join(&folder)).expect("created");
+    fs::write(directory.join(&folder).join("anteroom.toml"), content).expect("written");
+    symlink(&folder, directory.join("..data_tmp")).expect("linked");
+    fs::rename(directory.join("..data_tmp"), directory.join("..data")).expect("renamed");
+}
+
+#[tokio::test]
+async fn a_swapped_configmap_changes_the_rules_in_the_store() {
+    let world = World::new("[queues.concert]\ncapacity = 1\n").await;
+    let volume = tempfile::tempdir().expect("a temporary directory");
+    mount(volume.path(), 1, "[queues.concert]\ncapacity = 1\n");
+    let file = volume.path().join("anteroom.toml");
+    symlink("..data/anteroom.toml", &file).expect("linked");
+    let scheduler = world.scheduler_with(file).await;
+    let queue = world.queue("concert").await;
+    until_snapshot(&queue, |it| it.rules.capacity == Some(1)).await;
+    for version in 2..=3 {
+        mount(volume.path(), version, &format!("[queues.concert]\ncapacity = {version}\n"));
+        until_snapshot(&queue, |it| it.rules.capacity == Some(u64::from(version))).await;
+    }
+    scheduler.end().await;
+}
+
+#[tokio::test]
+async fn queues_come_and_go_with_the_file() {
+    let depth = |name: &str| format!("anteroom_queue_depth{{queue=\"{name}\"}}");
+    let world = World::new("[queues.first]\ncapacity = 1\n").await;
+    let scheduler = world.scheduler().await;
+    scheduler.until_metric(&depth("first"), |it| it == Some(0.0)).await;
+    world.write("[queues.second]\ncapacity = 1\n");
+    scheduler.until_metric(&depth("second"), |it| it == Some(0.0)).await;
+    scheduler.until_metric(&depth("first"), |it| it.is_none()).await;
+    world.write("[queues.first]\ncapacity = 1\n[queues.second]\ncapacity = 1\n");
+    scheduler.until_metric(&depth("first"), |it| it == Some(0.0)).await;
+    assert_eq!(scheduler.metric(&depth("second")).await, Some(0.0));
+    scheduler.end().await;
+}
+
+#[tokio::test]
+async fn a_bad_file_keeps_what_is_in_force() {
+    let world = World::new("[queues.concert]\ncapacity = 4\n").await;
+    let scheduler = world.scheduler().await;
+    let queue = world.queue("concert").await;
+    until_snapshot(&queue, |it| it.rules.capacity == Some(4)).await;
+    for bad in ["[queues.concert]\ncapacity = 0\n", "[queues.concert]\n", "capacity ="] {
+        world.write(bad);
+        scheduler.until_metric(SUCCESS, |it| it == Some(0.0)).await;
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        assert_eq!(snapshot.rules.capacity, Some(4));
+        assert_eq!(scheduler.get("/readyz").await.0, 200, "one wrong edit takes nobody out");
+        world.write("[queues.concert]\ncapacity = 4\n# good again\n");
+        scheduler.until_metric(SUCCESS, |it| it == Some(1.0)).await;
+    }
+    world.write("[queues.concert]\ncapacity = 5\n");
+    until_snapshot(&queue, |it| it.rules.capacity == Some(5)).await;
+    scheduler.end().await;
+}
+
+#[tokio::test]
+async fn only_what_the_file_changed_is_written() {
+    let world = World::new("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 1\n").await;
+    let scheduler = world.scheduler().await;
+    let (a, b) = (world.queue("a").await, world.queue("b").await);
+    for queue in [&a, &b] {
+        until_snapshot(queue, |it| it.rules.capacity == Some(1)).await;
+    }
+    // Another scheduler with a newer file.
+    let newer = Rules { capacity: Some(9), ..a.snapshot().await.expect("a snapshot").rules };
+    a.apply_rules(&newer).await.expect("written");
+    // Ours changes only `b`, so `a` stays as the newer one has set it.
+    world.write("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 2\n");
+    until_snapshot(&b, |it| it.rules.capacity == Some(2)).await;
+    let written = "anteroom_operations_total{operation=\"queue.apply_rules\",outcome=\"ok\"}";
+    scheduler.until_metric(written, |it| it == Some(3.0)).await;
+    let rules = a.snapshot().await.expect("a snapshot").rules;
+    assert_eq!(rules.capacity, Some(9));
+    scheduler.end().await;
+}
