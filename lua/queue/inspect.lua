@@ -26,6 +26,7 @@ if set == ADMITTED then
 end
 local stone = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
 if stone then
-  return { OK, IS_GONE, tonumber(string.sub(stone, 15, 15)), joined, tonumber(string.sub(stone, 16)) + shift, 0 }
+  local _, reason, at = read_stone(stone)
+  return { OK, IS_GONE, reason, joined, at + shift, 0 }
 end
 return { OK, IS_GONE, ENDED, joined, 0, 0 }

@@ -90,7 +90,8 @@ end
 -- Notes older than they are told; marks that no place in line and no young ticket needs.
 local old = {}
 for _, stone in ipairs((walk(GONE, 'walk_gone', SMALL_WALK))) do
-  if tonumber(string.sub(stone, 16)) + GONE_KEPT <= now then old[#old + 1] = stone end
+  local _, _, at = read_stone(stone)
+  if at + GONE_KEPT <= now then old[#old + 1] = stone end
 end
 if #old > 0 then call('ZREM', GONE, unpack(old)) end
 old = {}

@@ -1,1 +1,246 @@
-//! Later.
+//! What operators do: overrides with their ends, a new life, a look at a ticket, eviction; who may,
+//! and what the log says of it.
+
+use std::time::{Duration, SystemTime};
+
+use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    answer::Answer,
+    room::{ONE, Room, key},
+};
+
+const ADMIN: &str = "/v1/admin/queues/concert";
+const GATE: &str = "/v1/queues/concert/authorize";
+const OPS: &str = "ark1.the-key-of-an-operator";
+
+async fn patch(room: &Room, body: Value) -> Answer {
+    room.call("service", Method::PATCH, ADMIN).key(OPS).json(body).send().await
+}
+
+async fn look(room: &Room) -> Value {
+    room.call("service", Method::GET, ADMIN).key(OPS).send().await.is(200).json()
+}
+
+/// So many milliseconds from now, as RFC 3339 writes it; the store judges by whole seconds.
+fn from_now(seconds: u64) -> String {
+    let at = SystemTime::now() + Duration::from_secs(seconds);
+    humantime::format_rfc3339_seconds(at).to_string()
+}
+
+#[tokio::test]
+async fn an_override_holds_until_its_end_and_null_takes_it_back() {
+    let room = Room::start(ONE).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    let end = from_now(2);
+    let state = patch(&room, json!({ "capacity": 2, "until": end })).await;
+    assert_eq!(state.is(200).json()["state"], "open");
+    patch(&room, json!({ "claim_ttl_ms": 30_000, "max_waiting": 7 })).await.is(200);
+    let seen = look(&room).await;
+    assert_eq!(seen["rules"]["capacity"], 2);
+    assert_eq!(seen["overrides"]["capacity"], end);
+    assert_eq!(seen["overrides"]["claim_ttl_ms"], Value::Null);
+    room.becomes(&second, "ready").await;
+
+    until("the override ends by itself", PATIENCE, async || {
+        look(&room).await["rules"]["capacity"] == 1
+    })
+    .await;
+    let seen = look(&room).await;
+    assert!(seen["overrides"].get("capacity").is_none(), "{seen}");
+    assert_eq!(seen["rules"]["max_waiting"], 7, "the others keep their own ends");
+    room.authorize(&first).await.is(200);
+    room.authorize(&second).await.is(200);
+
+    patch(&room, json!({ "max_waiting": null })).await.is(200);
+    let seen = look(&room).await;
+    assert_eq!(seen["rules"]["max_waiting"], 1_000_000);
+    assert_eq!(seen["overrides"], json!({ "claim_ttl_ms": null }));
+    let unchanged = patch(&room, json!({})).await;
+    assert_eq!(unchanged.is(200).json()["state"], "open");
+}
+
+#[tokio::test]
+async fn paused_and_closed_stop_what_they_should_and_nothing_else() {
+    let room = Room::start(ONE).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    let state = patch(&room, json!({ "state": "paused", "reason": "a fault in the hall" })).await;
+    assert_eq!(state.is(200).json()["reason"], "a fault in the hall");
+    room.authorize(&first).await.is(200);
+    let leave = room.call("public", Method::DELETE, "/v1/queues/concert/token");
+    leave.token(&first).send().await.is(204);
+    let third = room.join().await;
+    assert_eq!(third.is(201).place("waiting")["eta_ms"], Value::Null);
+    let waits = room.get("/v1/queues/concert/token").token(&second).send().await;
+    waits.is(200).place("waiting");
+
+    let state = patch(&room, json!({ "state": "closed" })).await;
+    assert_eq!(state.is(200).json().get("reason"), None, "an old reason goes with its state");
+    room.becomes(&second, "ready").await;
+    let refused = room.join().await;
+    assert!(!refused.refuses(503, "queue_closed").header("retry-after").is_empty());
+    let again = room.post("/v1/queues/concert/tokens").token(&third.token()).send().await;
+    again.is(200).place("waiting");
+    patch(&room, json!({ "state": null })).await.is(200);
+    room.join().await.is(201);
+}
+
+#[tokio::test]
+async fn bypass_passes_everyone_until_its_end() {
+    let room = Room::start(ONE).await;
+    room.join().await.is(201);
+    let waiting = room.join().await.token();
+    room.authorize(&waiting).await.refuses(403, "not_admitted");
+    patch(&room, json!({ "state": "bypass", "until": from_now(3) })).await.is(200);
+    let passed = room.authorize(&waiting).await;
+    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "2");
+    for call in [room.get(GATE), room.post(GATE), room.get(GATE).token("forged")] {
+        let passed = call.send().await;
+        assert_eq!(passed.is(200).headers["x-anteroom-visitor"], "");
+    }
+    let counted = "anteroom_gate_answers_total{answer=\"bypass\",queue=\"concert\"} 4";
+    assert!(room.metrics("metrics").await.contains(counted));
+    until("the bypass ends by itself", PATIENCE, async || {
+        room.get(GATE).send().await.status == 401
+    })
+    .await;
+    room.authorize(&waiting).await.refuses(403, "not_admitted");
+    assert_eq!(look(&room).await["state"], "open");
+}
+
+#[tokio::test]
+async fn promotion_waits_for_opens_at() {
+    let room =
+        Room::start("[queues.concert]\ncapacity = 5\nopens_at = \"2199-01-01T00:00:00Z\"\n").await;
+    let early = room.join().await;
+    early.is(201).place("waiting");
+    patch(&room, json!({ "opens_at": from_now(1) })).await.is(200);
+    room.becomes(&early.token(), "ready").await;
+}
+
+#[tokio::test]
+async fn a_reset_begins_a_new_life() {
+    let room = Room::start(ONE).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    room.authorize(&first).await.is(200);
+    let reset = room.call("service", Method::POST, &format!("{ADMIN}/reset")).key(OPS).send().await;
+    reset.is(202);
+    for token in [&first, &second] {
+        let gone = room.get("/v1/queues/concert/token").token(token).send().await;
+        assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "lost");
+        room.authorize(token).await.refuses(403, "not_admitted");
+    }
+    let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
+    assert_eq!(again.is(201).place("ready")["ticket"], 1);
+    room.authorize(&again.token()).await.is(200);
+}
+
+#[tokio::test]
+async fn an_operator_looks_at_a_ticket_and_takes_it_away() {
+    let room = Room::start(ONE).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    let ticket = async |method: Method, number: u64| {
+        room.call("service", method, &format!("{ADMIN}/places/{number}")).key(OPS).send().await
+    };
+    let seen = ticket(Method::GET, 1).await.is(200).json();
+    assert_eq!((&seen["ticket"], &seen["status"]), (&json!(1), &json!("ready")));
+    assert!(seen["expires_in_ms"].as_u64().is_some_and(|left| left <= 60_000), "{seen}");
+    assert!(seen["joined_at"].is_string(), "{seen}");
+    room.authorize(&first).await.is(200);
+    assert_eq!(ticket(Method::GET, 1).await.json()["status"], "active");
+    assert_eq!(ticket(Method::GET, 2).await.json()["status"], "waiting");
+
+    ticket(Method::DELETE, 1).await.is(204);
+    ticket(Method::DELETE, 1).await.is(204);
+    let seen = ticket(Method::GET, 1).await.is(200).json();
+    assert_eq!((&seen["status"], &seen["reason"]), (&json!("gone"), &json!("evicted")));
+    let gone = room.get("/v1/queues/concert/token").token(&first).send().await;
+    assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "evicted");
+    room.authorize(&first).await.refuses(403, "not_admitted");
+    room.becomes(&second, "ready").await;
+}
+
+#[tokio::test]
+async fn roles_and_scopes_decide_who_may() {
+    let (shop, other, narrow) = ("ark1.of-the-shop", "ark1.of-another-queue", "ark1.of-this-queue");
+    let keys = key("ops", OPS, "operator", &[])
+        + &key("shop", shop, "backend", &["queues:concert"])
+        + &key("other", other, "operator", &["queues:opera", "pools:concert"])
+        + &key("narrow", narrow, "operator", &["queues:concert"]);
+    let room = Room::start(&format!("{ONE}{keys}")).await;
+    let asks = async |key: &str| {
+        let state = room.call("service", Method::GET, "/v1/queues/concert").key(key).send().await;
+        let admin = room.call("service", Method::GET, ADMIN).key(key).send().await;
+        [state, admin].map(|answer| (answer.status, answer.code()))
+    };
+    let refused = |status, code: &str| (status, code.to_owned());
+    let (may, forbidden) = (refused(200, ""), refused(403, "key_forbidden"));
+    assert_eq!(asks(OPS).await, [may.clone(), may.clone()]);
+    assert_eq!(asks(narrow).await, [may.clone(), may.clone()]);
+    assert_eq!(asks(shop).await, [may, forbidden.clone()]);
+    assert_eq!(asks(other).await, [forbidden.clone(), forbidden]);
+    let invalid = refused(401, "key_invalid");
+    for wrong in ["ark1.of-nobody", "", "art1.AAAA", "ark1.", &"ark1.x".repeat(1_000)] {
+        assert_eq!(asks(wrong).await, [invalid.clone(), invalid.clone()], "{wrong}");
+    }
+    let none = room.call("service", Method::GET, ADMIN).send().await;
+    none.refuses(401, "key_missing");
+    // With keys the port may stand behind a proxy.
+    let forwarded = room.call("service", Method::GET, ADMIN).key(OPS);
+    forwarded.header("x-forwarded-for", "203.0.113.7").send().await.is(200);
+}
+
+#[tokio::test]
+async fn without_keys_the_port_serves_its_own_machine_only() {
+    let room = Room::start(ONE).await;
+    let call = || room.call("service", Method::GET, ADMIN);
+    call().send().await.is(200);
+    call().key("ark1.any").send().await.is(200);
+    for name in ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"] {
+        call().header(name, "127.0.0.1").send().await.refuses(403, "forwarded_refused");
+    }
+    for name in ["origin", "sec-fetch-site"] {
+        call().header(name, "same-origin").send().await.refuses(403, "origin_refused");
+    }
+    let said = room.anteroom.admission.stdout();
+    assert!(said.contains("\"level\":\"WARN\"") && said.contains("key"), "it says so: {said}");
+}
+
+#[tokio::test]
+async fn each_call_of_an_operator_leaves_a_line_in_the_log() {
+    let mut room = Room::start(&format!("{ONE}{}", key("ops", OPS, "operator", &[]))).await;
+    let token = room.join().await.token();
+    patch(&room, json!({ "capacity": 9 })).await.is(200);
+    room.call("service", Method::DELETE, &format!("{ADMIN}/places/1"))
+        .key(OPS)
+        .send()
+        .await
+        .is(204);
+    room.call("service", Method::POST, &format!("{ADMIN}/reset")).key(OPS).send().await.is(202);
+
+    for (operation, before, after) in [
+        ("queue.override_rules", "\"capacity\":1", "\"capacity\":9"),
+        ("queue.evict", "\"status\":\"ready\"", "\"evicted\":true"),
+        ("queue.reset", "\"last_ticket\":1", "\"last_ticket\":0"),
+    ] {
+        let needle = format!("\"operation\":\"{operation}\"");
+        let line = room.anteroom.admission.line(&needle, PATIENCE).await;
+        let line: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(line["target"], "audit");
+        let text = line.to_string();
+        let fields = if line["fields"].is_object() { &line["fields"] } else { &line };
+        assert_eq!(
+            (&fields["key"], &fields["queue"]),
+            (&json!("ops"), &json!("concert")),
+            "{line}"
+        );
+        let field = |name: &str| {
+            fields[name].as_str().map_or_else(|| fields[name].to_string(), str::to_owned)
+        };
+        assert!(field("before").contains(before), "{line}");
+        assert!(field("after").contains(after), "{line}");
+        assert!(!text.contains(OPS) && !text.contains(&token), "{line}");
+    }
+}

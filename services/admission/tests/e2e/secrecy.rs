@@ -55,6 +55,8 @@ async fn secrets_stay_secret(level: &str) {
     .await;
     tokens.extend(successes(&room).await);
     search(&room, &tokens).await;
+    let says_more = room.anteroom.admission.stdout().contains("\"level\":\"DEBUG\"");
+    assert_eq!(says_more, level == "trace", "the level is in force");
 }
 
 /// Everything that succeeds, each with marked texts; gives the tokens.

@@ -137,6 +137,14 @@ impl Browser {
         request
     }
 
+    /// A request that another site's page makes this browser send, cookies and all.
+    pub fn misled(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request(method, path)
+            .header("accept", "*/*")
+            .header("sec-fetch-site", "cross-site")
+            .header("origin", "https://evil.example")
+    }
+
     /// Joins the tests' queue as the page does.
     pub async fn join(&mut self) -> Answer {
         self.fetch(Method::POST, "/v1/queues/concert/tokens").await

@@ -35,11 +35,8 @@ async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there() {
     assert_eq!((again.status.as_u16(), &again.json()["ticket"]), (200, &1.into()));
 
     // Another site's page sends the cookie along, and changes nothing.
-    let request = browser
-        .script(Method::DELETE, "/v1/queues/concert/token")
-        .header("sec-fetch-site", "cross-site")
-        .header("origin", "https://evil.example");
-    assert_eq!(browser.send(request).await.status, 403);
+    let request = browser.misled(Method::DELETE, "/v1/queues/concert/token");
+    browser.send(request).await.is_problem(403, "origin_refused");
     assert_eq!(browser.status().await, "active");
 
     assert_eq!(browser.fetch(Method::DELETE, "/v1/queues/concert/token").await.status, 204);

@@ -127,11 +127,7 @@ async fn promise_4_two_presses_of_the_button_are_one_join() {
 async fn another_site_s_form_does_not_join() {
     let site = Site::start().await;
     let mut browser = site.browser();
-    let request = browser
-        .script(Method::POST, "/queues/concert")
-        .header("sec-fetch-mode", "navigate")
-        .header("sec-fetch-site", "cross-site")
-        .header("origin", "https://evil.example");
+    let request = browser.misled(Method::POST, "/queues/concert");
     browser.send(request).await.is_problem(403, "origin_refused");
     let request = site.client.post(format!("{}/queues/concert", site.url));
     let request = request.header("origin", "null");

@@ -13,7 +13,7 @@ use anteroom_testkit::model::queue::{self as model, Gone, Joined, Told};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use super::world::{World, visitor};
+use super::world::{World, capacity, visitor};
 
 const VISITORS: u64 = 12;
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and heard
@@ -420,4 +420,20 @@ fn promises_01_to_05_11_12_random_histories_answer_like_the_model() {
     if let Err(failure) = result {
         panic!("{failure}");
     }
+}
+
+/// Plays one history on a store of its own.
+async fn holds(rules: Rules, steps: &[Step]) {
+    let world = World::new().await;
+    if let Err(error) = play(&world, "fixed", rules, steps).await {
+        panic!("{error}");
+    }
+}
+
+/// The notes of both places were one, because they had the same identity, reason and time.
+#[tokio::test]
+async fn fixed_two_places_of_one_visitor_left_in_the_same_instant() {
+    let again = [Step::Join { who: 1 }, Step::Leave { who: 1, which: 0 }];
+    let steps = [&again[..], &again, &[Step::Place { who: 1, which: 1 }]].concat();
+    holds(capacity(2), &steps).await;
 }

@@ -75,8 +75,10 @@ async fn look(visitor: &Visitor) -> Shown {
     security((), ("cookie" = [])),
     responses(
         (status = 303, description = "joined: back to the page"),
-        (status = "default", description = "the page, or a problem", body = String,
-            content_type = "text/html"),
+        (status = "default", description = "the page, or a problem", content(
+            (String = "text/html"),
+            (super::problem::ProblemBody<'static> = "application/problem+json"),
+        )),
     ),
 )]
 pub async fn join(

@@ -3,6 +3,9 @@
 //! It decides everything but how many places a tick promotes: there it takes the number that the scripts
 //! chose, checks it against the cap and the rate over the exact history, and promotes who must be next.
 
+mod presence;
+mod ticks;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The identity of a place.
@@ -180,58 +183,6 @@ impl Queue {
         self.now = now.max(self.last).min(self.tick + STEP);
     }
 
-    fn hear(&mut self) {
-        let gap = self.now - self.heard_at.unwrap_or(0);
-        let fresh = self.slots_opened > 0 && 4 * (self.now - self.slot_at) < self.rules.idle_ttl;
-        if fresh && gap < SECOND {
-            return;
-        }
-        self.heard += gap.min(STEP);
-        self.heard_at = Some(self.now);
-        self.last = self.now;
-        if !fresh {
-            self.slots_opened += 1;
-            self.slot_at = self.now;
-            self.slots.push_back(Slot { top: self.last_ticket, seen: BTreeSet::new() });
-            if self.slots.len() > 5 {
-                self.slots.pop_front();
-            }
-        }
-    }
-
-    fn see(&mut self, ticket: u64) {
-        if let Some(slot) = self.slots.back_mut() {
-            slot.seen.insert(ticket);
-        }
-    }
-
-    fn age(&mut self) {
-        // Marked tickets tell the join time of those up to the next mark, to a second, and heard time may
-        // lag by one more; 64 marks a call.
-        let marks: Vec<_> = self.marks.range(self.young + 1..).copied().take(64).collect();
-        for (at, ticket) in marks.iter().enumerate() {
-            if self.joined[ticket].1 + 2 * SECOND + self.rules.first_poll_ttl > self.heard {
-                return;
-            }
-            if let Some(next) = marks.get(at + 1) {
-                self.young = next - 1;
-            } else if marks.len() < 64 {
-                self.young = self.last_ticket;
-            }
-        }
-    }
-
-    /// Nothing when present; else whether it was never seen.
-    fn absence(&self, ticket: u64) -> Option<bool> {
-        if self.slots.is_empty() || ticket > self.young {
-            return None;
-        }
-        if self.slots.iter().any(|slot| slot.seen.contains(&ticket)) {
-            return None;
-        }
-        Some(self.slots_opened < 5 || ticket > self.slots[0].top)
-    }
-
     fn bury(&mut self, ticket: u64, id: Id, reason: Gone) {
         self.gone.insert(ticket, (id, reason, self.now));
     }
@@ -351,7 +302,7 @@ impl Queue {
             }
             self.line.insert(ticket, (id, Stand::Waiting));
         }
-        let told_every = !ready && ticket % 64 == 0;
+        let told_every = !ready && ticket.is_multiple_of(64);
         if told_every || self.marked_at.is_none_or(|at| self.now - at >= SECOND) {
             self.marked_at = Some(self.now);
             self.marks.insert(ticket);
@@ -441,153 +392,5 @@ impl Queue {
         self.admitted.remove(&ticket);
         self.bury(ticket, admitted.id, reason);
         held
-    }
-
-    fn room(&self) -> u64 {
-        if self.rules.capacity == 0 {
-            return u64::MAX;
-        }
-        let (ready, active) = self.admitted();
-        self.rules.capacity.saturating_sub(ready + active)
-    }
-
-    /// Promotions in the interval up to now, less those whose turn was not taken.
-    fn window(&self) -> u64 {
-        let from = self.now.saturating_sub(self.rules.interval);
-        self.promotions.iter().filter(|p| p.at > from && !p.given_back).count() as u64
-    }
-
-    /// Promises 1 and 2, over the exact history.
-    fn check(&self, promoted: u64) -> Result<(), String> {
-        if promoted > self.room() {
-            return Err(format!("promise 1: {promoted} promoted with room for {}", self.room()));
-        }
-        let window = self.window();
-        if self.rules.batch > 0 && window + promoted > self.rules.batch {
-            return Err(format!(
-                "promise 2: {promoted} promoted after {window} in the interval, the batch is {}",
-                self.rules.batch
-            ));
-        }
-        Ok(())
-    }
-
-    fn admit(&mut self, ticket: u64, id: Id) {
-        let ends = self.now + self.rules.claim_ttl;
-        self.admitted.insert(ticket, Admitted { id, active: false, since: self.now, ends });
-        self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
-    }
-
-    /// A tick that promoted, passed over and abandoned so many. Checks that it was allowed and right.
-    pub fn promote(
-        &mut self,
-        wall: u64,
-        promoted: u64,
-        away: u64,
-        abandoned: u64,
-    ) -> Result<(), String> {
-        self.read_clock(wall);
-        self.offset = self.now.cast_signed() - wall.cast_signed();
-        self.tick = self.now;
-        self.last = self.now;
-        let silent = self.now - self.heard_at.unwrap_or(0) > self.rules.first_poll_ttl;
-        if promoted + away + abandoned == 0 {
-            if self.depth() > 0 && !self.rules.paused && !silent {
-                self.age();
-            }
-            return Ok(());
-        }
-        if self.rules.paused || silent {
-            return Err("promoted although paused, or nobody is heard".into());
-        }
-        self.age();
-        self.check(promoted)?;
-        let looked = usize::try_from(promoted + away + abandoned).map_err(|e| e.to_string())?;
-        let heads: Vec<_> = self
-            .line
-            .iter()
-            .filter(|(_, (_, stand))| !matches!(stand, Stand::Away(_)))
-            .take(looked)
-            .map(|(ticket, (id, _))| (*ticket, *id))
-            .collect();
-        let (mut made, mut passed, mut dropped) = (0, 0, 0);
-        for (ticket, id) in heads {
-            match self.absence(ticket) {
-                None => {
-                    self.line.remove(&ticket);
-                    self.admit(ticket, id);
-                    made += 1;
-                }
-                Some(false) => {
-                    self.line.insert(ticket, (id, Stand::Away(self.heard)));
-                    passed += 1;
-                }
-                Some(true) => {
-                    self.line.remove(&ticket);
-                    self.bury(ticket, id, Gone::Abandoned);
-                    dropped += 1;
-                }
-            }
-        }
-        if (made, passed, dropped) != (promoted, away, abandoned) {
-            return Err(format!(
-                "promoted, away, abandoned: the first {looked} of the line are {made}, {passed}, \
-                 {dropped}, the tick says {promoted}, {away}, {abandoned}"
-            ));
-        }
-        Ok(())
-    }
-
-    /// A sweep of a queue small enough for one call: unclaimed, expired, gone away, abandoned.
-    pub fn sweep(&mut self, wall: u64) -> (u64, u64, u64, u64) {
-        self.read_clock(wall);
-        self.last = self.now;
-        self.age();
-        let (mut unclaimed, mut expired, mut away, mut abandoned) = (0, 0, 0, 0);
-        let ended: Vec<_> = self
-            .admitted
-            .iter()
-            .filter(|(_, a)| a.ends <= self.now)
-            .map(|(t, a)| (*t, *a))
-            .collect();
-        for (ticket, admitted) in ended {
-            self.admitted.remove(&ticket);
-            if admitted.active {
-                expired += 1;
-                self.bury(ticket, admitted.id, Gone::Expired);
-            } else {
-                unclaimed += 1;
-                self.give_back(ticket);
-                self.bury(ticket, admitted.id, Gone::Unclaimed);
-            }
-        }
-        for (ticket, (id, stand)) in self.line.clone() {
-            let absent = match stand {
-                Stand::Away(_) => None,
-                Stand::Waiting | Stand::Returned => self.absence(ticket),
-            };
-            match absent {
-                None => {}
-                Some(false) => {
-                    self.line.insert(ticket, (id, Stand::Away(self.heard)));
-                    away += 1;
-                }
-                Some(true) => {
-                    self.line.remove(&ticket);
-                    self.bury(ticket, id, Gone::Abandoned);
-                    abandoned += 1;
-                }
-            }
-        }
-        for (ticket, (id, stand)) in self.line.clone() {
-            if let Stand::Away(since) = stand
-                && since + self.rules.keep_ttl <= self.heard
-            {
-                self.line.remove(&ticket);
-                self.bury(ticket, id, Gone::Abandoned);
-                abandoned += 1;
-            }
-        }
-        (unclaimed, expired, away, abandoned)
     }
 }

@@ -1,0 +1,153 @@
+//! What the scheduler does: promote and sweep.
+
+use super::{Admitted, Gone, Id, Promoted, Queue, Stand};
+
+impl Queue {
+    pub(super) fn room(&self) -> u64 {
+        if self.rules.capacity == 0 {
+            return u64::MAX;
+        }
+        let (ready, active) = self.admitted();
+        self.rules.capacity.saturating_sub(ready + active)
+    }
+
+    /// Promotions in the interval up to now, less those whose turn was not taken.
+    pub(super) fn window(&self) -> u64 {
+        let from = self.now.saturating_sub(self.rules.interval);
+        self.promotions.iter().filter(|p| p.at > from && !p.given_back).count() as u64
+    }
+
+    /// Promises 1 and 2, over the exact history.
+    pub(super) fn check(&self, promoted: u64) -> Result<(), String> {
+        if promoted > self.room() {
+            return Err(format!("promise 1: {promoted} promoted with room for {}", self.room()));
+        }
+        let window = self.window();
+        if self.rules.batch > 0 && window + promoted > self.rules.batch {
+            return Err(format!(
+                "promise 2: {promoted} promoted after {window} in the interval, the batch is {}",
+                self.rules.batch
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn admit(&mut self, ticket: u64, id: Id) {
+        let ends = self.now + self.rules.claim_ttl;
+        self.admitted.insert(ticket, Admitted { id, active: false, since: self.now, ends });
+        self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
+    }
+
+    /// A tick that promoted, passed over and abandoned so many. Checks that it was allowed and right.
+    pub fn promote(
+        &mut self,
+        wall: u64,
+        promoted: u64,
+        away: u64,
+        abandoned: u64,
+    ) -> Result<(), String> {
+        self.read_clock(wall);
+        self.offset = self.now.cast_signed() - wall.cast_signed();
+        self.tick = self.now;
+        self.last = self.now;
+        let silent = self.now - self.heard_at.unwrap_or(0) > self.rules.first_poll_ttl;
+        if promoted + away + abandoned == 0 {
+            if self.depth() > 0 && !self.rules.paused && !silent {
+                self.age();
+            }
+            return Ok(());
+        }
+        if self.rules.paused || silent {
+            return Err("promoted although paused, or nobody is heard".into());
+        }
+        self.age();
+        self.check(promoted)?;
+        let looked = usize::try_from(promoted + away + abandoned).map_err(|e| e.to_string())?;
+        let heads: Vec<_> = self
+            .line
+            .iter()
+            .filter(|(_, (_, stand))| !matches!(stand, Stand::Away(_)))
+            .take(looked)
+            .map(|(ticket, (id, _))| (*ticket, *id))
+            .collect();
+        let (mut made, mut passed, mut dropped) = (0, 0, 0);
+        for (ticket, id) in heads {
+            match self.absence(ticket) {
+                None => {
+                    self.line.remove(&ticket);
+                    self.admit(ticket, id);
+                    made += 1;
+                }
+                Some(false) => {
+                    self.line.insert(ticket, (id, Stand::Away(self.heard)));
+                    passed += 1;
+                }
+                Some(true) => {
+                    self.line.remove(&ticket);
+                    self.bury(ticket, id, Gone::Abandoned);
+                    dropped += 1;
+                }
+            }
+        }
+        if (made, passed, dropped) != (promoted, away, abandoned) {
+            return Err(format!(
+                "promoted, away, abandoned: the first {looked} of the line are {made}, {passed}, \
+                 {dropped}, the tick says {promoted}, {away}, {abandoned}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// A sweep of a queue small enough for one call: unclaimed, expired, gone away, abandoned.
+    pub fn sweep(&mut self, wall: u64) -> (u64, u64, u64, u64) {
+        self.read_clock(wall);
+        self.last = self.now;
+        self.age();
+        let (mut unclaimed, mut expired, mut away, mut abandoned) = (0, 0, 0, 0);
+        let ended: Vec<_> = self
+            .admitted
+            .iter()
+            .filter(|(_, a)| a.ends <= self.now)
+            .map(|(t, a)| (*t, *a))
+            .collect();
+        for (ticket, admitted) in ended {
+            self.admitted.remove(&ticket);
+            if admitted.active {
+                expired += 1;
+                self.bury(ticket, admitted.id, Gone::Expired);
+            } else {
+                unclaimed += 1;
+                self.give_back(ticket);
+                self.bury(ticket, admitted.id, Gone::Unclaimed);
+            }
+        }
+        for (ticket, (id, stand)) in self.line.clone() {
+            let absent = match stand {
+                Stand::Away(_) => None,
+                Stand::Waiting | Stand::Returned => self.absence(ticket),
+            };
+            match absent {
+                None => {}
+                Some(false) => {
+                    self.line.insert(ticket, (id, Stand::Away(self.heard)));
+                    away += 1;
+                }
+                Some(true) => {
+                    self.line.remove(&ticket);
+                    self.bury(ticket, id, Gone::Abandoned);
+                    abandoned += 1;
+                }
+            }
+        }
+        for (ticket, (id, stand)) in self.line.clone() {
+            if let Stand::Away(since) = stand
+                && since + self.rules.keep_ttl <= self.heard
+            {
+                self.line.remove(&ticket);
+                self.bury(ticket, id, Gone::Abandoned);
+                abandoned += 1;
+            }
+        }
+        (unclaimed, expired, away, abandoned)
+    }
+}
