@@ -64,6 +64,12 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
     Ok(response)
 }
 
+/// Until the next event: as long as a poll would wait, and never so long that a proxy takes the
+/// stream for dead.
+fn pause(poll_after: Duration) -> Duration {
+    poll_after.min(AT_LEAST_EVERY)
+}
+
 /// A configured bound, to compare with a gauge.
 fn count_i64(bound: usize) -> i64 {
     i64::try_from(bound).unwrap_or(i64::MAX)
@@ -132,7 +138,7 @@ impl Watch {
 
     fn tell(&mut self, place: &Place, queue: &QueueState) -> String {
         let view = visits::view(queue, place);
-        self.step = Step::Wait(view.poll_after().min(AT_LEAST_EVERY));
+        self.step = Step::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();
         format!("event: place\ndata: {data}\n\n")
@@ -211,6 +217,12 @@ impl Drop for Open {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_back_of_the_line_hears_something_every_15_s_too() {
+        assert_eq!(pause(Duration::from_secs(1)), Duration::from_secs(1));
+        assert_eq!(pause(Duration::from_secs(20)), Duration::from_secs(15));
+    }
 
     #[test]
     fn a_third_stream_ends_the_oldest() {

@@ -182,7 +182,7 @@ async fn roles_and_scopes_decide_who_may() {
     assert_eq!(asks(shop).await, [may, forbidden.clone()]);
     assert_eq!(asks(other).await, [forbidden.clone(), forbidden]);
     let invalid = refused(401, "key_invalid");
-    for wrong in ["ark1.of-nobody", "", "art1.AAAA", "ark1.", &"ark1.x".repeat(1_000)] {
+    for wrong in ["ark1.of-nobody", "art1.AAAA", "ark1.", &"ark1.x".repeat(1_000)] {
         assert_eq!(asks(wrong).await, [invalid.clone(), invalid.clone()], "{wrong}");
     }
     let none = room.call("service", Method::GET, ADMIN).send().await;

@@ -134,11 +134,7 @@ async fn the_whole_way_with_a_browser_s_cookie() {
     let expected = "__Host-anteroom_concert=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0";
     assert_eq!(left.is(204).header("set-cookie"), expected);
     let second = cookie_of(&join().await);
-    until("the second visitor's turn", PATIENCE, async || {
-        let place = room.get(TOKEN_PATH).cookie(&second).send().await.is(200).json();
-        place["status"] == "ready"
-    })
-    .await;
+    room.becomes(second.split_once('=').expect("a cookie").1, "ready").await;
 }
 
 #[tokio::test]

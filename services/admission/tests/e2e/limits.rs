@@ -1,1 +1,173 @@
-//! Later.
+//! What holds back a flood before it costs a Redis command.
+
+use anteroom_testkit::{PATIENCE, until};
+use serde_json::Value;
+
+use crate::{
+    answer::Answer,
+    raw::Raw,
+    room::{ONE, Room},
+};
+
+const JOIN: &str = "/v1/queues/concert/tokens";
+const HEAD: &str = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n\
+    content-type: application/json\r\n";
+
+async fn join_from(room: &Room, forwarded: &str) -> Answer {
+    room.post(JOIN).header("x-forwarded-for", forwarded).send().await
+}
+
+#[tokio::test]
+async fn joins_per_address_counts_the_client_behind_trusted_proxies() {
+    let queues = format!("{ONE}joins_per_address = \"2/1h\"\nexempt = [\"198.51.100.0/24\"]\n");
+    let env = [("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.0/8,10.0.0.0/8")];
+    let room = Room::start_with(&queues, &env).await;
+    let first = join_from(&room, "203.0.113.7").await;
+    first.is(201);
+    join_from(&room, "6.6.6.6, 203.0.113.7").await.is(201);
+    for claimed in
+        ["203.0.113.7", "6.6.6.7, 203.0.113.7", "203.0.113.7, 10.1.1.1", "x, 203.0.113.7:80"]
+    {
+        let refused = join_from(&room, claimed).await;
+        refused.refuses(429, "join_limited");
+        let after: u64 = refused.header("retry-after").parse().expect("seconds");
+        assert!((1..=1_800).contains(&after), "{after}");
+    }
+    let held = room.post(JOIN).token(&first.token()).header("x-forwarded-for", "203.0.113.7");
+    held.send().await.is(200);
+    let gate = room.get("/v1/queues/concert/authorize?join=1");
+    gate.header("x-forwarded-for", "203.0.113.7").send().await.refuses(403, "join_limited");
+
+    join_from(&room, "203.0.113.8").await.is(201);
+    for _ in 0..5 {
+        join_from(&room, "198.51.100.9").await.is(201);
+    }
+    for (address, status) in [
+        ("2001:db8:0:1::1", 201),
+        ("2001:db8:0:1::2", 201),
+        ("2001:db8:0:1:ffff::3", 429),
+        ("2001:db8:0:2::1", 201),
+    ] {
+        join_from(&room, address).await.is(status);
+    }
+}
+
+#[tokio::test]
+async fn what_a_stranger_says_of_its_address_is_not_believed() {
+    let room = Room::start(&format!("{ONE}joins_per_address = \"2/1h\"\n")).await;
+    join_from(&room, "203.0.113.1").await.is(201);
+    join_from(&room, "203.0.113.2").await.is(201);
+    join_from(&room, "203.0.113.3").await.refuses(429, "join_limited");
+}
+
+#[tokio::test]
+async fn requests_per_place_slow_down_one_place_only() {
+    let room = Room::start("[queues.concert]\ncapacity = 2\nrequests_per_place = 2\n").await;
+    let (hasty, calm) = (room.join().await.token(), room.join().await.token());
+    let path = "/v1/queues/concert/token";
+    let refused = async |gate: bool| {
+        for _ in 0..100 {
+            let path = if gate { "/v1/queues/concert/authorize" } else { path };
+            let answer = room.get(path).token(&hasty).send().await;
+            if answer.status != 200 {
+                return answer;
+            }
+        }
+        panic!("a hundred requests at once passed");
+    };
+    assert!(!refused(false).await.refuses(429, "slow_down").header("retry-after").is_empty());
+    refused(true).await.refuses(403, "slow_down");
+    room.get(path).token(&calm).send().await.is(200);
+    until("the hasty one may ask again", PATIENCE, async || {
+        room.get(path).token(&hasty).send().await.status == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_of_16_kib_is_taken_and_no_more_in_any_form() {
+    let room = Room::start(ONE).await;
+    let spaces =
+        |count| room.post(JOIN).body("application/json", format!("{{{}}}", " ".repeat(count)));
+    spaces(16 * 1024 - 2).send().await.is(201);
+    spaces(16 * 1024 - 1).send().await.refuses(413, "body_too_large");
+    let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
+    let chunks = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{}", chunk.repeat(5));
+    let answer = Raw::open(&room).await.say(&chunks).await.head().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    let claimed = format!("{HEAD}content-length: 9999999999\r\n\r\n");
+    let answer = Raw::open(&room).await.say(&claimed).await.head().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
+async fn the_connection_past_the_cap_is_answered_503() {
+    let env = [("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4")];
+    let room = Room::start_with(ONE, &env).await;
+    let ask = "GET /nothing HTTP/1.1\r\nhost: room\r\n\r\n";
+    let mut open = Vec::new();
+    let refused = loop {
+        assert!(open.len() < 5, "a cap of four takes no fifth");
+        let mut raw = Raw::open(&room).await.say(ask).await;
+        let head = raw.head().await;
+        if !head.starts_with("HTTP/1.1 404 ") {
+            break head + &raw.rest().await;
+        }
+        open.push(raw);
+    };
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    for part in [
+        "retry-after: 1\r\n",
+        "cache-control: no-store\r\n",
+        "x-request-id: ",
+        "\"code\":\"overloaded\"",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(room.metrics("metrics").await.contains("anteroom_connections_refused_total 1"));
+    drop(open);
+    until("there is room again", PATIENCE, async || {
+        Raw::open(&room).await.say(ask).await.head().await.starts_with("HTTP/1.1 404 ")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_request_past_the_cap_is_answered_at_once() {
+    let env = [("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1")];
+    let room = Room::start_with(ONE, &env).await;
+    // A request whose body does not come is under way until its time-out.
+    let slow = Raw::open(&room).await.say(&format!("{HEAD}content-length: 2\r\n\r\n")).await;
+    until("the one place is taken", PATIENCE, async || room.get("/x").send().await.status == 503)
+        .await;
+    let refused = room.get("/v1/queues/concert").send().await;
+    assert_eq!(refused.refuses(503, "overloaded").header("retry-after"), "1");
+    room.get("/v1/queues/concert/authorize").send().await.refuses(403, "overloaded");
+    let mut slow = slow.say("{}").await;
+    assert!(slow.head().await.starts_with("HTTP/1.1 201 "));
+    room.get("/v1/queues/concert").send().await.is(200);
+}
+
+#[tokio::test]
+async fn who_is_too_slow_is_let_go() {
+    let env = [
+        ("ANTEROOM_ADMISSION__FIRST_BYTE_TIMEOUT", "100ms"),
+        ("ANTEROOM_ADMISSION__HEADER_TIMEOUT", "1s"),
+    ];
+    let room = Room::start_with(ONE, &env).await;
+    assert_eq!(Raw::open(&room).await.rest().await, "", "said nothing");
+    let half =
+        Raw::open(&room).await.say("GET /v1/queues/concert HTTP/1.1\r\nho").await.rest().await;
+    assert!(half.is_empty() || half.starts_with("HTTP/1.1 408 "), "half a head: {half}");
+    let mut bodiless =
+        Raw::open(&room).await.say(&format!("{HEAD}content-length: 2\r\n\r\n")).await;
+    let answer = bodiless.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "no body: {answer}");
+    let body: Value = answer
+        .split("\r\n\r\n")
+        .nth(1)
+        .and_then(|body| serde_json::from_str(body).ok())
+        .unwrap_or_default();
+    assert_eq!(body["code"], "body_timeout", "{answer}");
+    assert_eq!(room.join().await.is(201).json()["ticket"], 1, "none of them joined");
+}

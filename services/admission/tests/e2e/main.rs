@@ -11,6 +11,7 @@ mod metrics;
 mod openapi;
 mod outage;
 mod page;
+mod raw;
 mod room;
 mod rotation;
 mod schema;

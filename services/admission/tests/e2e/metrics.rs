@@ -1,1 +1,119 @@
-//! Later.
+//! What both services export, under which names, and that nobody can fill a label.
+
+use std::collections::BTreeSet;
+
+use anteroom_testkit::{PATIENCE, until};
+
+use crate::room::{ONE, Room};
+
+/// Every series: the line without its value.
+fn series(metrics: &str) -> BTreeSet<String> {
+    let lines = metrics.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
+}
+
+#[tokio::test]
+async fn both_services_export_queue_depth_and_success_ratio() {
+    let room = Room::start(ONE).await;
+    let first = room.join().await.token();
+    (room.join().await.is(201), room.join().await.is(201));
+    room.authorize(&first).await.is(200);
+    for (port, service) in [("metrics", "admission"), ("scheduler", "scheduler")] {
+        until("the gauges show it", PATIENCE, async || {
+            let metrics = room.metrics(port).await;
+            [
+                "anteroom_queue_depth{queue=\"concert\"} 2",
+                "anteroom_queue_ready{queue=\"concert\"} 0",
+                "anteroom_queue_active{queue=\"concert\"} 1",
+                "anteroom_queue_away{queue=\"concert\"} 0",
+                "anteroom_queue_capacity{queue=\"concert\"} 1",
+                &format!("anteroom_success_ratio{{service=\"{service}\"}} 1"),
+            ]
+            .iter()
+            .all(|line| metrics.lines().any(|other| other == *line))
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn each_metric_has_the_name_that_dashboards_know() {
+    let room = Room::start(ONE).await;
+    let first = room.join().await.token();
+    let second = room.join().await.token();
+    room.authorize(&first).await.is(200);
+    let leave = room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token");
+    leave.token(&first).send().await.is(204);
+    room.becomes(&second, "ready").await;
+    let both = [
+        "queue_promoted_total{queue=\"concert\"",
+        "queue_gone_total{queue=\"concert\",reason=\"",
+        "queue_wait_seconds_bucket{queue=\"concert\"",
+        "store_call_seconds_bucket{operation=\"queue.",
+        "store_batch_items_bucket{operation=\"queue.",
+        "store_errors_total{kind=\"unknown\"",
+        "operations_total{operation=\"queue.snapshot\",outcome=\"ok\"",
+        "build_info{service=\"",
+    ];
+    let admission = [
+        "queue_joined_total{queue=\"concert\"",
+        "http_request_seconds_bucket{route=\"/v1/queues/{queue}/tokens\",status=\"201\"",
+        "operations_total{operation=\"queue.join\",outcome=\"ok\"",
+        "gate_answers_total{answer=\"admitted\",queue=\"concert\"",
+    ];
+    let scheduler = [
+        "promotion_lag_seconds",
+        "tick_duration_seconds_bucket{",
+        "tick_errors_total{",
+        "queue_eta_error_ratio",
+    ];
+    for (port, own) in [("metrics", &admission), ("scheduler", &scheduler)] {
+        let metrics = room.metrics(port).await;
+        for name in both.iter().chain(own) {
+            assert!(metrics.contains(&format!("\nanteroom_{name}")), "{port}: {name}\n{metrics}");
+        }
+        assert!(metrics.contains("\nprocess_resident_memory_bytes "), "{port}");
+    }
+    until("one promotion is counted somewhere", PATIENCE, async || {
+        let (one, two) = (room.metrics("metrics").await, room.metrics("scheduler").await);
+        let promoted = "anteroom_queue_promoted_total{queue=\"concert\"} 1";
+        one.contains(promoted) && two.contains(promoted)
+    })
+    .await;
+    let completed = "anteroom_queue_gone_total{queue=\"concert\",reason=\"completed\"} 1";
+    assert!(room.metrics("metrics").await.contains(completed));
+}
+
+#[tokio::test]
+async fn nothing_that_a_caller_sends_makes_a_series() {
+    let room = Room::start(ONE).await;
+    let strange = async |name: &str| {
+        for path in [
+            format!("/{name}"),
+            format!("/v1/queues/{name}"),
+            format!("/v1/queues/{name}/token"),
+            format!("/v1/queues/concert/{name}"),
+            format!("/queues/{name}"),
+            format!("/v1/queues/{name}/authorize/{name}"),
+            format!("/v1/queues/concert/authorize/{name}?{name}={name}"),
+        ] {
+            for method in ["GET", "POST", "BREW"] {
+                let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+                let call = room.call("public", method.clone(), &path).token(name);
+                call.header("x-request-id", name).header("host", name).send().await;
+                room.call("service", method, &path).key(name).send().await;
+            }
+        }
+    };
+    strange("first-strange-name").await;
+    let before = series(&room.metrics("metrics").await);
+    for number in 0..5 {
+        strange(&format!("strange-name-{number}")).await;
+    }
+    let after = series(&room.metrics("metrics").await);
+    let new: Vec<_> = after.difference(&before).collect();
+    assert!(new.is_empty(), "{new:?}");
+    assert!(after.iter().all(|line| !line.contains("strange-name") && !line.contains("BREW")));
+    assert!(after.len() < 3_000, "{} series", after.len());
+    assert!(after.iter().any(|line| line.contains("route=\"unmatched\",status=\"404\"")));
+}

@@ -1,1 +1,161 @@
-//! Later.
+//! The store is slow, gone, or comes back empty: what the gate, the visitors and the probes get.
+
+use anteroom_testkit::{PATIENCE, Redis, until};
+
+use crate::{
+    answer::Answer,
+    room::{Call, ONE, Room},
+};
+
+const THREE: &str = "[queues.hold]\ncapacity = 1\n\
+    [queues.shut]\ncapacity = 1\non_store_error = \"closed\"\n\
+    [queues.free]\ncapacity = 1\non_store_error = \"open\"\nopen_rate = \"5/1h\"\nopen_for = \"1h\"\n";
+
+/// What the gate of a queue says. Whatever happens to the store, it is a decision.
+async fn gate(room: &Room, queue: &str, with: impl FnOnce(Call) -> Call) -> Answer {
+    let answer = with(room.get(&format!("/v1/queues/{queue}/authorize"))).send().await;
+    assert!([200, 401, 403].contains(&answer.status), "{answer:?}");
+    answer
+}
+
+async fn join(room: &Room, queue: &str) -> Answer {
+    room.post(&format!("/v1/queues/{queue}/tokens")).send().await
+}
+
+/// Somebody whom this admission has seen active, in each of the three queues.
+async fn active(room: &Room) -> [String; 3] {
+    let mut tokens = Vec::new();
+    for queue in ["hold", "shut", "free"] {
+        let token = join(room, queue).await.is(201).token();
+        gate(room, queue, |call| call.token(&token)).await.is(200);
+        tokens.push(token);
+    }
+    tokens.try_into().expect("three")
+}
+
+/// What `on_store_error` promises, while the store is away.
+async fn keeps_its_word(room: &Room, [hold, shut, free]: &[String; 3], waiting: &str) {
+    let unavailable = |answer: Answer| {
+        assert!(!answer.refuses(403, "store_unavailable").header("retry-after").is_empty());
+        assert!(answer.header("x-anteroom-room").contains("/queues/"), "{answer:?}");
+    };
+    let held = gate(room, "hold", |call| call.token(hold)).await;
+    assert_eq!(held.is(200).header("x-anteroom-visitor"), "1");
+    let left: u64 = held.header("x-anteroom-expires-in").parse().expect("seconds");
+    assert!(left <= 300, "{left}");
+    unavailable(gate(room, "hold", |call| call.token(waiting)).await);
+    unavailable(gate(room, "shut", |call| call.token(shut)).await);
+    let mut passed = 0;
+    for _ in 0..4 {
+        for token in [Some(free), None] {
+            let answer = gate(room, "free", |call| match token {
+                Some(token) => call.token(token),
+                None => call,
+            })
+            .await;
+            passed += u32::from(answer.status == 200);
+        }
+    }
+    assert_eq!(passed, 5, "open, at open_rate");
+    for queue in ["hold", "shut"] {
+        gate(room, queue, |call| call).await.refuses(401, "token_missing");
+    }
+    gate(room, "hold", |call| call.token("forged")).await.refuses(401, "token_invalid");
+}
+
+/// Visitors are told to come back, and the probes tell the truth.
+async fn away(room: &Room) {
+    until("joins are refused", PATIENCE, async || {
+        let refused = join(room, "hold").await;
+        assert!([503, 504].contains(&refused.status), "{refused:?}");
+        assert!(!refused.header("retry-after").is_empty(), "{refused:?}");
+        refused.code() == "store_unavailable"
+    })
+    .await;
+    for port in ["metrics", "scheduler"] {
+        until("it is not ready", PATIENCE, async || room.plain(port, "/readyz").await.0 == 503)
+            .await;
+        assert_eq!(room.plain(port, "/livez").await.0, 200);
+    }
+}
+
+/// Both services have found the store again, by themselves.
+async fn back(room: &mut Room) {
+    for port in ["metrics", "scheduler"] {
+        until("it is ready", PATIENCE, async || room.plain(port, "/readyz").await.0 == 200).await;
+    }
+    let anteroom = &mut room.anteroom;
+    assert!(anteroom.admission.try_exit().is_none() && anteroom.scheduler.try_exit().is_none());
+}
+
+#[tokio::test]
+async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
+    let redis = Redis::builder().durable().start().await;
+    let mut room = Room::start_on(redis, THREE, &[]).await;
+    let tokens = active(&room).await;
+    let waiting = join(&room, "hold").await.is(201).token();
+    gate(&room, "hold", |call| call.token(&waiting)).await.refuses(403, "not_admitted");
+
+    room.anteroom.redis.kill();
+    keeps_its_word(&room, &tokens, &waiting).await;
+    away(&room).await;
+    for answer in ["held", "opened", "store_unavailable"] {
+        let counted = format!("anteroom_gate_answers_total{{answer=\"{answer}\",queue=\"");
+        assert!(room.metrics("metrics").await.contains(&counted), "{answer}");
+    }
+
+    room.anteroom.redis.restart().await;
+    back(&mut room).await;
+    let place = room.get("/v1/queues/hold/token").token(&waiting).send().await;
+    assert_eq!(place.is(200).place("waiting")["ticket"], 2, "an outage abandons nobody");
+    for (queue, token) in ["hold", "shut", "free"].into_iter().zip(&tokens) {
+        gate(&room, queue, |call| call.token(token)).await.is(200);
+    }
+    let leave = room.call("public", reqwest::Method::DELETE, "/v1/queues/hold/token");
+    leave.token(&tokens[0]).send().await.is(204);
+    until("the scheduler promotes again", PATIENCE, async || {
+        gate(&room, "hold", |call| call.token(&waiting)).await.status == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn promise_05_a_frozen_store_is_borne_as_well() {
+    let mut room = Room::start(THREE).await;
+    let tokens = active(&room).await;
+    let waiting = join(&room, "hold").await.is(201).token();
+    room.anteroom.redis.freeze();
+    keeps_its_word(&room, &tokens, &waiting).await;
+    away(&room).await;
+    room.anteroom.redis.thaw();
+    back(&mut room).await;
+    let place = room.get("/v1/queues/hold/token").token(&waiting).send().await;
+    place.is(200).place("waiting");
+    gate(&room, "shut", |call| call.token(&tokens[1])).await.is(200);
+}
+
+#[tokio::test]
+async fn a_store_that_comes_back_empty_begins_a_new_life() {
+    let mut room = Room::start(ONE).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    room.authorize(&first).await.is(200);
+    room.anteroom.redis.restart().await;
+    back(&mut room).await;
+    let path = "/v1/queues/concert/token";
+    until("the store answers", PATIENCE, async || {
+        room.get(path).token(&first).send().await.status == 410
+    })
+    .await;
+    for token in [&first, &second] {
+        let gone = room.get(path).token(token).send().await;
+        assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "lost");
+        let refused = room.authorize(token).await;
+        assert_eq!(refused.refuses(403, "not_admitted").json()["reason"], "lost");
+    }
+    let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
+    assert_eq!(again.is(201).place("ready")["ticket"], 1);
+    room.authorize(&again.token()).await.is(200);
+    room.authorize(&second).await.refuses(403, "not_admitted");
+    let waits = room.post("/v1/queues/concert/tokens").token(&first).send().await;
+    assert_eq!(waits.is(201).place("waiting")["ticket"], 2);
+}

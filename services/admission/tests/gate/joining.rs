@@ -1,6 +1,9 @@
 //! A browser joins through the gate: by the page's call, and at the gate itself (`?join=1`).
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use http::Method;
+use reqwest::Client;
 
 use crate::browser::{Answer, COOKIE_NAME};
 use crate::site::{Plan, Site};
@@ -76,4 +79,26 @@ async fn a_navigation_joins_at_the_gate_when_it_may() {
     assert_eq!(state.status, 200);
     let third = site.joined().await.join().await;
     assert_eq!(third.json()["ticket"], 3, "two have joined before");
+}
+
+#[tokio::test]
+async fn joins_are_counted_by_the_visitor_s_address_and_not_by_the_gate_s() {
+    let env = [
+        ("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.1"),
+        ("ANTEROOM_QUEUES__CONCERT__JOINS_PER_ADDRESS", "2/1h"),
+    ];
+    let site = Site::with(Plan { queue: "capacity = 1", env: &env, ..Plan::default() }).await;
+    for last in [2, 3] {
+        let client = Client::builder().local_address(IpAddr::from([127, 0, 0, last]));
+        let client = client.no_proxy().build().expect("a client");
+        let mut statuses = Vec::new();
+        for number in 0..3 {
+            let join = client.post(format!("{}/v1/queues/concert/tokens", site.url));
+            // What a client says of its address is not believed.
+            let join =
+                join.header("x-forwarded-for", Ipv4Addr::new(203, 0, 113, number).to_string());
+            statuses.push(join.send().await.expect("an answer").status().as_u16());
+        }
+        assert_eq!(statuses, [201, 201, 429], "127.0.0.{last}");
+    }
 }

@@ -66,7 +66,7 @@ async fn look(visitor: &Visitor) -> Shown {
 
 /// The join of a browser without JavaScript.
 #[utoipa::path(
-    post, path = "/queues/{queue}", tag = "page",
+    post, path = "/queues/{queue}", tag = "page", operation_id = "join_by_form",
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),

@@ -1,0 +1,46 @@
+//! A client that speaks HTTP badly: by hand, on a connection of its own.
+
+use anteroom_testkit::PATIENCE;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::room::Room;
+
+/// A connection to the public port.
+pub struct Raw(TcpStream);
+
+impl Raw {
+    pub async fn open(room: &Room) -> Self {
+        let url = room.anteroom.url("public");
+        let address = url.strip_prefix("http://").expect("a plain address");
+        Self(TcpStream::connect(address).await.expect("a connection"))
+    }
+
+    /// Sends these bytes as they are.
+    pub async fn say(mut self, text: &str) -> Self {
+        self.0.write_all(text.as_bytes()).await.expect("it is taken");
+        self
+    }
+
+    /// What has come when the head of an answer is complete, or the connection has ended.
+    pub async fn head(&mut self) -> String {
+        let mut head = Vec::new();
+        let whole = |head: &[u8]| head.windows(4).any(|four| four == b"\r\n\r\n");
+        let reading = async {
+            while !whole(&head) && self.0.read_buf(&mut head).await.is_ok_and(|read| read > 0) {}
+        };
+        timeout(PATIENCE, reading).await.expect("an answer, or the end");
+        String::from_utf8_lossy(&head).into_owned()
+    }
+
+    /// All that comes until the connection ends.
+    pub async fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        // A reset is an end too.
+        let _ = timeout(PATIENCE, self.0.read_to_end(&mut rest)).await.expect("an end");
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+}
