@@ -20,13 +20,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
-use crate::http::events::Streams;
 use crate::known::Known;
+use crate::latest::Latest;
 use crate::metrics::{Metrics, QueueMetrics};
 use crate::origin::Origins;
 use crate::outage::Opening;
 use crate::return_to::ReturnTo;
-use crate::snapshots::Latest;
+use crate::streams::Streams;
 
 /// The state behind every handler.
 pub struct App {

@@ -5,9 +5,8 @@
 //! `replaced`, so that its page polls instead of coming back. A process has `sse_max` streams at
 //! most; past it the answer is 204, which tells a browser not to come back either.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_core::queue::{Place, PlaceId, PlaceRef, Visit};
@@ -24,9 +23,9 @@ use super::document::HolderProblems;
 use super::problem::Problem;
 use super::visitor::Visitor;
 use crate::app::{App, QueueState};
+use crate::streams::Streams;
 use crate::visits;
 
-const MOST_PER_PLACE: usize = 2;
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// When to look again while the store is away.
 const STORE_AWAY: Duration = Duration::from_secs(2);
@@ -155,36 +154,6 @@ impl Watch {
     }
 }
 
-/// The open streams of one queue.
-#[derive(Debug, Default)]
-pub struct Streams(Mutex<HashMap<PlaceId, Vec<CancellationToken>>>);
-
-impl Streams {
-    /// Adds a stream of a place; the oldest ends when there are too many.
-    fn add(&self, id: PlaceId, end: CancellationToken) {
-        let mut streams = self.lock();
-        let of_place = streams.entry(id).or_default();
-        of_place.push(end);
-        if of_place.len() > MOST_PER_PLACE {
-            of_place.remove(0).cancel();
-        }
-    }
-
-    fn remove_ended(&self, id: PlaceId) {
-        let mut streams = self.lock();
-        if let Some(of_place) = streams.get_mut(&id) {
-            of_place.retain(|end| !end.is_cancelled());
-            if of_place.is_empty() {
-                streams.remove(&id);
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceId, Vec<CancellationToken>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Holds a stream's place in the count and in the table, until it is dropped: at its end, or when
 /// the client went away.
 struct Open {
@@ -222,32 +191,5 @@ mod tests {
     fn the_back_of_the_line_hears_something_every_15_s_too() {
         assert_eq!(pause(Duration::from_secs(1)), Duration::from_secs(1));
         assert_eq!(pause(Duration::from_secs(20)), Duration::from_secs(15));
-    }
-
-    #[test]
-    fn a_third_stream_ends_the_oldest() {
-        let streams = Streams::default();
-        let id = PlaceId([7; 14]);
-        let ends: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();
-        for end in &ends {
-            streams.add(id, end.clone());
-        }
-        let ended: Vec<_> = ends.iter().map(CancellationToken::is_cancelled).collect();
-        assert_eq!(ended, [true, false, false]);
-    }
-
-    #[test]
-    fn nothing_stays_behind_an_ended_stream() {
-        let streams = Streams::default();
-        let id = PlaceId([7; 14]);
-        let (one, two) = (CancellationToken::new(), CancellationToken::new());
-        streams.add(id, one.clone());
-        streams.add(id, two.clone());
-        one.cancel();
-        streams.remove_ended(id);
-        assert_eq!(streams.lock()[&id].len(), 1);
-        two.cancel();
-        streams.remove_ended(id);
-        assert!(streams.lock().is_empty());
     }
 }

@@ -16,7 +16,8 @@ const ADMIN: &str = "/v1/admin/queues/concert";
 /// A room with somebody in it and no ticks, so that nothing but a request changes the store.
 async fn still() -> (Room, Vec<Vec<u8>>) {
     let room = Room::start(ONE).await;
-    (room.join().await.is(201), room.join().await.is(201));
+    room.join().await.is(201);
+    room.join().await.is(201);
     room.anteroom.scheduler.freeze();
     let before = dump(&room.anteroom.redis).await;
     (room, before)

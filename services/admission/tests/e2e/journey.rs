@@ -190,7 +190,8 @@ async fn the_public_state_tells_counts_and_opening_times() {
         opens_at = \"2199-01-02T09:00:00+09:00\"\ncloses_at = \"2199-01-03T00:00:00Z\"\n";
     let room = Room::start(&format!("{ONE}{later}")).await;
     let first = room.join().await.token();
-    (room.join().await, room.join().await);
+    room.join().await;
+    room.join().await;
     claim(&room, &first).await.is(200);
     until("the counts are known", PATIENCE, async || {
         let state = room.get("/v1/queues/concert").send().await.is(200).json();

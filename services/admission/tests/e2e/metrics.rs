@@ -16,7 +16,8 @@ fn series(metrics: &str) -> BTreeSet<String> {
 async fn both_services_export_queue_depth_and_success_ratio() {
     let room = Room::start(ONE).await;
     let first = room.join().await.token();
-    (room.join().await.is(201), room.join().await.is(201));
+    room.join().await.is(201);
+    room.join().await.is(201);
     room.authorize(&first).await.is(200);
     for (port, service) in [("metrics", "admission"), ("scheduler", "scheduler")] {
         until("the gauges show it", PATIENCE, async || {

@@ -5,4 +5,5 @@ mod histories;
 mod pace;
 mod promises;
 mod scripts;
+mod servers;
 mod world;

@@ -6,6 +6,8 @@ use anteroom_core::queue::{
     GoneReason, Join, Leave, Override, Pace, PlaceRef, Queue, Rules, State, Status, Visit,
 };
 use anteroom_testkit::Redis;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 
 use super::world::{SECOND, START, World, capacity, join, look, rate, status, tick, visitor};
 
@@ -80,35 +82,56 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
     assert_eq!(status(&queue, awake[1]).await, Status::Waiting);
 }
 
-#[tokio::test]
-async fn promise_04_ten_thousand_refreshes_tabs_and_lost_replies_give_one_place() {
-    let world = World::new().await;
-    let queue = world.queue("q", capacity(50)).await;
-    let mut tasks = tokio::task::JoinSet::new();
-    // 500 visitors with 20 joins each, all at the same time: five tabs refreshed four times. Every third
-    // request is given up by its caller, who never sees the reply.
-    for n in 0..10_000u64 {
+/// One run of one visitor: up to five tabs join at once, some give up before the reply comes, and each tab
+/// refreshes. Returns every place that was told.
+async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
+    let mut random = StdRng::seed_from_u64(n);
+    let mut tabs = tokio::task::JoinSet::new();
+    for _ in 0..random.random_range(1..=5) {
         let queue = queue.clone();
-        tasks.spawn(async move {
-            let who = n % 500;
-            if n % 3 == 0 {
-                let _ =
-                    tokio::time::timeout(Duration::from_micros(n % 900), join(&queue, who)).await;
-                return (who, None);
+        let lost = random.random_bool(0.3).then(|| random.random_range(0..2_000));
+        let refreshes = random.random_range(0..3);
+        tabs.spawn(async move {
+            let mut told = Vec::new();
+            match lost {
+                Some(micros) => {
+                    let patience = Duration::from_micros(micros);
+                    let _ = tokio::time::timeout(patience, join(&queue, n)).await;
+                }
+                None => told.push(join(&queue, n).await.0),
             }
-            let (of, _) = join(&queue, who).await;
-            (who, Some(of))
+            for _ in 0..refreshes {
+                told.push(join(&queue, n).await.0);
+            }
+            told
         });
     }
-    let mut places = std::collections::BTreeMap::new();
-    while let Some(joined) = tasks.join_next().await {
-        let (who, of) = joined.expect("a join");
-        let Some(of) = of else { continue };
-        assert_eq!(*places.entry(who).or_insert(of), of, "visitor {who} got a second place");
+    tabs.join_all().await.concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_one_place() {
+    const RUNS: u64 = 10_000;
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(50)).await;
+    let mut places = std::collections::BTreeSet::new();
+    for first in (0..RUNS).step_by(500) {
+        let mut runs = tokio::task::JoinSet::new();
+        for n in first..first + 500 {
+            runs.spawn(tabs(queue.clone(), n));
+        }
+        for told in runs.join_all().await {
+            assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "two places: {told:?}");
+            places.extend(told.first().map(|of| of.ticket));
+        }
+    }
+    for n in 0..RUNS {
+        // Whoever lost every reply gets the place that was made for it, if its join arrived.
+        places.insert(join(&queue, n).await.0.ticket);
     }
     let snapshot = queue.snapshot().await.expect("a snapshot");
-    assert_eq!((places.len(), snapshot.last_ticket), (500, 500));
-    assert_eq!(snapshot.depth + snapshot.ready, 500);
+    assert_eq!((places.len() as u64, snapshot.last_ticket), (RUNS, RUNS));
+    assert_eq!(snapshot.depth + snapshot.ready, RUNS);
 }
 
 #[tokio::test]

@@ -1,0 +1,72 @@
+//! The open event streams of a queue: two a place, a third ends the oldest.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anteroom_core::queue::PlaceId;
+use tokio_util::sync::CancellationToken;
+
+const MOST_PER_PLACE: usize = 2;
+
+/// Each open stream of one queue, by the place it tells of.
+#[derive(Debug, Default)]
+pub struct Streams(Mutex<HashMap<PlaceId, Vec<CancellationToken>>>);
+
+impl Streams {
+    /// Adds a stream of a place; the oldest ends when there are too many.
+    pub fn add(&self, id: PlaceId, end: CancellationToken) {
+        let mut streams = self.lock();
+        let of_place = streams.entry(id).or_default();
+        of_place.push(end);
+        if of_place.len() > MOST_PER_PLACE {
+            of_place.remove(0).cancel();
+        }
+    }
+
+    /// Forgets the streams of a place that have ended.
+    pub fn remove_ended(&self, id: PlaceId) {
+        let mut streams = self.lock();
+        if let Some(of_place) = streams.get_mut(&id) {
+            of_place.retain(|end| !end.is_cancelled());
+            if of_place.is_empty() {
+                streams.remove(&id);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceId, Vec<CancellationToken>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_stream_ends_the_oldest() {
+        let streams = Streams::default();
+        let id = PlaceId([7; 14]);
+        let ends: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();
+        for end in &ends {
+            streams.add(id, end.clone());
+        }
+        let ended: Vec<_> = ends.iter().map(CancellationToken::is_cancelled).collect();
+        assert_eq!(ended, [true, false, false]);
+    }
+
+    #[test]
+    fn nothing_stays_behind_an_ended_stream() {
+        let streams = Streams::default();
+        let id = PlaceId([7; 14]);
+        let (one, two) = (CancellationToken::new(), CancellationToken::new());
+        streams.add(id, one.clone());
+        streams.add(id, two.clone());
+        one.cancel();
+        streams.remove_ended(id);
+        assert_eq!(streams.lock()[&id].len(), 1);
+        two.cancel();
+        streams.remove_ended(id);
+        assert!(streams.lock().is_empty());
+    }
+}

@@ -1,0 +1,90 @@
+//! The whole journey on every kind of store that the configuration can name.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{GoneReason, Leave, Queue, SCRIPTS, Status, Visit};
+use anteroom_core::store::{Config, Mode, Store};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, RedisBuilder, Sentinel, until};
+
+use super::world::{capacity, join, look, tick};
+
+async fn open(config: Config) -> Store {
+    let patient = Duration::from_secs(10);
+    let config = Config { command_timeout: patient, request_timeout: patient, ..config };
+    let store = Store::open(&config, &SCRIPTS, &prometheus::Registry::new()).expect("an address");
+    assert!(store.wait_up(patient).await, "the store is up");
+    store
+}
+
+/// Every operation once, by the store's own clock.
+async fn journey(store: &Store, name: &str) {
+    let queue = Queue::open(store, name, capacity(1), 100);
+    assert_eq!(queue.apply_rules(&capacity(1)).await, Ok(true), "{name}");
+    let (first, place) = join(&queue, 0).await;
+    assert_eq!(place.status, Status::Ready);
+    let (second, place) = join(&queue, 1).await;
+    assert_eq!((place.status, place.position), (Status::Waiting, 1));
+    assert!(matches!(queue.claim(first).await, Ok(Visit::Here(_))), "{name}");
+    assert!(matches!(queue.renew(first).await, Ok(Visit::Here(_))), "{name}");
+    assert_eq!(tick(&queue).await, 0, "{name}: there is no room");
+    assert_eq!(queue.leave(first).await, Ok(Leave::Left(GoneReason::Completed)));
+    assert_eq!(tick(&queue).await, 1, "{name}");
+    let passed = queue.authorize(second, true).await;
+    assert!(matches!(passed, Ok(Visit::Here(place)) if place.status == Status::Active), "{name}");
+    assert_eq!(queue.sweep().await, Ok(Default::default()), "{name}");
+    assert!(queue.inspect(second.ticket).await.expect("a look").is_some(), "{name}");
+    assert_eq!(queue.evict(second.ticket).await, Ok(true), "{name}");
+    assert_eq!(queue.snapshot().await.expect("a snapshot").active, 0, "{name}");
+    queue.reset().await.expect("a reset");
+    assert_eq!(queue.place(second).await, Ok(Visit::Gone(GoneReason::Lost)), "{name}");
+}
+
+#[tokio::test]
+async fn on_a_cluster_of_three_each_queue_lives_on_one_node() {
+    let cluster = Cluster::start(3, 0).await;
+    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
+    let store = open(config).await;
+    let mut owners = std::collections::BTreeSet::new();
+    for name in ["concert", "opera", "course", "sale", "a", "b"] {
+        journey(&store, name).await;
+        owners.insert(cluster.owner(&format!("anteroom:v1:queue:{{{name}}}:meta")).await);
+    }
+    assert!(owners.len() > 1, "the queues are spread over the nodes");
+}
+
+#[tokio::test]
+async fn over_a_socket_and_over_tls() {
+    let redis = Redis::start().await;
+    journey(&open(Config::new(redis.socket_url())).await, "socket").await;
+    if !RedisBuilder::knows_tls().await {
+        eprintln!("skipped: this server program was built without TLS");
+        return;
+    }
+    let redis = Redis::builder().tls().start().await;
+    let config = Config { ca_file: Some(redis.ca_file()), ..Config::new(redis.tls_url()) };
+    journey(&open(config).await, "tls").await;
+}
+
+#[tokio::test]
+async fn promise_05_behind_sentinel_the_line_outlives_its_primary() {
+    let mut primary = Redis::start().await;
+    let replica = Redis::builder().replica_of(&primary).start().await;
+    let sentinel = Sentinel::start("room", &primary, 1).await;
+    let mode = Mode::Sentinel { master: "room".to_owned() };
+    let store = open(Config { mode, urls: vec![sentinel.url()], ..Config::new("") }).await;
+    journey(&store, "before").await;
+    let queue = Queue::open(&store, "kept", capacity(1), 100);
+    join(&queue, 0).await;
+    let (waiting, _) = join(&queue, 1).await;
+    let line = "anteroom:v1:queue:{kept}:waiting";
+    until("the replica has the line", PATIENCE, || async {
+        replica.run::<u64>(&["ZCARD", line]).await == 1
+    })
+    .await;
+    primary.kill();
+    until("the store follows", PATIENCE * 2, || async { queue.place(waiting).await.is_ok() }).await;
+    let place = look(&queue, waiting).await;
+    assert_eq!((place.status, place.position), (Status::Waiting, 1));
+    let (late, _) = join(&queue, 2).await;
+    assert_eq!(late.ticket, waiting.ticket + 1);
+}
