@@ -1,7 +1,6 @@
 //! What this binary does between the shell's start and its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
@@ -15,8 +14,6 @@ use crate::app::App;
 use crate::metrics::Metrics;
 use crate::serve::Server;
 use crate::{http, snapshots};
-
-const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -65,8 +62,6 @@ async fn follow_changes(app: Arc<App>, mut changes: watch::Receiver<Arc<Config>>
 
 /// Ready from the first look at the store on, while it is reachable.
 async fn follow_store(store: Store, readiness: Readiness) {
-    // The first connection is a moment away: not worth a word that it is not there yet.
-    store.wait_up(FIRST_CONNECTION).await;
-    // In this order: started means that readiness knows of the store.
-    tokio::join!(watch_store(&store, &readiness), async { readiness.started() });
+    watch_store(&store, &readiness).await;
+    readiness.started();
 }

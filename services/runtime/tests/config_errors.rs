@@ -115,8 +115,8 @@ fn every_rule_has_its_line() {
         ("[admission]\nsecure_cookies = false\nlisten = \"0.0.0.0:8080\"".into(), "admission.secure_cookies = false (FILE): may be false only while admission.listen is a loopback address".into()),
         ("[admission]\nlisten = \"0.0.0.0:8080\"".into(), "admission.listen = \"0.0.0.0:8080\" (FILE): must be a loopback address while there are no admission.token_secrets".into()),
         ("[admission]\nservice_listen = \"0.0.0.0:8081\"".into(), "admission.service_listen = \"0.0.0.0:8081\" (FILE): must be a loopback address while no [keys.*] are declared".into()),
-        ("[scheduler]\ntick = \"9ms\"".into(), format!("scheduler.tick = \"9ms\" (FILE): {}", span("10ms", "1s"))),
-        ("[scheduler]\ntick = \"1s 1ms\"".into(), format!("scheduler.tick = \"1s 1ms\" (FILE): {}", span("10ms", "1s"))),
+        ("[scheduler]\ntick = \"9ms\"".into(), format!("scheduler.tick = \"9ms\" (FILE): {}", span("10ms", "150ms"))),
+        ("[scheduler]\ntick = \"151ms\"".into(), format!("scheduler.tick = \"151ms\" (FILE): {}", span("10ms", "150ms"))),
         // The file as a whole.
         ("[store]\nurl = \"redis://a\"\nurl = \"redis://b\"".into(), "FILE: line 3: not valid TOML: duplicate key".into()),
         ("[store".into(), "FILE: line 1: not valid TOML: unclosed table, expected `]`".into()),

@@ -4,11 +4,9 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Pace, Rules};
 use rand::Rng as _;
 
 use crate::scheduled::Scheduled;
-use crate::ticks::Tick;
 
 /// The pauses before another try, half a second to a whole.
 const TRY_AGAIN: (f64, f64) = (0.5, 1.0);
@@ -36,14 +34,6 @@ pub async fn keep(queue: &Scheduled) {
                     if changed {
                         tracing::info!(queue = queue.name(), "the file's rules are in force");
                     }
-                    if let Some(lost) = lost_share(&rules, config.scheduler.tick) {
-                        tracing::warn!(
-                            queue = queue.name(),
-                            lost_percent = (lost * 100.0).round(),
-                            "scheduler.tick is too long for an even pace: one scheduler alone \
-                             promotes less than the batch"
-                        );
-                    }
                     written = Some(rules);
                     queue.set_rules_written();
                 }
@@ -61,57 +51,5 @@ pub async fn keep(queue: &Scheduled) {
             }
             () = tokio::time::sleep(Duration::from_secs_f64(pause)), if try_again => {}
         }
-    }
-}
-
-/// The share of the batch that one scheduler alone loses because its tick is longer than a slice
-/// counts.
-///
-/// A slice lasts at least 100 ms and at least a hundredth of the interval, and counts at most
-/// twice that time, so that a scheduler that was away does not come back with a burst.
-fn lost_share(rules: &Rules, tick: Duration) -> Option<f64> {
-    if rules.batch.is_none() || rules.pace != Pace::Even {
-        return None;
-    }
-    let slice = (rules.interval / 100).max(Duration::from_millis(100));
-    let (least, most) = Tick::Promote.spread();
-    let between = tick.mul_f64((least + most) / 2.0);
-    let lost = 1.0 - (2 * slice).as_secs_f64() / between.as_secs_f64();
-    (lost > 0.0).then_some(lost)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tick_longer_than_two_slices_loses_a_share() {
-        let minute = Duration::from_secs(60);
-        let mut rules = Rules {
-            capacity: None,
-            batch: Some(100),
-            interval: Duration::from_secs(10),
-            pace: Pace::Even,
-            claim_ttl: minute,
-            session_ttl: minute,
-            session_max: minute,
-            idle_ttl: minute,
-            keep_ttl: minute,
-            first_poll_ttl: minute,
-            max_waiting: 1,
-            joins_at: None,
-            opens_at: None,
-            closes_at: None,
-        };
-        let percent = |rules: &Rules, tick| {
-            lost_share(rules, Duration::from_millis(tick)).map(|lost| (lost * 100.0).round())
-        };
-        assert_eq!(percent(&rules, 100), None, "the default");
-        assert_eq!(percent(&rules, 1_000), Some(82.0));
-        rules.interval = 10 * minute;
-        assert_eq!(percent(&rules, 1_000), None, "a slice of six seconds");
-        rules.interval = Duration::from_secs(10);
-        rules.pace = Pace::Batch;
-        assert_eq!(percent(&rules, 1_000), None);
     }
 }
