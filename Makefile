@@ -14,7 +14,7 @@ build: ## Builds the release binaries
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
-	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked
+	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked --no-fail-fast
 
 lint: ## Checks formatting and lints
 	cargo fmt --all --check

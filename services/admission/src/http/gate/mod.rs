@@ -39,7 +39,8 @@ use crate::{return_to, visits};
 /// service port, no token) and `x-anteroom-expires-in` (seconds). 401 and 403 carry
 /// `x-anteroom-room`, the address of the waiting page, and `x-anteroom-refusal`, the code.
 #[utoipa::path(
-    method(get, put, post, delete, options, head, patch, trace), path = "/v1/queues/{queue}/authorize", tag = "gateways",
+    method(get, put, post, delete, options, head, patch, trace),
+    path = "/v1/queues/{queue}/authorize", tag = "gateways",
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("join" = Option<String>, Query, description = "1: joins when there is no place"),
@@ -85,7 +86,8 @@ pub async fn authorize(
 ///
 /// The same as without a path, which is where the visitor comes back to.
 #[utoipa::path(
-    method(get, put, post, delete, options, head, patch, trace), path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
+    method(get, put, post, delete, options, head, patch, trace),
+    path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("path" = String, Path, description = "the original path, with slashes"),
