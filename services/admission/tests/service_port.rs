@@ -129,7 +129,14 @@ async fn bad_input_is_named_and_changes_nothing() {
         ("GET", &format!("{ADMIN}/places/2"), Value::Null, 404, "never given"),
         ("DELETE", &format!("{ADMIN}/places/2"), Value::Null, 404, "never given"),
         ("DELETE", &format!("{SHOP}/places/{}", "A".repeat(39)), Value::Null, 400, "place must be"),
-        ("DELETE", &format!("{SHOP}/places/%FF"), Value::Null, 404, ""),
+        ("DELETE", &format!("{SHOP}/places/%FF"), Value::Null, 400, "place must be"),
+        (
+            "PATCH",
+            ADMIN,
+            json!({"capacity": 5, "until": "2300-01-01T00:00:00Z"}),
+            422,
+            "until must be",
+        ),
         ("POST", &format!("{SHOP}/places/x/renew"), Value::Null, 400, "place must be"),
         ("PUT", ADMIN, Value::Null, 405, ""),
         ("GET", "/v1/admin", Value::Null, 404, ""),
@@ -189,7 +196,7 @@ async fn odd_reasons_and_far_ends_come_back_as_they_went_in() {
         let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
         assert_eq!((status, &public["reason"]), (StatusCode::OK, &json!(reason)), "{public}");
     }
-    for until in ["2255-01-01T00:00:00Z", "9999-12-31T23:59:59Z"] {
+    for until in ["2099-12-31T23:59:59Z", "2255-01-01T00:00:00Z"] {
         let body = json!({"state": "bypass", "capacity": 5, "until": until});
         let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
         assert_eq!((status, &public["state"]), (StatusCode::OK, &json!("bypass")), "{public}");
