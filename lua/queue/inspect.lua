@@ -8,7 +8,6 @@
 
 if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
 read_clock()
-m.ticket = m.ticket or 0
 local ticket = tonumber(ARGV[2])
 if ticket > m.ticket then return { OK, 0, 0, 0, 0, 0 } end
 -- Stored times are queue time; people read the store's clock.

@@ -13,7 +13,6 @@ local MARK_EVERY, TOLD_EVERY = 1000000, 64
 if not load({ 'marked_at', 'credit', 'credit_at', unpack(VISIT_FIELDS) }) then return { NO_RULES } end
 read_clock()
 refresh_rules()
-m.ticket = m.ticket or 0
 local _, takes, promotes = state_now()
 
 local ids = column(2, 1)

@@ -17,11 +17,11 @@ if not load({
 end
 read_clock()
 -- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
-m.tick_before, m.offset, m.tick = m.tick, now - wall, now
+local tick_before = m.tick
+m.offset, m.tick = now - wall, now
 refresh_rules()
 local _, _, promotes = state_now()
 local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
-m.ticket = m.ticket or 0
 
 -- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now would
 -- be nobody's, so the line waits until somebody is heard again.
@@ -57,7 +57,7 @@ local function heads(n)
   return found
 end
 
-local free, late = free_by_rate(m.busy == 1)
+local free, late = free_by_rate(m.busy == 1 and tick_before)
 free = math.min(free, room())
 local promoted, looked, away, abandoned = {}, 0, 0, 0
 while free - #promoted >= 1 and looked < MAX_CHUNK do

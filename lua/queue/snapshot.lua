@@ -19,7 +19,7 @@ local reply = {
   call('ZCARD', AWAY),
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
-  m.ticket or 0, m.rate or -1, bypass,
+  m.ticket, m.rate or -1, bypass,
 }
 local ask = {}
 for i, rule in ipairs(RULES) do ask[i] = 'until:' .. rule end

@@ -95,7 +95,7 @@ for _, stone in ipairs((walk(GONE, 'walk_gone', SMALL_WALK))) do
 end
 if #old > 0 then call('ZREM', GONE, unpack(old)) end
 old = {}
-local keep_from = head() or (m.ticket or 0) + 1
+local keep_from = head() or m.ticket + 1
 local first = call('ZRANGE', MARKS, 0, SMALL_WALK)
 for i = 1, #first - 1 do
   -- A mark serves the tickets up to the next one.

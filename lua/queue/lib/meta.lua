@@ -26,6 +26,7 @@ local function load(fields)
   m.epoch = values[1]
   m.offset, m.last, m.tick = tonumber(values[3]), tonumber(values[4]), tonumber(values[5])
   for i = 1, #fields do m[fields[i]] = tonumber(values[i + 5]) end
+  m.ticket = m.ticket or 0
   return true
 end
 

@@ -77,13 +77,14 @@ local function free_at_once()
 end
 
 -- Starts the slice or batch that is due; returns how late it is in microseconds.
-local function start_slice(busy)
+local function start_slice()
   local length = m.pace == EVEN and slice_length() or m.interval
-  local since = m.slice_at and now - m.slice_at or length
+  local before = (m.slice_at or 0) > 0 and m.slice_at
+  local since = before and now - before or length
   if since < length then return 0 end
   -- A batch waits for the interval to have room: begun without, it would be dropped unused.
   if m.pace == ALL_AT_ONCE and promoted_since(now - m.interval) >= m.batch then return 0 end
-  local late = m.slice_at and since - length or 0
+  local late = since - length
   if m.pace == EVEN then
     local units = m.batch * math.min(since, 2 * length) + (m.carry or 0)
     local whole = math.floor(units / m.interval)
@@ -93,21 +94,22 @@ local function start_slice(busy)
     m.left_until = now + 2 * length
   else
     -- The rhythm is kept when a tick is a little late; after a pause it begins anew.
-    m.slice_at = m.slice_at and late < 1000000 and m.slice_at + length or now
+    m.slice_at = before and late < 1000000 and before + length or now
     m.left, m.left_until = m.batch, now + 1000000
   end
-  return busy and late or 0
+  return late
 end
 
--- How many may be promoted now by the rate rule, and how late they are.
-local function free_by_rate(busy)
-  if m.batch == 0 then return math.huge, busy and math.max(0, now - m.tick_before) or 0 end
+-- How many may be promoted now by the rate rule, and how late they are: by the slice, or without a rate by
+-- the tick before. Only where places waited at that tick (`waited_at`, else false) is anybody late.
+local function free_by_rate(waited_at)
+  if m.batch == 0 then return math.huge, waited_at and now - waited_at or 0 end
   if m.credit and m.credit > 0 and now - (m.credit_at or 0) >= m.interval then m.credit = 0 end
-  local late = start_slice(busy)
+  local late = start_slice()
   if (m.left or 0) > 0 and now > m.left_until then m.left = 0 end
   local free = m.left or 0
   if m.pace == ALL_AT_ONCE then free = free + (m.credit or 0) end
-  return math.min(free, m.batch - promoted_since(now - m.interval)), late
+  return math.min(free, m.batch - promoted_since(now - m.interval)), waited_at and late or 0
 end
 
 -- Takes n promotions from the slice, and past it from what was given back.

@@ -127,6 +127,19 @@ async fn promise_01_and_02_hold_together() {
 }
 
 #[tokio::test]
+async fn a_rate_that_comes_into_force_later_is_not_late() {
+    let world = World::new().await;
+    let queue = line(&world, "q", capacity(5), 20).await;
+    assert_eq!(tick(&queue).await, 5);
+    queue.override_rules(&[Override::Batch(Some(10))], None).await.expect("an override");
+    world.pass(Duration::from_millis(100));
+    let promotion = queue.promote().await.expect("a tick");
+    assert_eq!((promotion.promoted, promotion.lag), (0, Duration::ZERO));
+    world.pass(Duration::from_millis(250));
+    assert_eq!(queue.promote().await.expect("a tick").lag, Duration::from_millis(150));
+}
+
+#[tokio::test]
 async fn large_batches_are_made_in_chunks() {
     let world = World::new().await;
     let queue = line(&world, "q", rate(2200, Duration::from_secs(10), Pace::Batch), 2500).await;

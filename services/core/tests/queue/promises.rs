@@ -245,6 +245,11 @@ async fn promise_05_never_polled_is_abandoned_and_says_so() {
 async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
     let mut world = World::new().await;
     let queue = world.queue("q", capacity(1)).await;
+    // The store lost all joins of this epoch.
+    let epoch = queue.snapshot().await.expect("a snapshot").epoch;
+    let never = PlaceRef { epoch, id: visitor(&queue, 9), ticket: 3 };
+    assert_eq!(queue.place(never).await, Ok(Visit::Gone(GoneReason::Lost)));
+    assert_eq!(queue.leave(never).await, Ok(Leave::Already));
     join(&queue, 0).await;
     let (lost, _) = join(&queue, 1).await;
     // The store loses what it acknowledged, and gives the ticket to somebody else.
