@@ -16,5 +16,6 @@ mod room;
 mod rotation;
 mod schema;
 mod secrecy;
+mod servers;
 mod store_dump;
 mod tokens;
