@@ -33,6 +33,6 @@ else
 end
 call('ZREM', set, id)
 call('HDEL', HELD, id)
-bury({ id }, { ticket }, reason)
+bury({ id }, { ticket }, reason or EVICTED)
 save({ 'last', 'credit', 'credit_at', 'dropped' })
-return { OK, status }
+return { OK, status or 0 }

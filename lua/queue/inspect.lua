@@ -20,7 +20,7 @@ if set == WAITING or set == RETURNED then return { OK, S_WAITING, 0, joined, joi
 if set == AWAY then return { OK, S_AWAY, 0, joined, 0, 0 } end
 if set == ADMITTED then
   local status, detail, since = locate_held(ticket, call('HGET', HELD, id))
-  if status == IS_GONE then return { OK, IS_GONE, detail, joined, 0, 0 } end
+  if not status or status == IS_GONE then return { OK, IS_GONE, detail or LOST, joined, 0, 0 } end
   return { OK, status, 0, joined, since + shift, math.ceil((detail - now) / 1000) }
 end
 local stone = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]

@@ -25,16 +25,18 @@ hear()
 -- Decides the items in order; what is new is written in one go at the end.
 local line, at_once, tickets, marks, born = {}, {}, {}, {}, {}
 local first = head() or m.ticket + 1
+local cleared = {} -- identities whose ended place was cleared away in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
 -- ended but was not swept yet is cleared away, so that one identity never stands in two sets.
 local function held(i, id)
   if waiting[i] then return S_WAITING, WAITING, tonumber(waiting[i]) end
-  if not records[i] then return end
+  if not records[i] or cleared[id] then return end
   local _, ticket, since = struct.unpack(RECORD, records[i])
   local status, detail = locate_held(ticket, records[i])
   if status ~= IS_GONE then return status, detail, ticket end
+  cleared[id] = true
   if detail == UNCLAIMED then
     if not log then read_log() end
     give_back(since)
@@ -74,6 +76,7 @@ for i, id in ipairs(ids) do
   elseif status == S_READY or status == S_ACTIVE then
     answer_admitted(OK, status, ticket, detail)
   elseif status then
+    if status == S_AWAY then depth = depth + 1 end -- it stands in line again, before all new ones
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   elseif not takes then
     answer(CLOSED, 0, 0, 0, -1, -1, wall < m.joins_at and math.ceil((m.joins_at - wall) / 1000) or 0)

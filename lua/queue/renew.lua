@@ -12,7 +12,10 @@ local _, _, promotes = state_now()
 out[1], out[2] = OK, m.epoch
 each_visit(3, true, function(status, detail, id, ticket, since)
   if status == S_ACTIVE then
-    answer_admitted(OK, S_ACTIVE, ticket, write_session(id, ticket, since, renewed(since)))
+    -- A session longer than a session_max that was lowered meanwhile is not cut to nothing.
+    local till = renewed(since)
+    if till > now then write_session(id, ticket, since, till) else till = detail end
+    answer_admitted(OK, S_ACTIVE, ticket, till)
   elseif status == S_READY then
     answer_admitted(NOT_ACTIVE, S_READY, ticket, detail)
   else

@@ -23,18 +23,21 @@ local function end_of(set, reason)
   local ids = call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, ENDED_CHUNK)
   if #ids == 0 then return 0 end
   if #ids == ENDED_CHUNK then more = 1 end
-  local tickets = {}
+  local known, tickets = {}, {}
   if reason == UNCLAIMED then read_log() end
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
-    local _, ticket, since = struct.unpack(RECORD, record)
-    tickets[i] = ticket
-    if reason == UNCLAIMED then give_back(since) end
+    -- Without a record the store has lost writes: the place only goes.
+    if record then
+      local _, ticket, since = struct.unpack(RECORD, record)
+      known[#known + 1], tickets[#tickets + 1] = ids[i], ticket
+      if reason == UNCLAIMED then give_back(since) end
+    end
   end
   if reason == UNCLAIMED then write_log() end
   call('ZREM', set, unpack(ids))
   call('ZREM', ADMITTED, unpack(ids))
   call('HDEL', HELD, unpack(ids))
-  bury(ids, tickets, reason)
+  bury(known, tickets, reason)
   return #ids
 end
 
@@ -78,7 +81,7 @@ m.dropped = (m.dropped or 0) + away + abandoned
 local ids, tickets = walk(AWAY, 'walk_away', SMALL_WALK)
 if #ids > 0 then
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
-    if locate_held(tickets[i], record) == IS_GONE then
+    if locate_held(tickets[i], record) ~= S_AWAY then
       call('ZREM', AWAY, ids[i])
       call('HDEL', HELD, ids[i])
       bury({ ids[i] }, { tickets[i] }, ABANDONED)
@@ -87,14 +90,22 @@ if #ids > 0 then
   end
 end
 
--- Notes older than they are told; marks that no place in line and no young ticket needs.
-local old = {}
-for _, stone in ipairs((walk(GONE, 'walk_gone', SMALL_WALK))) do
-  local _, _, at = read_stone(stone)
-  if at + GONE_KEPT <= now then old[#old + 1] = stone end
+-- Notes older than they are told: most stand at the front, because tickets end roughly in order; a walk
+-- finds the rest.
+local function forget(stones)
+  local old = {}
+  for _, stone in ipairs(stones) do
+    local _, _, at = read_stone(stone)
+    if at + GONE_KEPT <= now then old[#old + 1] = stone end
+  end
+  if #old > 0 then call('ZREM', GONE, unpack(old)) end
+  return #old
 end
-if #old > 0 then call('ZREM', GONE, unpack(old)) end
-old = {}
+if forget(call('ZRANGE', GONE, 0, WALK - 1)) >= WALK / 2 then more = 1 end
+forget((walk(GONE, 'walk_gone', SMALL_WALK)))
+
+-- Marks that no place in line and no young ticket needs.
+local old = {}
 local keep_from = head() or m.ticket + 1
 local first = call('ZRANGE', MARKS, 0, SMALL_WALK)
 for i = 1, #first - 1 do

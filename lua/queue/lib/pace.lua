@@ -26,8 +26,24 @@ local function promoted_since(time)
   return sum
 end
 
+-- Makes room in the log: drops what no interval reaches any more, else makes one entry of the two
+-- neighbours, older than the interval, that lie closest for their age.
+local function shorten_log()
+  local pair, closest = 1, math.huge
+  if log[2] > now - MAX_INTERVAL then
+    for i = 1, #log - 5, 3 do
+      local age = now - log[i + 4]
+      if age < m.interval then break end
+      local closeness = (log[i + 4] - log[i]) / age
+      if closeness < closest then pair, closest = i, closeness end
+    end
+    log[pair + 3], log[pair + 5] = log[pair], log[pair + 2] + log[pair + 5]
+  end
+  for _ = 1, 3 do table.remove(log, pair) end
+end
+
 -- Logs n promotions made now. Entries closer than interval / 200 become one that counts by its later
--- time, and past the bound the two oldest do: the window can only look fuller than it is, never emptier.
+-- time, and past the bound older ones do: the window can only look fuller than it is, never emptier.
 local function record(n)
   local k = #log
   if k > 0 and now - log[k - 2] < m.interval / 200 then
@@ -35,22 +51,20 @@ local function record(n)
   else
     log[k + 1], log[k + 2], log[k + 3] = now, now, n
   end
-  if #log > 3 * MAX_LOG then
-    if log[2] > now - MAX_INTERVAL then log[4], log[6] = log[1], log[3] + log[6] end
-    for _ = 1, 3 do table.remove(log, 1) end
-  end
+  if #log > 3 * MAX_LOG then shorten_log() end
 end
 
 -- A turn that was not taken gives its share of the rate back to the interval in which it was promoted.
 local function give_back(promoted_at)
-  for i = #log, 3, -3 do
-    if log[i - 1] < promoted_at then return end
-    if log[i - 2] <= promoted_at and log[i] > 0 then
-      log[i] = log[i] - 1
-      if log[i - 1] > now - m.interval then m.credit, m.credit_at = (m.credit or 0) + 1, now end
-      return
-    end
+  -- The last entry that begins at or before that time.
+  local low, high = 0, #log / 3
+  while low < high do
+    local middle = math.ceil((low + high) / 2)
+    if log[3 * middle - 2] <= promoted_at then low = middle else high = middle - 1 end
   end
+  if low == 0 or log[3 * low - 1] < promoted_at or log[3 * low] == 0 then return end
+  log[3 * low] = log[3 * low] - 1
+  if log[3 * low - 1] > now - m.interval then m.credit, m.credit_at = (m.credit or 0) + 1, now end
 end
 
 -- Free slots by the capacity rule. Ends are judged by their stored time, swept or not.
@@ -86,7 +100,7 @@ local function start_slice()
   if m.pace == ALL_AT_ONCE and promoted_since(now - m.interval) >= m.batch then return 0 end
   local late = since - length
   if m.pace == EVEN then
-    local units = m.batch * math.min(since, 2 * length) + (m.carry or 0)
+    local units = m.batch * math.min(since, 2 * length) + math.min(m.carry or 0, m.interval - 1)
     local whole = math.floor(units / m.interval)
     local share = math.min(m.credit or 0, math.ceil(m.batch * length / m.interval))
     m.slice_at, m.carry = now, units - whole * m.interval

@@ -54,11 +54,14 @@ local function keep_seen()
   local slot = m.slot % 5
   local key = KEYS[SEEN + 1 + slot]
   if m.ticket - m.base >= 8 * m.max_waiting then
-    -- The head has moved on far within one slot: let the bitmap begin at the head again.
-    local bytes = math.floor(math.max(0, (head() or m.ticket) - m.base) / 8)
-    call('SET', key, call('GETRANGE', key, bytes, -1))
-    m.base = m.base + 8 * bytes
-    write_base(read_ring(), slot)
+    -- Where the head has moved on far within one slot, the bitmap begins at the head again.
+    local skip = (head() or m.ticket) - m.base
+    if skip >= (m.ticket - m.base) / 2 then
+      local bytes = math.floor(skip / 8)
+      call('SET', key, call('GETRANGE', key, bytes, -1))
+      m.base = m.base + 8 * bytes
+      write_base(read_ring(), slot)
+    end
   end
   local set, k = {}, 0
   for _, ticket in ipairs(seen) do

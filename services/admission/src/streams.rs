@@ -1,25 +1,42 @@
 //! The open event streams of a queue: two a place, a third ends the oldest.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anteroom_core::queue::PlaceId;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 const MOST_PER_PLACE: usize = 2;
 
 /// Each open stream of one queue, by the place it tells of.
 #[derive(Debug, Default)]
-pub struct Streams(Mutex<HashMap<PlaceId, Vec<CancellationToken>>>);
+pub struct Streams(Mutex<HashMap<PlaceId, Vec<Stream>>>);
+
+/// How to reach an open stream.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// Cancelled when the stream is to end, or has ended.
+    pub end: CancellationToken,
+    /// Told when the place has changed by a call of this process.
+    pub changed: Arc<Notify>,
+}
 
 impl Streams {
     /// Adds a stream of a place; the oldest ends when there are too many.
-    pub fn add(&self, id: PlaceId, end: CancellationToken) {
+    pub fn add(&self, id: PlaceId, stream: Stream) {
         let mut streams = self.lock();
         let of_place = streams.entry(id).or_default();
-        of_place.push(end);
+        of_place.push(stream);
         if of_place.len() > MOST_PER_PLACE {
-            of_place.remove(0).cancel();
+            of_place.remove(0).end.cancel();
+        }
+    }
+
+    /// Lets the streams of a place look at it now.
+    pub fn changed(&self, id: PlaceId) {
+        if let Some(of_place) = self.lock().get(&id) {
+            of_place.iter().for_each(|stream| stream.changed.notify_one());
         }
     }
 
@@ -27,14 +44,14 @@ impl Streams {
     pub fn remove_ended(&self, id: PlaceId) {
         let mut streams = self.lock();
         if let Some(of_place) = streams.get_mut(&id) {
-            of_place.retain(|end| !end.is_cancelled());
+            of_place.retain(|stream| !stream.end.is_cancelled());
             if of_place.is_empty() {
                 streams.remove(&id);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceId, Vec<CancellationToken>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceId, Vec<Stream>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -47,11 +64,11 @@ mod tests {
     fn a_third_stream_ends_the_oldest() {
         let streams = Streams::default();
         let id = PlaceId([7; 14]);
-        let ends: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();
-        for end in &ends {
-            streams.add(id, end.clone());
+        let open: Vec<_> = (0..3).map(|_| Stream::default()).collect();
+        for stream in &open {
+            streams.add(id, stream.clone());
         }
-        let ended: Vec<_> = ends.iter().map(CancellationToken::is_cancelled).collect();
+        let ended: Vec<_> = open.iter().map(|stream| stream.end.is_cancelled()).collect();
         assert_eq!(ended, [true, false, false]);
     }
 
@@ -59,13 +76,13 @@ mod tests {
     fn nothing_stays_behind_an_ended_stream() {
         let streams = Streams::default();
         let id = PlaceId([7; 14]);
-        let (one, two) = (CancellationToken::new(), CancellationToken::new());
+        let (one, two) = (Stream::default(), Stream::default());
         streams.add(id, one.clone());
         streams.add(id, two.clone());
-        one.cancel();
+        one.end.cancel();
         streams.remove_ended(id);
         assert_eq!(streams.lock()[&id].len(), 1);
-        two.cancel();
+        two.end.cancel();
         streams.remove_ended(id);
         assert!(streams.lock().is_empty());
     }

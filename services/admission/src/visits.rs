@@ -68,7 +68,9 @@ pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 
 /// Takes the turn.
 pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    here(queue, queue.queue.claim(of).await?)
+    let visit = queue.queue.claim(of).await?;
+    queue.streams.changed(of.id);
+    here(queue, visit)
 }
 
 /// Lets an active place live longer.
@@ -80,6 +82,7 @@ pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
     let left = queue.queue.leave(of).await?;
     queue.known.forget(of);
+    queue.streams.changed(of.id);
     match left {
         Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
         Leave::Left(_) => queue.metrics.left.inc(),

@@ -178,7 +178,7 @@ async fn the_gate_never_answers_anything_but_401_and_403() {
     let overloaded = anteroom_admission::http::problem::Problem::new(
         anteroom_admission::http::problem::Code::Overloaded,
     );
-    assert_eq!(gate::refusal(overloaded).status(), StatusCode::FORBIDDEN);
+    assert_eq!(gate::refusal(overloaded, None).status(), StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ async fn sweep(queue: &Scheduled) -> Result<(), Error> {
 
 async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
     let snapshot = queue.queue.snapshot().await?;
-    queue.line.set(snapshot.depth, &snapshot.rules);
+    queue.line.set(snapshot.depth + snapshot.away, &snapshot.rules);
     queue.shared().metrics.gauges.show(queue.name(), &snapshot);
     Ok(())
 }

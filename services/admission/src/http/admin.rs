@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::Instrument as _;
 
 use super::caller::Operator;
 use super::document::{KeyProblems, OverrideProblems, TicketProblems};
@@ -20,6 +21,7 @@ use super::problem::{Code, Problem};
 use crate::admin_view::{AdminView, TicketView};
 use crate::app::QueueState;
 use crate::audit::Entry;
+use crate::keys::Caller;
 use crate::queue_view::QueueView;
 
 /// The rules of a queue as they stand: its public state, the rules in force, and which of them are
@@ -56,11 +58,21 @@ pub async fn change(
     Operator { caller, queue }: Operator,
     JsonBody(overrides): JsonBody<Overrides>,
 ) -> Result<Response, Problem> {
-    let before = queue.queue.snapshot().await?;
-    let now = before.store_time_us / 1_000_000;
-    let change = overrides.check(now, &before.rules, &queue.config.rules())?;
-    let before = AdminView::new(queue.name(), &before).rules();
-    let entry = entry(&caller, "queue.override_rules", &queue, None, before);
+    to_the_end(async move { override_rules(&caller, &queue, &overrides).await }).await
+}
+
+async fn override_rules(
+    caller: &Caller,
+    queue: &Arc<QueueState>,
+    overrides: &Overrides,
+) -> Result<Response, Problem> {
+    let found = queue.queue.snapshot().await?;
+    let before = AdminView::new(queue.name(), &found).rules();
+    let entry = entry(caller, "queue.override_rules", queue, None, before);
+    let now = found.store_time_us / 1_000_000;
+    let change = overrides
+        .check(now, &found.rules, &queue.config.rules())
+        .inspect_err(|_| entry.failed(Code::InvalidValue.name()))?;
     if !change.overrides.is_empty() {
         let done = queue.queue.override_rules(&change.overrides, change.until).await;
         audited(&entry, done)?;
@@ -87,11 +99,14 @@ pub async fn change(
     responses((status = 202, description = "the new life has begun"), KeyProblems),
 )]
 pub async fn reset(Operator { caller, queue }: Operator) -> Result<StatusCode, Problem> {
-    let before = counts(&queue).await;
-    let entry = entry(&caller, "queue.reset", &queue, None, before);
-    audited(&entry, queue.queue.reset().await)?;
-    entry.done(&counts(&queue).await);
-    Ok(StatusCode::ACCEPTED)
+    to_the_end(async move {
+        let before = counts(&queue).await;
+        let entry = entry(&caller, "queue.reset", &queue, None, before);
+        audited(&entry, queue.queue.reset().await)?;
+        entry.done(&counts(&queue).await);
+        Ok(StatusCode::ACCEPTED)
+    })
+    .await
 }
 
 /// What the store knows of a ticket.
@@ -133,15 +148,26 @@ pub async fn evict(
     path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let ticket = ticket(path)?;
-    let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
-    let before = TicketView::new(ticket, &before).to_json();
-    let entry = entry(&caller, "queue.evict", &queue, Some(ticket), before);
-    let evicted = audited(&entry, queue.queue.evict(ticket).await)?;
-    if evicted {
-        queue.metrics.evicted.inc();
-    }
-    entry.done(&json!({ "evicted": evicted }));
-    Ok(StatusCode::NO_CONTENT)
+    to_the_end(async move {
+        let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
+        let before = TicketView::new(ticket, &before).to_json();
+        let entry = entry(&caller, "queue.evict", &queue, Some(ticket), before);
+        let evicted = audited(&entry, queue.queue.evict(ticket).await)?;
+        if evicted {
+            queue.metrics.evicted.inc();
+        }
+        entry.done(&json!({ "evicted": evicted }));
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
+}
+
+/// Runs a change to its end, audit line included, also when the caller hangs up in the middle.
+async fn to_the_end<T: Send + 'static>(
+    change: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::spawn(change.in_current_span()).await;
+    done.unwrap_or_else(|panic| Err(Problem::new(Code::Internal).cause(panic.to_string())))
 }
 
 /// The path of a ticket; the queue in it is read by the caller's extractor.
@@ -165,7 +191,7 @@ fn never_given() -> Problem {
 }
 
 fn entry<'a>(
-    caller: &'a crate::keys::Caller,
+    caller: &'a Caller,
     operation: &'static str,
     queue: &'a Arc<QueueState>,
     ticket: Option<Ticket>,

@@ -1,7 +1,7 @@
 //! `GET …/token/events`: the place as Server-Sent Events.
 //!
 //! Each event is a look at the store, which is also the heartbeat: as often as `poll_after_ms` says
-//! and at least every 15 s. A place has two streams at most; a third ends the oldest with an event
+//! and at least every 15 s, and at once after a call of this process that changed the place. A place has two streams at most; a third ends the oldest with an event
 //! `replaced`, so that its page polls instead of coming back. A process has `sse_max` streams at
 //! most; past it the answer is 204, which tells a browser not to come back either.
 
@@ -17,13 +17,12 @@ use futures_util::{Stream, stream};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use rand::Rng as _;
-use tokio_util::sync::CancellationToken;
 
 use super::document::HolderProblems;
 use super::problem::Problem;
 use super::visitor::Visitor;
 use crate::app::{App, QueueState};
-use crate::streams::Streams;
+use crate::streams::{Stream as OpenStream, Streams};
 use crate::visits;
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
@@ -109,7 +108,8 @@ impl Watch {
             Step::Tell(place, queue) => Some(self.tell(&place, &queue)),
             Step::Wait(pause) => {
                 tokio::select! {
-                    () = self.open.end.cancelled() => Some(self.last_words()),
+                    () = self.open.stream.end.cancelled() => Some(self.last_words()),
+                    () = self.open.stream.changed.notified() => self.look().await,
                     () = tokio::time::sleep(pause) => self.look().await,
                 }
             }
@@ -157,7 +157,7 @@ impl Watch {
 /// Holds a stream's place in the count and in the table, until it is dropped: at its end, or when
 /// the client went away.
 struct Open {
-    end: CancellationToken,
+    stream: OpenStream,
     id: PlaceId,
     streams: Arc<Streams>,
     queue_name: String,
@@ -166,19 +166,19 @@ struct Open {
 
 impl Open {
     fn new(app: &App, queue: &QueueState, id: PlaceId) -> Self {
-        let end = app.stopping.child_token();
+        let stream = OpenStream { end: app.stopping.child_token(), ..OpenStream::default() };
         let count = app.metrics.streams.clone();
         count.inc();
-        queue.streams.add(id, end.clone());
+        queue.streams.add(id, stream.clone());
         let queue_name = queue.name().to_owned();
-        Self { end, id, streams: queue.streams.clone(), queue_name, count }
+        Self { stream, id, streams: queue.streams.clone(), queue_name, count }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.count.dec();
-        self.end.cancel();
+        self.stream.end.cancel();
         self.streams.remove_ended(self.id);
     }
 }

@@ -1,7 +1,8 @@
 //! What the visitor asked of the gateway, as far as the gateway says: the method and the path.
 //!
-//! Only used to come back later (`return_to`, which is checked) and to tell a navigation from a
-//! script: a client that lies here misleads nobody but itself.
+//! Used to come back later (`return_to`, which is checked) and to tell a navigation from a script: a
+//! client that lies there misleads nobody but itself. Whether it is a preflight, which passes where
+//! the queue says so, is believed only when nothing that names a method says otherwise.
 
 use http::Method;
 use http::header::{HeaderMap, HeaderName};
@@ -30,6 +31,20 @@ impl<'a> Original<'a> {
     /// Reads what the gateway says: its headers, else the path behind `…/authorize`.
     pub fn of(parts: &'a Parts) -> Self {
         Self { method: Self::method_of(parts), path: path_of(parts) }
+    }
+
+    /// Whether the method is OPTIONS by every account: each header that a gateway may have set, or the
+    /// request's own where there is none or the gateway calls with the original path behind ours (then
+    /// the method is the original one, and headers are the client's).
+    pub fn is_options(parts: &Parts) -> bool {
+        let behind =
+            parts.uri.path().split_once(AUTHORIZE).is_some_and(|(_, rest)| !rest.is_empty());
+        let named: Vec<_> =
+            METHODS.into_iter().flat_map(|name| parts.headers.get_all(name)).collect();
+        if behind || named.is_empty() {
+            return parts.method == Method::OPTIONS;
+        }
+        named.into_iter().all(|method| method == "OPTIONS")
     }
 
     /// The method alone.
@@ -91,5 +106,26 @@ mod tests {
         assert_eq!(original("/v1/queues/q/authorize/authorize", &[]), get("/authorize"));
         assert_eq!(original("/v1/queues/q/authorize?join=1", &[]), (Method::GET, None));
         assert_eq!(original(plain, &[("x-original-method", "not a method")]).0, Method::GET);
+    }
+    #[test]
+    fn no_header_of_a_client_makes_a_preflight() {
+        let is_options = |method: &str, uri: &str, headers: &[(&str, &str)]| {
+            let mut request = Request::builder().method(method).uri(uri);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            Original::is_options(&request.body(()).expect("a request").into_parts().0)
+        };
+        let (plain, behind) = ("/v1/queues/q/authorize", "/v1/queues/q/authorize/shop");
+        assert!(is_options("OPTIONS", plain, &[]));
+        assert!(is_options("OPTIONS", behind, &[]));
+        assert!(is_options("GET", plain, &[("x-forwarded-method", "OPTIONS")]));
+        // The gateway has set one of them, the client the other.
+        let both = [("x-forwarded-method", "OPTIONS"), ("x-original-method", "GET")];
+        assert!(!is_options("GET", plain, &both));
+        let twice = [("x-forwarded-method", "OPTIONS"), ("x-forwarded-method", "GET")];
+        assert!(!is_options("GET", plain, &twice));
+        // Behind the path the method is the original one, and headers are the client's.
+        assert!(!is_options("GET", behind, &[("x-forwarded-method", "OPTIONS")]));
     }
 }

@@ -135,6 +135,10 @@ where
         let preflight = cors.as_ref().and_then(Cors::preflight);
         let under_way = shell.enter();
         let goes_on = under_way.is_some() && preflight.is_none();
+        // Whoever is turned away at the gate for want of room is sent to the waiting page.
+        let room = (!goes_on && route.is_gate())
+            .then(|| gate::room_of(&shell.app, request.uri().path()))
+            .flatten();
         let answer = goes_on.then(|| AssertUnwindSafe(self.inner.call(request)));
         Box::pin(
             async move {
@@ -144,7 +148,7 @@ where
                     (None, None) => Err(Problem::new(Code::Overloaded).retry_after(RETRY_SOON)),
                 };
                 drop(under_way);
-                let mut response = answer.unwrap_or_else(|problem| refusal(&route, problem));
+                let mut response = answer.unwrap_or_else(|problem| refusal(&route, problem, room));
                 let headers = response.headers_mut();
                 headers.insert(CACHE_CONTROL, NO_STORE);
                 if let Some(cors) = cors {
@@ -190,8 +194,8 @@ async fn within(
 }
 
 /// A refusal by the shell itself, in the form that the route's callers understand.
-fn refusal(route: &RouteMetrics, problem: Problem) -> Response {
-    if route.is_gate() { gate::refusal(problem) } else { problem.into_response() }
+fn refusal(route: &RouteMetrics, problem: Problem, room: Option<HeaderValue>) -> Response {
+    if route.is_gate() { gate::refusal(problem, room) } else { problem.into_response() }
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {

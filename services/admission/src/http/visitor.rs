@@ -66,15 +66,13 @@ impl Visitor {
         let (held, by_cookie) = held(live, &queue, headers);
         let is_browser =
             by_cookie || headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
-        // Without a browser there is nobody whom another site could have misled.
+        // Another site's page can make a browser send its cookie, or join and be given one; a token in
+        // a header it would have to know.
+        let could_be_misled = by_cookie || (is_browser && matches!(held, Held::Nothing));
         let origin_allowed =
-            !is_browser || live.origins.check(headers, queue.config.public_url.url()).is_ok();
+            !could_be_misled || live.origins.check(headers, queue.config.public_url.url()).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
-        // Who holds a place is counted by it, so the address is looked for only without one.
-        let address = match held {
-            Held::Valid(_) => None,
-            Held::Nothing | Held::Forged => peer.map(|peer| client_address(peer, headers, trusted)),
-        };
+        let address = peer.map(|peer| client_address(peer, headers, trusted));
         Self { queue, held, by_cookie, is_browser, origin_allowed, address }
     }
 
@@ -95,11 +93,11 @@ impl Visitor {
         }
     }
 
-    /// Refuses a join when too many came from the same address; who holds a place already is
-    /// counted by it instead.
+    /// Refuses a join when too many came from the same address. A token does not help: its place may
+    /// be gone, and then the join is one for a new place.
     pub fn may_join(&self) -> Result<(), Problem> {
         if let Held::Valid(token) = &self.held {
-            return self.may_ask(token.place.id);
+            self.may_ask(token.place.id)?;
         }
         let Some(address) = self.address else { return Ok(()) };
         self.queue

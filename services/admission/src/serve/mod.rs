@@ -18,8 +18,8 @@ use axum::body::Body;
 use axum::response::Response;
 use http::Request;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -43,7 +43,7 @@ pub struct Server {
     crowded: Crowded,
     first_byte_timeout: Duration,
     write_timeout: Duration,
-    builder: auto::Builder<TokioExecutor>,
+    builder: http1::Builder,
 }
 
 impl Server {
@@ -86,6 +86,7 @@ impl Server {
 
     fn take(&self, stream: TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
         let Ok(permit) = self.connections.clone().try_acquire_owned() else {
+            self.app.operations.record(false);
             return self.crowded.turn_away(stream);
         };
         // An answer is one small write: waiting to fill a packet would only delay it.
@@ -102,8 +103,8 @@ impl Server {
             let io = TokioIo::new(WriteTimeout::new(stream, write_timeout));
             let connection = builder.serve_connection(io, service);
             // An error here is the client's: it went away, was too slow, or spoke no HTTP.
-            if let Err(error) = watcher.watch(connection.into_owned()).await {
-                tracing::trace!(error, "connection ended");
+            if let Err(error) = watcher.watch(connection).await {
+                tracing::trace!(%error, "connection ended");
             }
         });
     }
@@ -131,20 +132,14 @@ async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -
     }
 }
 
-fn builder(config: &AdmissionConfig) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+/// HTTP/1 only: gateways speak it, and an idle HTTP/2 connection has no time-out that a client's own
+/// pings do not reset.
+fn builder(config: &AdmissionConfig) -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout)
         .max_buf_size(32 * 1024);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(Duration::from_secs(10))
-        .max_concurrent_streams(256)
-        .max_header_list_size(16 * 1024);
     builder
 }
 

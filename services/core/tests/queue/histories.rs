@@ -69,6 +69,13 @@ enum Step {
     Close(bool),
     Capacity(u64),
     Batch(u64),
+    SessionMax {
+        seconds: u64,
+    },
+    Interval {
+        seconds: u64,
+    },
+    MaxWaiting(u64),
     Evict {
         ticket: u64,
     },
@@ -100,6 +107,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Close),
         1 => (1u64..6).prop_map(Step::Capacity),
         1 => (1u64..8).prop_map(Step::Batch),
+        1 => (5u64..200).prop_map(|seconds| Step::SessionMax { seconds }),
+        1 => (1u64..40).prop_map(|seconds| Step::Interval { seconds }),
+        1 => (1u64..30).prop_map(Step::MaxWaiting),
         1 => (1u64..20).prop_map(|ticket| Step::Evict { ticket }),
         1 => Just(Step::ForgetScripts),
         3 => Just(Step::Again),
@@ -329,6 +339,23 @@ impl History<'_> {
                 self.queue.override_rules(&overrides, None).await.map_err(error)?;
                 self.model.rules.batch = batch;
             }
+            Step::SessionMax { seconds } => {
+                let time = Duration::from_secs(seconds);
+                let overrides = [Override::SessionMax(Some(time))];
+                self.queue.override_rules(&overrides, None).await.map_err(error)?;
+                self.model.rules.session_max = micros(time);
+            }
+            Step::Interval { seconds } => {
+                let time = Duration::from_secs(seconds);
+                let overrides = [Override::Interval(Some(time))];
+                self.queue.override_rules(&overrides, None).await.map_err(error)?;
+                self.model.rules.interval = micros(time);
+            }
+            Step::MaxWaiting(most) => {
+                let overrides = [Override::MaxWaiting(Some(most))];
+                self.queue.override_rules(&overrides, None).await.map_err(error)?;
+                self.model.rules.max_waiting = most;
+            }
             Step::Evict { ticket } => {
                 let evicted = self.queue.evict(ticket).await.map_err(error)?;
                 differ("evict", &evicted, &self.model.evict(wall, ticket))?;
@@ -352,7 +379,8 @@ impl History<'_> {
             let wall = self.world.now();
             self.model.promote(wall, tick.promoted, tick.away, tick.abandoned)?;
             if !tick.more {
-                return Ok(());
+                let held_back = self.model.held_back();
+                return differ("places held back without a reason", &held_back, &false);
             }
         }
     }

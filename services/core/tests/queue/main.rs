@@ -6,4 +6,5 @@ mod pace;
 mod promises;
 mod scripts;
 mod servers;
+mod together;
 mod world;

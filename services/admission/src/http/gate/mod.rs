@@ -61,7 +61,7 @@ pub async fn authorize(
 ) -> Response {
     let visitor = match visitor {
         Ok(visitor) => visitor,
-        Err(problem) => return refusal(problem),
+        Err(problem) => return refusal(problem, room_of(&app, request.uri().path())),
     };
     let (parts, _body) = request.into_parts();
     let asked = Asked::of(&parts);
@@ -110,13 +110,23 @@ pub async fn authorize_behind(
     authorize(state, visitor, request).await
 }
 
-/// A refusal where nothing is known of the queue or the visitor.
-pub fn refusal(problem: Problem) -> Response {
+/// A refusal where nothing is known of the visitor, and perhaps nothing of the queue.
+pub fn refusal(problem: Problem, room: Option<HeaderValue>) -> Response {
     let code = problem.code();
     let mut response = problem.at_gate().into_response();
-    blank(response.headers_mut());
-    response.headers_mut().insert(REFUSAL, HeaderValue::from_static(code.name()));
+    let headers = response.headers_mut();
+    blank(headers);
+    headers.insert(REFUSAL, HeaderValue::from_static(code.name()));
+    headers.insert(ROOM, room.unwrap_or(BLANK));
     response
+}
+
+/// The waiting page of the queue that a path of the gate names.
+pub fn room_of(app: &App, path: &str) -> Option<HeaderValue> {
+    let name = path.strip_prefix("/v1/queues/")?.split('/').next()?;
+    let queue = app.queue(name)?;
+    let room = return_to::room(queue.config.public_url.url(), queue.name(), None);
+    HeaderValue::try_from(room).ok()
 }
 
 /// What the gateway's configuration asks for in the query.
@@ -282,7 +292,7 @@ fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) ->
 
 /// A CORS preflight, which browsers send without cookies.
 fn is_preflight(parts: &Parts) -> bool {
-    Original::method_of(parts) == Method::OPTIONS
+    Original::is_options(parts)
         && parts.headers.contains_key(ORIGIN)
         && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

@@ -347,8 +347,12 @@ impl Queue {
         let told = self.place(wall, id, ticket);
         if let (Told::Active { .. }, Some(admitted)) = (told, self.admitted.get_mut(&ticket)) {
             let Rules { session_ttl, session_max, .. } = self.rules;
-            admitted.ends = (self.now + session_ttl).min(admitted.since + session_max);
-            self.last = self.now;
+            let ends = (self.now + session_ttl).min(admitted.since + session_max);
+            // A session_max that was lowered meanwhile ends no session at once.
+            if ends > self.now {
+                admitted.ends = ends;
+                self.last = self.now;
+            }
         }
         self.locate(id, ticket)
     }

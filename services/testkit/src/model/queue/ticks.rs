@@ -98,6 +98,14 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether a tick that is over has left a place in line that the rules let in beyond doubt: there is
+    /// a capacity only, and it has room.
+    pub fn held_back(&self) -> bool {
+        let silent = self.now - self.heard_at.unwrap_or(0) > self.rules.first_poll_ttl;
+        let promotes = !self.rules.paused && !silent && self.rules.batch == 0;
+        promotes && self.room() > 0 && self.depth() > 0
+    }
+
     /// A sweep of a queue small enough for one call: unclaimed, expired, gone away, abandoned.
     pub fn sweep(&mut self, wall: u64) -> (u64, u64, u64, u64) {
         self.read_clock(wall);
