@@ -80,7 +80,7 @@ impl Site {
         if plan.cached {
             edits.push(caches(front, gate, back, &admission));
         }
-        let web_server = WebServer::start(gate, &edits).await?;
+        let web_server = WebServer::start(&edits).await?;
         let site = Self { anteroom, shop, web_server, url, client: client() };
         let readyz = format!("{}/readyz", site.anteroom.url("metrics"));
         until("admission is ready", PATIENCE, async || {

@@ -7,7 +7,6 @@ use std::process::Command;
 
 use anteroom_testkit::{PATIENCE, Process, until_some};
 use tempfile::TempDir;
-use tokio::net::TcpStream;
 
 /// The files that a user copies.
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../gateways/nginx");
@@ -25,8 +24,8 @@ pub struct WebServer {
 
 impl WebServer {
     /// Copies the example, makes the edits, checks that NGINX has no complaint, and starts it.
-    /// `None` when another process has taken the port meanwhile.
-    pub async fn start(port: u16, edits: &[Edit<'_>]) -> Option<Self> {
+    /// `None` when another process has taken a port meanwhile.
+    pub async fn start(edits: &[Edit<'_>]) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let folder = directory.path();
         // Started as root, NGINX keeps its files as somebody else.
@@ -51,14 +50,15 @@ impl WebServer {
         assert!(clean, "the example is not clean:\n{}", check.stderr());
 
         let mut process = Process::start(arguments(&["-g", &globals]));
+        // It writes this file once it listens itself. A connection would prove less: another process may
+        // have the port while NGINX still tries to get it.
+        let pid = folder.join("nginx.pid");
+        // The check has left one.
+        let _ = fs::remove_file(&pid);
         let listens = until_some("NGINX listens", PATIENCE, || {
             let ended = process.try_exit().map(|status| format!("{status}: {}", process.stderr()));
-            async move {
-                match ended {
-                    Some(said) => Some(Err(said)),
-                    None => TcpStream::connect(("127.0.0.1", port)).await.ok().map(|_| Ok(())),
-                }
-            }
+            let listens = pid.is_file().then_some(Ok(()));
+            std::future::ready(ended.map(Err).or(listens))
         })
         .await;
         match listens {
