@@ -26,7 +26,7 @@ pub(super) enum Fault {
     Mistake(String),
 }
 
-/// Judges an error by its code, never by its text.
+/// Judges an error by its code, and by its text only where an old server puts the code there.
 pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
     let text = || error.to_string();
     match error.kind() {
@@ -50,7 +50,12 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
             | ServerErrorKind::ReadOnly
             | ServerErrorKind::BusyLoading => Fault::Again(text()),
             ServerErrorKind::NoPerm => Fault::Refused(text()),
-            _ => Fault::Mistake(text()),
+            _ => match code_inside(error) {
+                Some("READONLY") if cluster => Fault::Again(text()),
+                Some("READONLY") => Fault::Wrong(text()),
+                Some("OOM" | "MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
+                _ => Fault::Mistake(text()),
+            },
         },
         ErrorKind::Extension => match error.code() {
             Some("BUSY") => Fault::Again(text()),
@@ -66,6 +71,13 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
         ErrorKind::Parse | ErrorKind::Io => Fault::Broken(text()),
         _ => Fault::Mistake(text()),
     }
+}
+
+/// Redis 6.2 wraps an error that a command raised in a script: `ERR Error running script (call to f_…):
+/// @user_script:1: @user_script: 1: -READONLY You can't write …`.
+fn code_inside(error: &RedisError) -> Option<&str> {
+    let wrapped = error.detail()?.strip_prefix("Error running script")?;
+    wrapped.split_once(": -")?.1.split(' ').next()
 }
 
 /// `host:port`; the host may be an IPv6 address.
@@ -101,6 +113,18 @@ mod tests {
             ("-CROSSSLOT x\r\n", "Mistake", "Mistake"),
             ("-WRONGTYPE x\r\n", "Mistake", "Mistake"),
             ("-ERR x\r\n", "Mistake", "Mistake"),
+            (
+                "-ERR Error running script (call to f_1b): @user_script:9: @user_script: 9: \
+                 -READONLY You can't write against a read only replica. \r\n",
+                "Wrong",
+                "Again",
+            ),
+            (
+                "-ERR Error running script (call to f_1b): @user_script:9: @user_script: 9: \
+                 -OOM command not allowed when used memory > 'maxmemory'. \r\n",
+                "Refused",
+                "Refused",
+            ),
         ] {
             for (cluster, expected) in [(false, single), (true, cluster)] {
                 let fault = format!("{:?}", judged(reply, cluster));

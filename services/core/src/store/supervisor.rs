@@ -178,7 +178,6 @@ async fn open(
     let steps = async {
         let link = target.connect(&pulse).await.map_err(|error| error.to_string())?;
         probe(&link).await.map_err(Probe::into_reason)?;
-        refuse_replica(&link).await?;
         let sources = scripts.iter().map(|script| script.source);
         link.load(sources).await.map_err(|error| error.to_string())?;
         Ok(link)
@@ -244,13 +243,13 @@ impl Probe {
     }
 }
 
-/// Asks for a sign of life; of a cluster, whether it is whole.
+/// Asks for a sign of life, and whether the server still takes writes; of a cluster, whether it is whole.
 async fn probe(link: &Link) -> Result<(), Probe> {
     if !link.is_cluster() {
-        return match link.send(&command(&["PING"])).await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Probe::Failed(error.to_string())),
-        };
+        if let Err(error) = link.send(&command(&["PING"])).await {
+            return Err(Probe::Failed(error.to_string()));
+        }
+        return refuse_replica(link).await.map_err(Probe::Failed);
     }
     match link.send_to_any(&command(&["CLUSTER", "INFO"])).await {
         Ok(info) if text(&info).contains("cluster_state:fail") => {
