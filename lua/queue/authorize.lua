@@ -1,26 +1,26 @@
 -- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a waiting one.
 -- Uses: meta state seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket, renew (1 or 0)
--- Reply: OK, epoch, then per item the seven integers of lib/visit.lua (active: pass); or NO_RULES
+-- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
+-- Reply: OK, epoch, then per item its outcome (lib/visit.lua) (active: pass); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
 if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-out[1], out[2] = OK, m.epoch
-each_visit(4, true, function(status, detail, id, ticket, since, at)
+begin()
+each_visit(true, function(status, detail, id, ticket, since, renew)
   if status == S_ACTIVE then
     local till = detail
     -- Written at most every quarter of session_ttl: most passes only read.
-    if ARGV[at + 3] == '1' and now + m.session_ttl - till >= m.session_ttl / 4 then
+    if renew and now + m.session_ttl - till >= m.session_ttl / 4 then
       local later = renewed(since)
       if later > till then till = write_session(id, ticket, since, later) end
     end
-    answer_admitted(OK, S_ACTIVE, ticket, till)
+    answer_admitted(OK, S_ACTIVE, till)
   elseif status == S_READY then
-    answer_admitted(OK, S_ACTIVE, ticket, start_session(id, ticket))
+    answer_admitted(OK, S_ACTIVE, start_session(id, ticket))
   else
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end

@@ -1,20 +1,20 @@
 -- queue.claim: takes the turn: ready becomes active. An active place stays as it is.
 -- Uses: meta state seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket
--- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; or NO_RULES
+-- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
+-- Reply: OK, epoch, then per item its outcome (lib/visit.lua); or NO_RULES
 -- Codes: OK NOT_READY IS_GONE NO_RULES
 
 if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-out[1], out[2] = OK, m.epoch
-each_visit(3, true, function(status, detail, id, ticket)
+begin()
+each_visit(true, function(status, detail, id, ticket)
   if status == S_ACTIVE then
-    answer_admitted(OK, S_ACTIVE, ticket, detail)
+    answer_admitted(OK, S_ACTIVE, detail)
   elseif status == S_READY then
-    answer_admitted(OK, S_ACTIVE, ticket, start_session(id, ticket))
+    answer_admitted(OK, S_ACTIVE, start_session(id, ticket))
   else
     answer_waiting(NOT_READY, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end

@@ -3,7 +3,8 @@
 -- Uses: meta state rules seen line eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: place id
--- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; for CLOSED, left_ms is the time
+-- Reply: OK, epoch, then per item its ticket (0 when there is none) and its outcome (lib/visit.lua); for
+--        CLOSED, left_ms is the time
 --        until joins are taken (0: unknown); or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
@@ -15,7 +16,7 @@ read_clock()
 refresh_rules()
 local _, takes, promotes = state_now()
 
-local ids = column(2, 1)
+local ids = { unpack(ARGV, 2) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
 local records = call('HMGET', HELD, unpack(ids))
 local lined = call('ZCARD', WAITING)
@@ -24,7 +25,8 @@ hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
 local line, at_once, tickets, marks, born = {}, {}, {}, {}, {}
-local first = head() or m.ticket + 1
+-- The smallest ticket in line; it matters only where tickets may have run far ahead of it.
+local first = m.ticket + #ids < 4 * m.max_waiting and 1 or head() or m.ticket + 1
 local cleared = {} -- identities whose ended place was cleared away in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
@@ -67,36 +69,49 @@ local function mark(ticket, told)
   end
 end
 
-out[1], out[2] = OK, m.epoch
+-- Of a join the ticket comes first.
+local function tell(ticket)
+  used = used + 1
+  out[used] = ticket
+end
+
+local function answer_ticket(code, ticket, status, value, median, slow)
+  tell(ticket)
+  answer(code, status, value, median, slow)
+end
+
+begin()
 for i, id in ipairs(ids) do
   local status, detail, ticket
   if not born[id] then status, detail, ticket = held(i, id) end
   if born[id] then
-    answer(OK, unpack(born[id]))
+    answer_ticket(OK, unpack(born[id]))
   elseif status == S_READY or status == S_ACTIVE then
-    answer_admitted(OK, status, ticket, detail)
+    tell(ticket)
+    answer_admitted(OK, status, detail)
   elseif status then
     if status == S_AWAY then depth = depth + 1 end -- it stands in line again, before all new ones
+    tell(ticket)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   elseif not takes then
-    answer(CLOSED, 0, 0, 0, -1, -1, wall < m.joins_at and math.ceil((m.joins_at - wall) / 1000) or 0)
+    answer_ticket(CLOSED, 0, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
   elseif depth >= m.max_waiting or m.ticket + 1 - first >= 4 * m.max_waiting or m.ticket >= LAST_TICKET then
-    answer(FULL, 0, 0, 0, -1, -1, 0)
+    answer_ticket(FULL, 0, 0, 0)
   else
     m.ticket = m.ticket + 1
     if may_pass() then
       at_once[#at_once + 1], tickets[#tickets + 1] = id, m.ticket
       mark(m.ticket)
-      born[id] = { S_READY, m.ticket, 0, -1, -1, math.ceil(m.claim_ttl / 1000) }
+      born[id] = { m.ticket, S_READY, ceil(m.claim_ttl / 1000) }
     else
       -- Returned places are in nobody's position: the line ends with those that never left it.
       depth, lined = depth + 1, lined + 1
       line[#line + 1], line[#line + 2] = m.ticket, id
       local median, slow = eta(lined, promotes)
       mark(m.ticket, m.ticket % TOLD_EVERY == 0 and median or nil)
-      born[id] = { S_WAITING, m.ticket, lined, median, slow, 0 }
+      born[id] = { m.ticket, S_WAITING, lined, median, slow }
     end
-    answer(CREATED, unpack(born[id]))
+    answer_ticket(CREATED, unpack(born[id]))
   end
 end
 

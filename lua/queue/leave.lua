@@ -1,8 +1,8 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once.
 -- Uses: meta seen line eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket
--- Reply: OK, epoch, then per item the seven integers of lib/visit.lua: OK with the reason as status when
+-- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
+-- Reply: OK, epoch, then per item its outcome (lib/visit.lua): OK with the reason as status when
 --        the place has left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
@@ -10,12 +10,12 @@ if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return
 read_clock()
 
 local gave_back = false
-out[1], out[2] = OK, m.epoch
-each_visit(3, true, function(status, detail, id, ticket, since)
+begin()
+each_visit(true, function(status, detail, id, ticket, since)
   local reason = LEFT
   -- The same place may stand in one call twice: only the first takes it away.
   if status == S_ACTIVE or status == S_READY then
-    if call('ZREM', ADMITTED, id) == 0 then return answer_gone(LEFT) end
+    if call('ZREM', ADMITTED, id) == 0 then return answer(IS_GONE, LEFT, 0) end
     call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
     if status == S_ACTIVE then
       reason = COMPLETED
@@ -25,12 +25,12 @@ each_visit(3, true, function(status, detail, id, ticket, since)
       gave_back = true
     end
   else
-    if call('ZREM', detail, id) == 0 then return answer_gone(LEFT) end
+    if call('ZREM', detail, id) == 0 then return answer(IS_GONE, LEFT, 0) end
     m.dropped = (m.dropped or 0) + 1
   end
   call('HDEL', HELD, id)
   bury({ id }, { ticket }, reason)
-  answer(OK, reason, ticket, 0, -1, -1, 0)
+  answer(OK, reason, 0)
 end)
 if gave_back then write_log() end
 save({ 'last', 'credit', 'credit_at', 'dropped' })

@@ -1,23 +1,23 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
 -- Uses: meta state seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then per item: epoch, place id, ticket
--- Reply: OK, epoch, then per item the seven integers of lib/visit.lua; or NO_RULES
+-- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
+-- Reply: OK, epoch, then per item its outcome (lib/visit.lua); or NO_RULES
 -- Codes: OK NOT_ACTIVE IS_GONE NO_RULES
 
 if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-out[1], out[2] = OK, m.epoch
-each_visit(3, true, function(status, detail, id, ticket, since)
+begin()
+each_visit(true, function(status, detail, id, ticket, since)
   if status == S_ACTIVE then
     -- A session longer than a session_max that was lowered meanwhile is not cut to nothing.
     local till = renewed(since)
     if till > now then write_session(id, ticket, since, till) else till = detail end
-    answer_admitted(OK, S_ACTIVE, ticket, till)
+    answer_admitted(OK, S_ACTIVE, till)
   elseif status == S_READY then
-    answer_admitted(NOT_ACTIVE, S_READY, ticket, detail)
+    answer_admitted(NOT_ACTIVE, S_READY, detail)
   else
     answer_waiting(NOT_ACTIVE, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end

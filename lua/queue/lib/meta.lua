@@ -3,7 +3,7 @@ local META, WAITING, RETURNED, AWAY, READY = KEYS[1], KEYS[2], KEYS[3], KEYS[4],
 local ACTIVE, ADMITTED, HELD, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local SEEN = 10 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
 
-local call = redis.call
+local call, ceil, ARGV = redis.call, math.ceil, ARGV
 
 -- codes: one enum in Rust mirrors them
 local OK, CREATED, NOT_READY, NOT_ACTIVE, FULL, CLOSED, IS_GONE, NO_RULES = 0, 1, 2, 3, 4, 5, 6, 7

@@ -1,67 +1,90 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
--- Each outcome is seven integers: code, status (or the reason when gone), ticket, position (0 unless
--- waiting), eta_ms, eta_p90_ms (-1 when unknown), left_ms (0 while waiting).
+-- ARGV after the first: runs of items that share an epoch: epoch, renew (1 or 0; authorize only), number of
+-- items, then per item place id and ticket.
+-- An outcome begins with code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the
+-- value is its position, and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
 local VISIT_FIELDS = { 'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'rate', 'rate_slow', 'drop' }
-local out = {}
+local out, used = {}, 0
 
-local function answer(code, status, ticket, place, median, slow, left)
-  local k = #out
-  out[k + 1], out[k + 2], out[k + 3], out[k + 4] = code, status, ticket, place
-  out[k + 5], out[k + 6], out[k + 7] = median, slow, left
+local function answer(code, status, value, median, slow)
+  out[used + 1] = code + 8 * status + 128 * value
+  if median then
+    out[used + 2], out[used + 3] = median, slow
+    used = used + 3
+  else
+    used = used + 1
+  end
 end
 
 local function answer_waiting(code, id, ticket, set, promotes)
   local place = position(id, ticket, set)
-  local median, slow = eta(place, promotes)
-  answer(code, S_WAITING, ticket, place, median, slow, 0)
+  answer(code, S_WAITING, place, eta(place, promotes))
 end
 
-local function answer_admitted(code, status, ticket, till)
-  answer(code, status, ticket, 0, -1, -1, math.ceil((till - now) / 1000))
+local function answer_admitted(code, status, till)
+  answer(code, status, ceil((till - now) / 1000))
 end
 
-local function answer_gone(reason)
-  answer(IS_GONE, reason, 0, 0, -1, -1, 0)
+-- Begins the reply: OK and the epoch.
+local function begin()
+  out[1], out[2] = OK, m.epoch
+  used = 2
 end
 
--- The part of ARGV that holds every `stride`-th value from `first` on.
-local function column(first, stride)
-  local values = {}
-  for i = first, #ARGV, stride do values[#values + 1] = ARGV[i] end
-  return values
+-- The items of this call: ids, tickets, of which the epoch is not in force, and which ask for renewal.
+local function read_items()
+  local ids, tickets, foreign, renew, n, at = {}, {}, {}, {}, 0, 2
+  while ARGV[at] do
+    local other, renews, last = ARGV[at] ~= m.epoch, ARGV[at + 1] == '1', at + 2 + 2 * ARGV[at + 2]
+    for i = at + 3, last, 2 do
+      n = n + 1
+      ids[n], tickets[n] = ARGV[i], tonumber(ARGV[i + 1])
+      if other then foreign[n] = true end
+      if renews then renew[n] = true end
+    end
+    at = last + 1
+  end
+  return ids, tickets, foreign, renew
 end
 
--- Locates each item (epoch, place id, ticket, …) and lets `act(status, detail, id, ticket, since, at)`
--- answer: detail is the set of a place in line, the end of an admitted one. The gone are answered here.
+-- Locates each item and lets `act(status, detail, id, ticket, since, renew)` answer: detail is the set of a
+-- place in line, the end of an admitted one. The gone are answered here.
 -- `admitted`: most items are expected to be, so that their records are read at once, else their ranks are.
-local function each_visit(stride, admitted, act)
-  local ids = column(3, stride)
+local function each_visit(admitted, act)
+  local ids, tickets, foreign, renew = read_items()
   if #ids == 0 then return end
-  local records = admitted and call('HMGET', HELD, unpack(ids)) or {}
-  local scores = admitted and {} or call('ZMSCORE', WAITING, unpack(ids))
-  for i, id in ipairs(ids) do
-    local at = 2 + (i - 1) * stride
-    local ticket = tonumber(ARGV[at + 2])
-    local status, detail, since = IS_GONE, LOST, nil
-    if ARGV[at] == m.epoch then
-      status, detail, since = locate_held(ticket, records[i])
-      if not status and tonumber(scores[i] or admitted and call('ZSCORE', WAITING, id)) == ticket then
-        status, detail = S_WAITING, WAITING
+  local records = admitted and call('HMGET', HELD, unpack(ids))
+  local scores = not admitted and call('ZMSCORE', WAITING, unpack(ids))
+  for i = 1, #ids do
+    local id, ticket = ids[i], tickets[i]
+    local status, detail, since
+    if foreign[i] then
+      status, detail = IS_GONE, LOST
+    else
+      if records then status, detail, since = locate_held(ticket, records[i]) end
+      if not status then
+        local score
+        if scores then score = scores[i] else score = call('ZSCORE', WAITING, id) end
+        if score and tonumber(score) == ticket then status, detail = S_WAITING, WAITING end
       end
-      if not status and not admitted then
+      if not status and scores then
         status, detail, since = locate_held(ticket, call('HGET', HELD, id))
       end
       if not status then
         status, detail = IS_GONE, why_gone(id, ticket)
       end
     end
-    if status == IS_GONE then answer_gone(detail) else act(status, detail, id, ticket, since, at) end
+    if status == IS_GONE then
+      answer(IS_GONE, detail, 0)
+    else
+      act(status, detail, id, ticket, since, renew[i])
+    end
   end
 end
 
 -- A waiting or returning place is heard: it is seen, and stands in line.
 local function heartbeat(status, set, id, ticket)
-  hear()
+  if #seen == 0 then hear() end
   if status == S_AWAY then
     come_back(id, ticket)
     set = RETURNED

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::place::{Epoch, GoneReason, Place, Status};
+use super::place::{Epoch, GoneReason, Place, Status, Ticket};
 use crate::store::Error;
 
 /// What a script answers first. The scripts name the same numbers in `lua/queue/lib/meta.lua`.
@@ -56,6 +56,11 @@ impl Reply {
         Error::Reply { operation: self.operation, detail: detail.into() }
     }
 
+    /// Outcomes differ in length: one read wrong would hand all later ones to the wrong callers.
+    pub(super) fn end(&self) -> Result<(), Error> {
+        if self.is_empty() { Ok(()) } else { Err(self.error("more than the outcomes asked for")) }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.values.as_slice().is_empty()
     }
@@ -96,6 +101,10 @@ impl Reply {
 
     pub(super) fn code(&mut self) -> Result<Code, Error> {
         let number = self.integer()?;
+        self.code_of(number)
+    }
+
+    fn code_of(&self, number: i64) -> Result<Code, Error> {
         Code::of(number).ok_or_else(|| self.error(format!("unknown code {number}")))
     }
 
@@ -108,16 +117,11 @@ impl Reply {
         }
     }
 
-    /// The seven integers of one visitor's outcome.
+    /// One visitor's outcome, as `lua/queue/lib/visit.lua` packs it.
     pub(super) fn outcome(&mut self) -> Result<Outcome, Error> {
-        let code = self.code()?;
-        let status = self.integer()?;
-        let ticket = self.count()?;
-        let position = self.count()?;
-        let eta = self.known()?.map(Duration::from_millis);
-        let eta_p90 = self.known()?.map(Duration::from_millis);
-        let left = Duration::from_millis(self.count()?);
-        Ok(Outcome { code, status, ticket, position, eta, eta_p90, left })
+        let head = self.count()?;
+        let code = self.code_of((head & 7) as i64)?;
+        Ok(Outcome { code, status: (head >> 3 & 15) as i64, value: head >> 7 })
     }
 
     /// The reason behind a number of the scripts.
@@ -128,34 +132,41 @@ impl Reply {
             .ok_or_else(|| self.error(format!("unknown reason {number}")))
     }
 
-    /// The place that an outcome shows.
-    pub(super) fn place(&self, outcome: &Outcome) -> Result<Place, Error> {
+    /// The place that an outcome shows; for a waiting one its expected wait follows.
+    pub(super) fn place(&mut self, outcome: &Outcome, ticket: Ticket) -> Result<Place, Error> {
         let status = match outcome.status {
             1 => Status::Waiting,
             2 => Status::Ready,
             3 => Status::Active,
             other => return Err(self.error(format!("unknown status {other}"))),
         };
-        Ok(Place {
-            status,
-            ticket: outcome.ticket,
-            position: outcome.position,
-            eta: outcome.eta,
-            eta_p90: outcome.eta_p90,
-            expires_in: (status != Status::Waiting).then_some(outcome.left),
-        })
+        let mut place =
+            Place { status, ticket, position: 0, eta: None, eta_p90: None, expires_in: None };
+        if status == Status::Waiting {
+            place.position = outcome.value;
+            place.eta = self.known()?.map(Duration::from_millis);
+            place.eta_p90 = self.known()?.map(Duration::from_millis);
+        } else {
+            place.expires_in = Some(outcome.left());
+        }
+        Ok(place)
     }
 }
 
 /// One visitor's outcome as the script tells it.
 pub(super) struct Outcome {
     pub(super) code: Code,
+    /// The status, or the reason of a place that is gone.
     pub(super) status: i64,
-    pub(super) ticket: u64,
-    pub(super) position: u64,
-    pub(super) eta: Option<Duration>,
-    pub(super) eta_p90: Option<Duration>,
-    pub(super) left: Duration,
+    /// The position of a waiting place, else a time in milliseconds.
+    value: u64,
+}
+
+impl Outcome {
+    /// How long until the place ends, or until joins are taken.
+    pub(super) fn left(&self) -> Duration {
+        Duration::from_millis(self.value)
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use redis::Value;
 
 use super::clock::Clock;
-use super::place::{GoneReason, Place, PlaceId, PlaceRef};
-use super::reply::{Code, Outcome, Reply};
+use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
+use super::reply::{Code, Reply};
 use super::{Queue, scripts};
 use crate::store::{Args, Batch, Error, Lane, Script, Store};
 
@@ -100,7 +100,7 @@ impl Queue {
     /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and, if
     /// `renew` is set, renews an active one; a waiting place counts as seen.
     pub async fn authorize(&self, of: PlaceRef, renew: bool) -> Result<Visit, Error> {
-        self.visit(&self.lanes().authorize, Item { place: of, renew: Some(renew) }).await
+        self.visit(&self.lanes().authorize, Item { place: of, renew }).await
     }
 
     /// Lets an active place live until min(now + `session_ttl`, claimed + `session_max`).
@@ -178,16 +178,17 @@ impl Batch for Joins {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
         let epoch = reply.epoch()?;
-        let mut join = |id: PlaceId| {
+        let mut join = |id: PlaceId| -> Result<_, Error> {
+            let ticket = reply.count()?;
             let outcome = reply.outcome()?;
             Ok(Some(match outcome.code {
                 Code::Full => Join::Full,
                 Code::Closed => {
-                    Join::Closed { retry_in: Some(outcome.left).filter(|left| !left.is_zero()) }
+                    Join::Closed { retry_in: Some(outcome.left()).filter(|left| !left.is_zero()) }
                 }
                 code => {
-                    let of = PlaceRef { epoch, id, ticket: outcome.ticket };
-                    let place = reply.place(&outcome)?;
+                    let of = PlaceRef { epoch, id, ticket };
+                    let place = reply.place(&outcome, ticket)?;
                     if code == Code::Created {
                         Join::Created(of, place)
                     } else {
@@ -196,20 +197,29 @@ impl Batch for Joins {
                 }
             }))
         };
-        Ok(items.iter().map(|id| join(*id)).collect())
+        let joined = items.iter().map(|id| join(*id).map(Ok)).collect::<Result<_, _>>()?;
+        reply.end()?;
+        Ok(joined)
     }
 }
 
-/// One place that a caller names; `renew` only where the script takes it.
+/// One place that a caller names; `renew` is for authorize.
 #[derive(Clone, Copy)]
 struct Item {
     place: PlaceRef,
-    renew: Option<bool>,
+    renew: bool,
+}
+
+impl Item {
+    /// Items of one run share what is sent once for all of them.
+    fn is_like(&self, other: &Self) -> bool {
+        self.place.epoch == other.place.epoch && self.renew == other.renew
+    }
 }
 
 impl From<PlaceRef> for Item {
     fn from(place: PlaceRef) -> Self {
-        Self { place, renew: None }
+        Self { place, renew: false }
     }
 }
 
@@ -240,12 +250,13 @@ impl Batch for Visits {
     }
 
     fn args(&self, items: &[Item]) -> Args {
-        let mut args = Args::with_capacity(1 + 4 * items.len(), 16 + 36 * items.len());
+        let mut args = Args::with_capacity(4 + 2 * items.len(), 32 + 24 * items.len());
         args.push(self.clock.argument());
-        for Item { place, renew } in items {
-            args.push(place.epoch.0.as_slice()).push(place.id.0.as_slice()).push(place.ticket);
-            if let Some(renew) = renew {
-                args.push(u8::from(*renew));
+        for run in items.chunk_by(Item::is_like) {
+            args.push(run[0].place.epoch.0.as_slice());
+            args.push(u8::from(run[0].renew)).push(run.len());
+            for Item { place, .. } in run {
+                args.push(place.id.0.as_slice()).push(place.ticket);
             }
         }
         args
@@ -261,20 +272,21 @@ impl Batch for Visits {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
         reply.epoch()?;
-        Ok(items
-            .iter()
-            .map(|_| reply.outcome().and_then(|told| self.told(&reply, &told)))
-            .collect())
+        let told = items.iter().map(|item| self.told(&mut reply, item.place.ticket));
+        let told = told.map(|told| told.map(Ok)).collect::<Result<_, _>>()?;
+        reply.end()?;
+        Ok(told)
     }
 }
 
 impl Visits {
-    fn told(&self, reply: &Reply, outcome: &Outcome) -> Result<Option<Told>, Error> {
+    fn told(&self, reply: &mut Reply, ticket: Ticket) -> Result<Option<Told>, Error> {
+        let outcome = reply.outcome()?;
         let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
         Ok(Some(if leaves || outcome.code == Code::IsGone {
             Told::Gone(outcome.code, reply.reason(outcome.status)?)
         } else {
-            Told::Here(outcome.code, reply.place(outcome)?)
+            Told::Here(outcome.code, reply.place(&outcome, ticket)?)
         }))
     }
 }

@@ -28,11 +28,21 @@ async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i6
     }
     let mut connection = world.redis.connection().await;
     let reply: Vec<Value> = eval.query_async(&mut connection).await.expect("a reply");
-    let number = |value: &Value| match value {
+    let mut numbers = reply[2..].iter().map(|value| match value {
         Value::Int(number) => *number,
         other => panic!("{other:?} where a number belongs"),
-    };
-    reply[2..].chunks(7).map(|told| (number(&told[0]), number(&told[1]))).collect()
+    });
+    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two waits.
+    let mut told = Vec::new();
+    while let Some(_ticket) = numbers.next() {
+        let head = numbers.next().expect("an outcome");
+        let (code, status) = (head & 7, head >> 3 & 15);
+        if status == 1 {
+            numbers.nth(1);
+        }
+        told.push((code, status));
+    }
+    told
 }
 
 const SAME: i64 = 0;
