@@ -2,14 +2,13 @@
 -- Uses: meta state seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, then per item its outcome (lib/visit.lua) (active: pass); or NO_RULES
+-- Reply: OK, epoch, outcomes (lib/visit.lua) (active: pass); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
 if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-begin()
 each_visit(true, function(status, detail, id, ticket, since, renew)
   if status == S_ACTIVE then
     local till = detail
@@ -26,4 +25,4 @@ each_visit(true, function(status, detail, id, ticket, since, renew)
   end
 end)
 keep_seen()
-return out
+return reply()

@@ -3,8 +3,8 @@
 -- Uses: meta state rules seen line eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: place id
--- Reply: OK, epoch, then per item its ticket (0 when there is none) and its outcome (lib/visit.lua); for
---        CLOSED, left_ms is the time
+-- Reply: OK, epoch, outcomes (lib/visit.lua), each behind its ticket (0 when there is none); for CLOSED,
+--        left_ms is the time
 --        until joins are taken (0: unknown); or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
@@ -80,7 +80,6 @@ local function answer_ticket(code, ticket, status, value, median, slow)
   answer(code, status, value, median, slow)
 end
 
-begin()
 for i, id in ipairs(ids) do
   local status, detail, ticket
   if not born[id] then status, detail, ticket = held(i, id) end
@@ -124,4 +123,4 @@ if #line > 0 then call('ZADD', WAITING, unpack(line)) end
 if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
 keep_seen()
 if next(born) then save({ 'ticket', 'last', 'marked_at' }) end
-return out
+return reply()

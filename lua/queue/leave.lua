@@ -2,7 +2,7 @@
 -- Uses: meta seen line eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, then per item its outcome (lib/visit.lua): OK with the reason as status when
+-- Reply: OK, epoch, outcomes (lib/visit.lua): OK with the reason as status when
 --        the place has left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
@@ -10,7 +10,6 @@ if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return
 read_clock()
 
 local gave_back = false
-begin()
 each_visit(true, function(status, detail, id, ticket, since)
   local reason = LEFT
   -- The same place may stand in one call twice: only the first takes it away.
@@ -34,4 +33,4 @@ each_visit(true, function(status, detail, id, ticket, since)
 end)
 if gave_back then write_log() end
 save({ 'last', 'credit', 'credit_at', 'dropped' })
-return out
+return reply()

@@ -2,14 +2,13 @@
 -- Uses: meta state seen line eta visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, then per item its outcome (lib/visit.lua); or NO_RULES
+-- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
 if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-begin()
 each_visit(false, function(status, detail, id, ticket)
   if status == S_WAITING or status == S_AWAY then
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
@@ -18,4 +17,4 @@ each_visit(false, function(status, detail, id, ticket)
   end
 end)
 keep_seen()
-return out
+return reply()

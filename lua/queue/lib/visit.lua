@@ -1,7 +1,7 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
 -- ARGV after the first: runs of items that share an epoch: epoch, renew (1 or 0; authorize only), number of
 -- items, then per item place id and ticket.
--- An outcome begins with code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the
+-- The outcomes are one string of doubles (8 bytes, most significant first). Each begins with code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the
 -- value is its position, and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
 local VISIT_FIELDS = { 'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'rate', 'rate_slow', 'drop' }
 local out, used = {}, 0
@@ -25,10 +25,9 @@ local function answer_admitted(code, status, till)
   answer(code, status, ceil((till - now) / 1000))
 end
 
--- Begins the reply: OK and the epoch.
-local function begin()
-  out[1], out[2] = OK, m.epoch
-  used = 2
+-- The reply: OK, the epoch, the outcomes.
+local function reply()
+  return { OK, m.epoch, struct.pack('>' .. string.rep('d', used), unpack(out, 1, used)) }
 end
 
 -- The items of this call: ids, tickets, of which the epoch is not in force, and which ask for renewal.

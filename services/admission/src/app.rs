@@ -115,7 +115,7 @@ impl App {
 
     /// The queue of this name, if one is configured.
     pub fn queue(&self, name: &str) -> Option<Arc<QueueState>> {
-        self.live.load().queues.get(name).cloned()
+        self.live.load().queue(name)
     }
 
     /// Every queue.
@@ -142,6 +142,11 @@ impl App {
 }
 
 impl Live {
+    /// The queue of this name, if one is configured.
+    pub fn queue(&self, name: &str) -> Option<Arc<QueueState>> {
+        self.queues.get(name).cloned()
+    }
+
     fn new(
         config: Arc<Config>,
         before: &HashMap<String, Arc<QueueState>>,

@@ -20,6 +20,9 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
     let trusted = |address: &IpAddr| trusted_proxies.iter().any(|net| net.contains(address));
     let mut client = peer.to_canonical();
+    if !trusted(&client) {
+        return client;
+    }
     // Several header lines mean one list, in their order; it is read from its end.
     let lines: Vec<_> = headers.get_all(X_FORWARDED_FOR).iter().collect();
     let entries = lines.iter().rev().flat_map(|line| line.as_bytes().rsplit(|&byte| byte == b','));

@@ -11,7 +11,7 @@ use port_support::{SECRET, app, problem, request};
 use tower::ServiceExt as _;
 
 async fn answer(request: Request<Body>) -> Response {
-    public(&app("")).oneshot(request).await.expect("infallible")
+    public(&app("")).router.oneshot(request).await.expect("infallible")
 }
 
 async fn code(method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {

@@ -52,8 +52,11 @@ pub async fn json_body<T: DeserializeOwned>(
     if body.size_hint().lower() > MAX_BODY as u64 {
         return Err(Problem::new(Code::BodyTooLarge));
     }
-    // A body of 16 KiB has no excuse for taking longer than a head.
-    let patience = app.live().config.admission.header_timeout;
+    // A body of 16 KiB has no excuse for taking longer than a head, or than the whole request may.
+    let patience = {
+        let admission = &app.live().config.admission;
+        admission.header_timeout.min(admission.request_timeout)
+    };
     let body = match tokio::time::timeout(patience, Limited::new(body, MAX_BODY).collect()).await {
         Err(_) => return Err(Problem::new(Code::BodyTimeout)),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {

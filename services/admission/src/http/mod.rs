@@ -17,22 +17,28 @@ pub mod problem;
 pub mod queue;
 pub mod service;
 pub mod shell;
+mod straight;
 pub mod visitor;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::routing::{MethodRouter, any, get};
-use http::HeaderValue;
+use futures_util::FutureExt as _;
 use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request};
+use hyper::body::Incoming;
+use tower::Service as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::extract::Peer;
 use self::problem::{Code, Problem};
-use self::shell::{Shell, ShellLayer};
+use self::shell::{Answering, Shell, ShellLayer};
+use self::straight::Straight;
 use crate::app::App;
 
 const OPENAPI: &str = "/openapi.json";
@@ -41,8 +47,32 @@ const GATE_BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
 /// The original path may be `/`, which a wildcard does not match.
 const GATE_BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 
+/// What one port answers with.
+pub struct Port {
+    /// All its routes.
+    pub router: Router,
+    /// Its calls that need no router.
+    straight: Option<Straight>,
+}
+
+impl Port {
+    /// The answer to a request from this peer.
+    pub fn answer(&self, request: Request<Incoming>, peer: Peer) -> Answering {
+        let entered =
+            self.straight.as_ref().and_then(|straight| straight.enter(&request, peer.0.ip()));
+        if let Some(entered) = entered {
+            return entered.answer(request);
+        }
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        // A router is always ready, its clone is a counted reference, and it cannot fail.
+        let routed = self.router.clone().call(request);
+        Box::pin(routed.map(|answer| answer.unwrap_or_else(|never| match never {})))
+    }
+}
+
 /// What visitors and gateways reach.
-pub fn public(app: &Arc<App>) -> Router {
+pub fn public(app: &Arc<App>) -> Port {
     let mut routes = OpenApiRouter::with_openapi(document::Public::openapi())
         .routes(routes!(queue::join))
         .routes(routes!(queue::place, queue::leave))
@@ -60,7 +90,7 @@ pub fn public(app: &Arc<App>) -> Router {
 }
 
 /// What backends and operators reach.
-pub fn service(app: &Arc<App>) -> Router {
+pub fn service(app: &Arc<App>) -> Port {
     let routes = OpenApiRouter::with_openapi(document::Service::openapi())
         .routes(routes!(service::join))
         .routes(routes!(service::renew))
@@ -73,19 +103,21 @@ pub fn service(app: &Arc<App>) -> Router {
 }
 
 /// The document, the fallbacks, the shell.
-fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Router {
+fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
     let undocumented = [GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
     let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
     let metrics = app.metrics.http(templates.iter().map(String::as_str));
-    let shell = Shell::new(app.clone(), is_public, metrics);
-    router
+    let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
+    let straight = is_public.then(|| Straight::new(shell.clone()));
+    let router = router
         .route(OPENAPI, document_route(&document))
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
-        .layer(ShellLayer(Arc::new(shell)))
-        .with_state(app.clone())
+        .layer(ShellLayer(shell))
+        .with_state(app.clone());
+    Port { router, straight }
 }
 
 /// This document.

@@ -5,31 +5,35 @@
 //! many, is let go.
 
 mod crowded;
+mod idle;
 mod write_timeout;
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use anteroom_runtime::config::AdmissionConfig;
-use axum::Router;
-use axum::body::Body;
 use axum::response::Response;
-use http::Request;
-use hyper::body::Incoming;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use tower::Service as _;
 
 use self::crowded::Crowded;
+use self::idle::Idle;
 use self::write_timeout::WriteTimeout;
 use crate::app::App;
+use crate::http::Port;
 use crate::http::extract::Peer;
+use crate::http::shell::Answering;
 
 /// Descriptors ran out, or the like: a pause lets some come free.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -37,28 +41,30 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// One port that is ready to serve.
 pub struct Server {
     listener: TcpListener,
-    router: Router,
+    port: Arc<Port>,
     app: Arc<App>,
     connections: Arc<Semaphore>,
     crowded: Crowded,
     first_byte_timeout: Duration,
+    header_timeout: Duration,
     write_timeout: Duration,
     builder: http1::Builder,
 }
 
 impl Server {
     /// A port with the bounds of the configuration at the start.
-    pub fn new(listener: TcpListener, router: Router, app: Arc<App>) -> Self {
+    pub fn new(listener: TcpListener, port: Port, app: Arc<App>) -> Self {
         let config = app.live().config.clone();
         let admission = &config.admission;
         Self {
             listener,
-            router,
+            port: Arc::new(port),
             connections: Arc::new(Semaphore::new(admission.max_connections)),
             crowded: Crowded::new(app.metrics.connections_refused.clone()),
             first_byte_timeout: admission.first_byte_timeout,
+            header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,
-            builder: builder(admission),
+            builder: builder(),
             app,
         }
     }
@@ -91,9 +97,11 @@ impl Server {
         };
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        let service = Connection { router: self.router.clone(), peer: Peer(peer) };
+        let idle = Idle::new();
+        let service = Connection { port: self.port.clone(), peer: Peer(peer), idle: idle.clone() };
         let (builder, watcher) = (self.builder.clone(), graceful.watcher());
         let (first_byte, write_timeout) = (self.first_byte_timeout, self.write_timeout);
+        let header_timeout = self.header_timeout;
         let stop = self.app.stopping.clone();
         tokio::spawn(async move {
             let _permit: OwnedSemaphorePermit = permit;
@@ -102,9 +110,12 @@ impl Server {
             }
             let io = TokioIo::new(WriteTimeout::new(stream, write_timeout));
             let connection = builder.serve_connection(io, service);
-            // An error here is the client's: it went away, was too slow, or spoke no HTTP.
-            if let Err(error) = watcher.watch(connection).await {
-                tracing::trace!(%error, "connection ended");
+            tokio::select! {
+                // An error here is the client's: it went away, took no answer, or spoke no HTTP.
+                ended = watcher.watch(connection) => if let Err(error) = ended {
+                    tracing::trace!(%error, "connection ended");
+                },
+                () = idle.too_long(header_timeout) => tracing::trace!("no whole head in time"),
             }
         });
     }
@@ -134,30 +145,48 @@ async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -
 
 /// HTTP/1 only: gateways speak it, and an idle HTTP/2 connection has no time-out that a client's own
 /// pings do not reset.
-fn builder(config: &AdmissionConfig) -> http1::Builder {
+fn builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(config.header_timeout)
-        .max_buf_size(32 * 1024);
+    // `Idle` sees to that.
+    builder.header_read_timeout(None).max_buf_size(32 * 1024);
     builder
 }
 
-/// Gives each request of a connection to the router, with the peer's address.
+/// Gives each request of a connection to the port, with the peer's address.
 struct Connection {
-    router: Router,
+    port: Arc<Port>,
     peer: Peer,
+    idle: Idle,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Connection {
     type Response = Response;
     type Error = Infallible;
-    type Future = axum::routing::future::RouteFuture<Infallible>;
+    type Future = Answered;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(self.peer);
-        // A router is always ready, and its clone is a counted reference.
-        self.router.clone().call(request)
+    fn call(&self, request: Request<Incoming>) -> Answered {
+        self.idle.over();
+        Answered { answering: self.port.answer(request, self.peer), idle: self.idle.clone() }
+    }
+}
+
+/// An answer that is being made.
+struct Answered {
+    answering: Answering,
+    idle: Idle,
+}
+
+impl Future for Answered {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut response = ready!(self.answering.as_mut().poll(context));
+        if response.body().size_hint().exact().is_some() {
+            self.idle.begin();
+        } else {
+            // Nobody tells when a stream has ended: its connection ends with it.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Poll::Ready(Ok(response))
     }
 }

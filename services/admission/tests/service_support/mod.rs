@@ -79,8 +79,8 @@ impl World {
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
         let world = Self {
             redis,
-            service: ports::service(&app),
-            public: ports::public(&app),
+            service: ports::service(&app).router,
+            public: ports::public(&app).router,
             _stop: stop.drop_guard(),
         };
         // The store gets its rules, and this process its first snapshot.

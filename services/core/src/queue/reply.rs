@@ -43,6 +43,13 @@ pub(super) struct Reply {
     values: std::vec::IntoIter<Value>,
 }
 
+/// The outcomes of a call of visitors, read from front to back: see `lua/queue/lib/visit.lua`.
+pub(super) struct Outcomes {
+    operation: &'static str,
+    bytes: Vec<u8>,
+    read: usize,
+}
+
 impl Reply {
     /// Takes an array; anything else is an error of the store.
     pub(super) fn new(operation: &'static str, value: Value) -> Result<Self, Error> {
@@ -54,11 +61,6 @@ impl Reply {
 
     pub(super) fn error(&self, detail: impl Into<String>) -> Error {
         Error::Reply { operation: self.operation, detail: detail.into() }
-    }
-
-    /// Outcomes differ in length: one read wrong would hand all later ones to the wrong callers.
-    pub(super) fn end(&self) -> Result<(), Error> {
-        if self.is_empty() { Ok(()) } else { Err(self.error("more than the outcomes asked for")) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -101,10 +103,6 @@ impl Reply {
 
     pub(super) fn code(&mut self) -> Result<Code, Error> {
         let number = self.integer()?;
-        self.code_of(number)
-    }
-
-    fn code_of(&self, number: i64) -> Result<Code, Error> {
         Code::of(number).ok_or_else(|| self.error(format!("unknown code {number}")))
     }
 
@@ -117,19 +115,62 @@ impl Reply {
         }
     }
 
+    /// The reason behind a number of the scripts.
+    pub(super) fn reason(&self, number: i64) -> Result<GoneReason, Error> {
+        reason(number).ok_or_else(|| self.error(format!("unknown reason {number}")))
+    }
+
+    /// The outcomes of a call of visitors.
+    pub(super) fn outcomes(mut self) -> Result<Outcomes, Error> {
+        Ok(Outcomes { operation: self.operation, bytes: self.bytes()?, read: 0 })
+    }
+}
+
+impl Outcomes {
+    fn error(&self, detail: impl Into<String>) -> Error {
+        Error::Reply { operation: self.operation, detail: detail.into() }
+    }
+
+    /// Doubles hold every integer of the scripts exactly.
+    fn number(&mut self) -> Result<i64, Error> {
+        let rest = self.bytes.get(self.read..).unwrap_or_default();
+        let Some((double, _)) = rest.split_first_chunk() else {
+            return Err(self.error("fewer outcomes than were asked for"));
+        };
+        self.read += double.len();
+        Ok(f64::from_be_bytes(*double) as i64)
+    }
+
+    /// An integer that cannot be negative.
+    pub(super) fn count(&mut self) -> Result<u64, Error> {
+        let number = self.number()?;
+        u64::try_from(number).map_err(|_| self.error(format!("{number} where a count belongs")))
+    }
+
+    fn duration(&mut self) -> Result<Option<Duration>, Error> {
+        Ok(u64::try_from(self.number()?).ok().map(Duration::from_millis))
+    }
+
+    /// Outcomes differ in length: one read wrong would hand all later ones to the wrong callers.
+    pub(super) fn end(&self) -> Result<(), Error> {
+        if self.read == self.bytes.len() {
+            Ok(())
+        } else {
+            Err(self.error("more outcomes than were asked for"))
+        }
+    }
+
     /// One visitor's outcome, as `lua/queue/lib/visit.lua` packs it.
     pub(super) fn outcome(&mut self) -> Result<Outcome, Error> {
         let head = self.count()?;
-        let code = self.code_of((head & 7) as i64)?;
+        let code = Code::of((head & 7) as i64)
+            .ok_or_else(|| self.error(format!("unknown code in {head}")))?;
         Ok(Outcome { code, status: (head >> 3 & 15) as i64, value: head >> 7 })
     }
 
     /// The reason behind a number of the scripts.
     pub(super) fn reason(&self, number: i64) -> Result<GoneReason, Error> {
-        usize::try_from(number - 1)
-            .ok()
-            .and_then(|at| GoneReason::ALL.get(at).copied())
-            .ok_or_else(|| self.error(format!("unknown reason {number}")))
+        reason(number).ok_or_else(|| self.error(format!("unknown reason {number}")))
     }
 
     /// The place that an outcome shows; for a waiting one its expected wait follows.
@@ -144,13 +185,17 @@ impl Reply {
             Place { status, ticket, position: 0, eta: None, eta_p90: None, expires_in: None };
         if status == Status::Waiting {
             place.position = outcome.value;
-            place.eta = self.known()?.map(Duration::from_millis);
-            place.eta_p90 = self.known()?.map(Duration::from_millis);
+            place.eta = self.duration()?;
+            place.eta_p90 = self.duration()?;
         } else {
             place.expires_in = Some(outcome.left());
         }
         Ok(place)
     }
+}
+
+fn reason(number: i64) -> Option<GoneReason> {
+    usize::try_from(number - 1).ok().and_then(|at| GoneReason::ALL.get(at).copied())
 }
 
 /// One visitor's outcome as the script tells it.

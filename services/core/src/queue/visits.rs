@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::clock::Clock;
 use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
-use super::reply::{Code, Reply};
+use super::reply::{Code, Outcomes, Reply};
 use super::{Queue, scripts};
 use crate::store::{Args, Batch, Error, Lane, Script, Store};
 
@@ -83,7 +83,7 @@ impl Queue {
         if let Some(join) = self.lanes().join.submit(id).await? {
             return Ok(join);
         }
-        self.seed().await?;
+        Box::pin(self.seed()).await?;
         self.lanes().join.submit(id).await?.ok_or_else(|| no_rules(&scripts::JOIN))
     }
 
@@ -130,7 +130,7 @@ impl Queue {
         if let Some(told) = lane.submit(item).await? {
             return Ok(told);
         }
-        self.seed().await?;
+        Box::pin(self.seed()).await?;
         lane.submit(item).await?.ok_or_else(|| no_rules(&scripts::PLACE))
     }
 }
@@ -178,9 +178,10 @@ impl Batch for Joins {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
         let epoch = reply.epoch()?;
+        let mut outcomes = reply.outcomes()?;
         let mut join = |id: PlaceId| -> Result<_, Error> {
-            let ticket = reply.count()?;
-            let outcome = reply.outcome()?;
+            let ticket = outcomes.count()?;
+            let outcome = outcomes.outcome()?;
             Ok(Some(match outcome.code {
                 Code::Full => Join::Full,
                 Code::Closed => {
@@ -188,7 +189,7 @@ impl Batch for Joins {
                 }
                 code => {
                     let of = PlaceRef { epoch, id, ticket };
-                    let place = reply.place(&outcome, ticket)?;
+                    let place = outcomes.place(&outcome, ticket)?;
                     if code == Code::Created {
                         Join::Created(of, place)
                     } else {
@@ -198,7 +199,7 @@ impl Batch for Joins {
             }))
         };
         let joined = items.iter().map(|id| join(*id).map(Ok)).collect::<Result<_, _>>()?;
-        reply.end()?;
+        outcomes.end()?;
         Ok(joined)
     }
 }
@@ -272,21 +273,22 @@ impl Batch for Visits {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
         reply.epoch()?;
-        let told = items.iter().map(|item| self.told(&mut reply, item.place.ticket));
+        let mut outcomes = reply.outcomes()?;
+        let told = items.iter().map(|item| self.told(&mut outcomes, item.place.ticket));
         let told = told.map(|told| told.map(Ok)).collect::<Result<_, _>>()?;
-        reply.end()?;
+        outcomes.end()?;
         Ok(told)
     }
 }
 
 impl Visits {
-    fn told(&self, reply: &mut Reply, ticket: Ticket) -> Result<Option<Told>, Error> {
-        let outcome = reply.outcome()?;
+    fn told(&self, outcomes: &mut Outcomes, ticket: Ticket) -> Result<Option<Told>, Error> {
+        let outcome = outcomes.outcome()?;
         let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
         Ok(Some(if leaves || outcome.code == Code::IsGone {
-            Told::Gone(outcome.code, reply.reason(outcome.status)?)
+            Told::Gone(outcome.code, outcomes.reason(outcome.status)?)
         } else {
-            Told::Here(outcome.code, reply.place(&outcome, ticket)?)
+            Told::Here(outcome.code, outcomes.place(&outcome, ticket)?)
         }))
     }
 }

@@ -28,10 +28,10 @@ async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i6
     }
     let mut connection = world.redis.connection().await;
     let reply: Vec<Value> = eval.query_async(&mut connection).await.expect("a reply");
-    let mut numbers = reply[2..].iter().map(|value| match value {
-        Value::Int(number) => *number,
-        other => panic!("{other:?} where a number belongs"),
-    });
+    let Value::BulkString(outcomes) = &reply[2] else { panic!("{reply:?} without outcomes") };
+    let mut numbers = outcomes
+        .chunks(8)
+        .map(|double| f64::from_be_bytes(double.try_into().expect("eight bytes")) as i64);
     // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two waits.
     let mut told = Vec::new();
     while let Some(_ticket) = numbers.next() {

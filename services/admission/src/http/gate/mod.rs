@@ -64,8 +64,13 @@ pub async fn authorize(
         Err(problem) => return refusal(problem, room_of(&app, request.uri().path())),
     };
     let (parts, _body) = request.into_parts();
-    let asked = Asked::of(&parts);
-    let verdict = decide(&app, &visitor, &asked, &parts).await;
+    answer(&app, &visitor, &parts).await
+}
+
+/// The answer to a visitor of a queue.
+pub async fn answer(app: &App, visitor: &Visitor, parts: &Parts) -> Response {
+    let asked = Asked::of(parts);
+    let verdict = decide(app, visitor, &asked, parts).await;
     let metrics = &visitor.queue.metrics;
     match verdict {
         Ok(pass) => {
@@ -77,7 +82,7 @@ pub async fn authorize(
                 Code::StoreUnavailable => GateAnswer::StoreUnavailable,
                 _ => GateAnswer::Refused,
             });
-            refused(&visitor, &asked, &parts, problem)
+            refused(visitor, &asked, parts, problem)
         }
     }
 }
@@ -172,7 +177,11 @@ async fn decide(
             if !app.store.is_up() && may_open(visitor) {
                 return Ok(Pass::unnamed(GateAnswer::Opened));
             }
-            return if asked.join { join(app, visitor, None).await } else { Err(problem) };
+            return if asked.join {
+                Box::pin(join(app, visitor, None)).await
+            } else {
+                Err(problem)
+            };
         }
         Err(problem) => return Err(problem),
     };
@@ -180,7 +189,7 @@ async fn decide(
         Ok(visit) => {
             queue.opening.over();
             match visit {
-                Visit::Gone(_) if asked.join => join(app, visitor, Some(token)).await,
+                Visit::Gone(_) if asked.join => Box::pin(join(app, visitor, Some(token))).await,
                 visit => admitted(visitor, token, visit),
             }
         }

@@ -1,9 +1,10 @@
 //! The headers that we own at the gate, and the answer that lets a visitor pass.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anteroom_core::queue::Token;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::response::Response;
 use http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 
@@ -39,16 +40,26 @@ impl Pass {
 
     /// Passes with a place.
     pub fn named(by: GateAnswer, token: &Token, expires_in: Option<Duration>) -> Self {
-        let visitor = match &token.visitor_id {
-            // UTF-8 without control characters always fits; a blank one would only lose the name.
-            Some(id) => HeaderValue::from_bytes(id.as_bytes()).unwrap_or(BLANK),
-            None => HeaderValue::from(token.place.ticket),
-        };
+        // One piece of memory holds the texts of all three headers.
+        let mut text = token.place.to_handle();
+        let place = 0..text.len();
+        if let Some(left) = expires_in {
+            let _ = write!(text, "{}", left.as_secs());
+        }
+        let expires_in = place.end..text.len();
+        match &token.visitor_id {
+            Some(id) => text.push_str(id),
+            None => drop(write!(text, "{}", token.place.ticket)),
+        }
+        let visitor = expires_in.end..text.len();
+        let text = Bytes::from(text);
+        // UTF-8 without control characters always fits; a blank one would only lose the name.
+        let value = |range| HeaderValue::from_maybe_shared(text.slice(range)).unwrap_or(BLANK);
         Self {
             by,
-            visitor,
-            place: HeaderValue::try_from(token.place.to_handle()).unwrap_or(BLANK),
-            expires_in: expires_in.map_or(BLANK, |left| HeaderValue::from(left.as_secs())),
+            visitor: value(visitor),
+            place: value(place),
+            expires_in: value(expires_in),
             cookie: None,
         }
     }
@@ -57,6 +68,8 @@ impl Pass {
     pub fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         let headers = response.headers_mut();
+        // Ours, and what the shell adds.
+        headers.reserve(8);
         headers.insert(VISITOR, self.visitor);
         headers.insert(PLACE, self.place);
         headers.insert(EXPIRES_IN, self.expires_in);

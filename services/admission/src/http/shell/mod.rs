@@ -1,0 +1,214 @@
+//! What every request on both ports goes through.
+//!
+//! It gives the request an id, bounds how many run at once, turns a panic into a problem, marks every
+//! answer `no-store`, and times it by route template. It logs templates, ids and what went wrong on
+//! our side: never path parameters, queries, headers or bodies.
+
+mod ids;
+mod layer;
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use http::Method;
+use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
+use tracing::{Instrument as _, Span};
+
+pub use self::ids::REQUEST_ID;
+pub use self::layer::ShellLayer;
+use super::problem::{Cause, Code, Problem};
+use crate::app::App;
+use crate::metrics::{HttpMetrics, RouteMetrics};
+use crate::origin::Cors;
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// The limits and the metrics of one port.
+pub struct Shell {
+    app: Arc<App>,
+    /// Whether visitors reach this port.
+    is_public: bool,
+    metrics: HttpMetrics,
+    max_concurrent_requests: usize,
+    request_timeout: Duration,
+    under_way: AtomicUsize,
+}
+
+impl Shell {
+    /// The shell of a port, with the bounds of the configuration at the start.
+    pub fn new(app: Arc<App>, is_public: bool, metrics: HttpMetrics) -> Self {
+        let config = app.live().config.clone();
+        Self {
+            app,
+            is_public,
+            metrics,
+            max_concurrent_requests: config.admission.max_concurrent_requests,
+            request_timeout: config.admission.request_timeout,
+            under_way: AtomicUsize::new(0),
+        }
+    }
+
+    /// What is shared by all handlers.
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    /// The metrics of a route template.
+    pub fn route(&self, template: Option<&str>) -> Arc<RouteMetrics> {
+        self.metrics.route(template)
+    }
+
+    /// Takes a request in.
+    pub fn enter(
+        self: &Arc<Self>,
+        route: Arc<RouteMetrics>,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Passage {
+        let started = Instant::now();
+        let cors = self.cors(&route, method, headers);
+        Passage {
+            started,
+            id: ids::request_id(headers),
+            // Needed after the request is gone only if something fails.
+            traceparent: ids::traceparent(headers).cloned(),
+            cors,
+            under_way: self.take_room(),
+            route,
+            shell: self.clone(),
+        }
+    }
+
+    fn take_room(self: &Arc<Self>) -> Option<UnderWay> {
+        let guard = UnderWay(self.clone());
+        let before = self.under_way.fetch_add(1, Ordering::Relaxed);
+        (before < self.max_concurrent_requests).then_some(guard)
+    }
+
+    /// What CORS has to do with the request: pages elsewhere read what visitors call, and nothing
+    /// of the service port. At the gate a preflight is for the service behind it.
+    fn cors(&self, route: &RouteMetrics, method: &Method, headers: &HeaderMap) -> Option<Cors> {
+        let visitors = self.is_public && !route.is_gate();
+        if !visitors {
+            return None;
+        }
+        self.app.live().origins.cors(method, headers)
+    }
+}
+
+/// Counts one request for as long as it lives.
+struct UnderWay(Arc<Shell>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A request on its way through the shell.
+pub struct Passage {
+    shell: Arc<Shell>,
+    route: Arc<RouteMetrics>,
+    started: Instant,
+    id: HeaderValue,
+    traceparent: Option<HeaderValue>,
+    cors: Option<Cors>,
+    under_way: Option<UnderWay>,
+}
+
+/// An answer that is being made.
+pub type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+impl Passage {
+    /// Whether there is room for one more request.
+    pub fn has_room(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// The answer, made by `answer` and marked; a panic in it is a problem.
+    pub fn answered_by(
+        self,
+        answer: impl Future<Output = Result<Response, Problem>> + Send + 'static,
+        refusal: impl FnOnce(Problem) -> Response + Send + 'static,
+    ) -> Answering {
+        let span = self.span();
+        let answering = async move {
+            let answer = match AssertUnwindSafe(answer).catch_unwind().await {
+                Ok(answer) => answer,
+                Err(panic) => Err(Problem::new(Code::Internal).cause(panic_message(&*panic))),
+            };
+            self.mark(answer.unwrap_or_else(refusal))
+        };
+        if span.is_disabled() { Box::pin(answering) } else { Box::pin(answering.instrument(span)) }
+    }
+
+    /// What every answer carries, and what is noted of it.
+    pub fn mark(self, mut response: Response) -> Response {
+        let Self { shell, route, started, id, traceparent, cors, under_way } = self;
+        drop(under_way);
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        if let Some(cors) = cors {
+            cors.mark(headers);
+        }
+        let ours = response.extensions().get::<Code>().is_some_and(|code| code.is_our_fault());
+        shell.app.operations.record(!ours);
+        if ours {
+            report(&route, &response, &id, traceparent.as_ref());
+        }
+        response.headers_mut().insert(REQUEST_ID, id);
+        route.observe(response.status(), started.elapsed());
+        response
+    }
+
+    /// What lines of the log say of their request. On the public port, where requests are many and
+    /// the lines few, it is made for the level `debug` only: a failure names its request itself.
+    fn span(&self) -> Span {
+        macro_rules! span {
+            ($level:ident) => {
+                tracing::$level!(
+                    "request",
+                    route = self.route.template(),
+                    request_id = self.id.to_str().unwrap_or_default(),
+                    trace_id = ids::trace_id(self.traceparent.as_ref()),
+                )
+            };
+        }
+        if self.shell.is_public { span!(debug_span) } else { span!(info_span) }
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let message = panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panic: {}", message.unwrap_or("without a message"))
+}
+
+/// Logs what failed on our side, once. A store that fails is logged by the store when it goes and
+/// when it comes back, and an overload is counted: a line for each request would bury the rest.
+fn report(
+    route: &RouteMetrics,
+    response: &Response,
+    id: &HeaderValue,
+    traceparent: Option<&HeaderValue>,
+) {
+    let Some(code) = response.extensions().get::<Code>() else { return };
+    let cause = response.extensions().get::<Cause>().map(|cause| cause.0.as_str()).unwrap_or("-");
+    let trace_id = ids::trace_id(traceparent);
+    let (route, request_id) = (route.template(), id.to_str().unwrap_or_default());
+    let (status, name) = (response.status().as_u16(), code.name());
+    if matches!(code, Code::StoreUnavailable | Code::EffectUnknown | Code::Overloaded) {
+        tracing::debug!(route, request_id, trace_id, status, code = name, cause, "request failed");
+    } else {
+        tracing::error!(route, request_id, trace_id, status, code = name, cause, "request failed");
+    }
+}
