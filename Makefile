@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint clean
+.PHONY: help run build test bench lint clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -15,6 +15,11 @@ build: ## Builds the release binaries
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked --no-fail-fast
+
+bench: build ## Measures the queue beside a hello-world: target/bench/report.md (BENCH_ARGS="--help" for more)
+	@scripts/prerequisites.sh
+	@ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
+		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" $(BENCH_ARGS)
 
 lint: ## Checks formatting and lints
 	cargo fmt --all --check

@@ -27,6 +27,11 @@ impl Redis {
         RedisBuilder::default()
     }
 
+    /// The process id, while it runs.
+    pub fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     /// Its port on the loopback.
     pub fn port(&self) -> u16 {
         self.ports[0]

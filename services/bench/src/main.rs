@@ -1,0 +1,139 @@
+//! `make bench`: the benchmark of the queue.
+//!
+//! Everything runs on one machine: the services, Redis, the hello-world that is the measure, and the
+//! load generator. So requests per second mean little by themselves; their ratio to the hello-world's
+//! of the same minute does, and so does processor time per request.
+
+mod answer;
+mod cpu;
+mod http;
+mod load;
+mod machine;
+mod measure;
+mod meter;
+mod progress;
+mod report;
+mod request;
+mod settings;
+mod stats;
+mod world;
+
+use std::{
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anteroom_testkit::Redis;
+use anyhow::Context as _;
+use clap::Parser as _;
+
+use crate::{
+    machine::Machine,
+    progress::say,
+    report::{Report, Section},
+    settings::{Arguments, Settings},
+};
+
+/// What has been measured so far; kept outside of the work, so that it outlives its end.
+#[derive(Clone, Default)]
+struct Sections(Arc<Mutex<(Vec<Section>, Vec<String>)>>);
+
+impl Sections {
+    fn add(&self, section: Section, notes: Vec<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0.push(section);
+        all.1.extend(notes);
+    }
+
+    fn take(&self) -> (Vec<Section>, Vec<String>) {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    match runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(&arguments)))
+    {
+        Ok(code) => code,
+        Err(error) => {
+            say(&format!("anteroom-bench: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures, and writes the report whatever ended the work.
+async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let bins = std::env::var_os("ANTEROOM_BIN_DIR");
+    bins.context("ANTEROOM_BIN_DIR names no folder with the binaries; run make bench")?;
+    let settings = Settings::new(arguments);
+    let sections = Sections::default();
+    let mut work = tokio::spawn(work(settings.clone(), sections.clone()));
+    let outcome = tokio::select! {
+        outcome = &mut work => outcome.context("a part of the benchmark panicked").flatten(),
+        _ = tokio::signal::ctrl_c() => {
+            work.abort();
+            // Its processes end with it.
+            let _ = work.await;
+            Err(anyhow::anyhow!("interrupted; the report holds what was measured before"))
+        }
+    };
+    let (sections, mut notes) = sections.take();
+    if let Err(error) = &outcome {
+        say(&format!("anteroom-bench: {error:#}"));
+        notes.push(format!("{error:#}"));
+    }
+    let report = Report {
+        machine: Machine::this(store_version().await),
+        method: method(&settings),
+        sections,
+        notes,
+    };
+    report.write(&arguments.out)?;
+    say(&report.markdown());
+    say(&format!("{0}/report.json\n{0}/report.md", arguments.out.display()));
+    Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Section by section.
+async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
+    if measure::rows::wanted(&settings) {
+        let mut notes = Vec::new();
+        let section = measure::rows::run(&settings, &mut notes).await?;
+        sections.add(section, notes);
+    }
+    Ok(())
+}
+
+async fn store_version() -> String {
+    let info: String = Redis::start().await.run(&["INFO", "server"]).await;
+    let of = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+    match (of("valkey_version:"), of("redis_version:")) {
+        (Some(version), _) => format!("Valkey {}", version.trim()),
+        (None, version) => format!("Redis {}", version.unwrap_or("of unknown version").trim()),
+    }
+}
+
+fn method(settings: &Settings) -> Vec<String> {
+    vec![
+        "Services, Redis (no persistence), hello-world and load generator share the machine's cores."
+            .to_owned(),
+        "The hello-world is a bare axum route, built with the same profile, with as many worker \
+         threads as admission, and is sent the same headers."
+            .to_owned(),
+        format!(
+            "The generator ({} thread) holds keep-alive connections, each of which sends a request, \
+             reads the whole answer, and sends the next; any other status than the expected ends the \
+             run.",
+            settings.threads
+        ),
+        "A ratio is a row's requests per second over the mean of the hello-world's before and after \
+         it; the median of the rounds is compared with the budget."
+            .to_owned(),
+        "Processor time is what the kernel's scheduler counted for all threads of a process, its \
+         share of the kernel's work included."
+            .to_owned(),
+    ]
+}

@@ -1,0 +1,3 @@
+//! The sections of the report, one module each.
+
+pub mod rows;

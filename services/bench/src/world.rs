@@ -1,0 +1,185 @@
+//! The services under test, on a store of their own, and the visitors in their queues.
+//!
+//! Lines are filled through the product's own operations, in batches, so what stands in the store is
+//! what joins over HTTP would have left there.
+
+use std::{collections::HashMap, net::SocketAddr, time::Duration};
+
+use anteroom_core::{
+    queue::{Join, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, Status, Token, TokenKeys, Visit},
+    store::{Config as StoreConfig, Store},
+};
+use anteroom_runtime::Config;
+use anteroom_testkit::{Anteroom, PATIENCE, Process, Redis, until};
+use anyhow::{Context as _, bail, ensure};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::{cpu, http};
+
+/// Signs the tokens of the run.
+const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
+/// How many calls the driver keeps in flight while it fills a line.
+const IN_FLIGHT: usize = 2_000;
+/// For the driver's own calls, which compete with nothing.
+const AMPLE: Duration = Duration::from_secs(20);
+
+/// What every queue of the benchmark has: nobody is passed over, no session ends, nobody is over a
+/// limit during the run. The limits themselves are on, for they cost something.
+const EVERY_QUEUE: &str = r#"
+[queues."*"]
+max_waiting = 10_000_000
+idle_ttl = "24h"
+first_poll_ttl = "24h"
+keep_ttl = "7d"
+session_ttl = "1h"
+session_max = "24h"
+joins_per_address = "1000000/1s"
+"#;
+
+/// A queue in which everyone waits.
+pub fn line(name: &str) -> String {
+    format!("[queues.{name}]\ncapacity = 1\nopens_at = \"2100-01-01T00:00:00Z\"\n")
+}
+
+/// A queue with room for so many.
+pub fn room(name: &str, capacity: u64) -> String {
+    format!("[queues.{name}]\ncapacity = {capacity}\n")
+}
+
+/// The services, the store and the visitors.
+pub struct World {
+    /// Admission, scheduler and Redis.
+    pub anteroom: Anteroom,
+    /// Further admissions.
+    pub more_admissions: Vec<Process>,
+    /// Further schedulers.
+    pub more_schedulers: Vec<Process>,
+    /// Public addresses of all admissions.
+    pub public: Vec<SocketAddr>,
+    /// Metrics addresses of all admissions.
+    pub metrics: Vec<SocketAddr>,
+    store: Store,
+    rules: HashMap<String, Rules>,
+    keys: TokenKeys,
+}
+
+impl World {
+    /// Starts an admission and a scheduler with these queues (TOML) and waits until they are ready.
+    pub async fn start(queues: &[String]) -> anyhow::Result<Self> {
+        let config = format!("{EVERY_QUEUE}{}", queues.concat());
+        let redis = Redis::start().await;
+        let anteroom =
+            Anteroom::start_on(redis, &config, &[("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET)])
+                .await;
+        let url = StoreConfig::new(anteroom.redis.socket_url());
+        let patient = StoreConfig { command_timeout: AMPLE, request_timeout: AMPLE, ..url };
+        let store = Store::open(&patient, &SCRIPTS, &prometheus::Registry::new())?;
+        ensure!(store.wait_up(AMPLE).await, "the store is not up");
+        let file = anteroom.config_file();
+        let config = Config::load(Some(&file)).context("the benchmark's own configuration")?;
+        let rules = config.queues.iter().map(|(name, queue)| (name.clone(), queue.rules()));
+        let public = vec![address(&anteroom.url("public"))?];
+        let metrics = vec![address(&anteroom.url("metrics"))?];
+        ready(metrics[0]).await;
+        ready(address(&anteroom.url("scheduler"))?).await;
+        Ok(Self {
+            rules: rules.collect(),
+            keys: TokenKeys::new(&[SECRET.into()]).context("one secret is given")?,
+            more_admissions: Vec::new(),
+            more_schedulers: Vec::new(),
+            public,
+            metrics,
+            store,
+            anteroom,
+        })
+    }
+
+    /// A way to one of the queues that goes past admission.
+    pub fn queue(&self, name: &str) -> anyhow::Result<Queue> {
+        let rules = self.rules.get(name).with_context(|| format!("no queue {name}"))?;
+        Ok(Queue::open(&self.store, name, rules.clone(), 2 * IN_FLIGHT))
+    }
+
+    /// Lets so many new visitors join, and expects all of them to wait.
+    pub async fn fill(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
+        let queue = &self.queue(queue)?;
+        self.join(queue, visitors, Status::Waiting).await
+    }
+
+    /// Lets so many new visitors in.
+    pub async fn admit(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
+        let queue = &self.queue(queue)?;
+        let places = self.join(queue, visitors, Status::Ready).await?;
+        let claim = async |of| match queue.claim(of).await? {
+            Visit::Here(place) if place.status == Status::Active => Ok(of),
+            other => bail!("a claim of the benchmark ended in {other:?}"),
+        };
+        stream::iter(places).map(claim).buffered(IN_FLIGHT).try_collect().await
+    }
+
+    async fn join(
+        &self,
+        queue: &Queue,
+        visitors: u64,
+        expect: Status,
+    ) -> anyhow::Result<Vec<PlaceRef>> {
+        let join = async |n| {
+            let id =
+                PlaceId::of_key(queue.name(), format!("a visitor of the benchmark {n}").as_bytes());
+            match queue.join(id).await? {
+                Join::Created(of, place) if place.status == expect => Ok(of),
+                other => bail!("a join of the benchmark ended in {other:?}"),
+            }
+        };
+        stream::iter(0..visitors).map(join).buffered(IN_FLIGHT).try_collect().await
+    }
+
+    /// Tokens of at most `most` of these places, spread over all of them.
+    pub fn tokens(&self, queue: &str, places: &[PlaceRef], most: usize) -> Vec<String> {
+        let step = places.len().div_ceil(most.max(1)).max(1);
+        let token = |place: &PlaceRef| Token { place: *place, visitor_id: None };
+        places.iter().step_by(step).map(|place| self.keys.sign(queue, &token(place))).collect()
+    }
+
+    /// Processor time of all admissions, of all schedulers and of the store, in nanoseconds.
+    pub fn cpu(&self) -> anyhow::Result<Cpu> {
+        let sum = |first: &Process, more: &[Process]| -> anyhow::Result<u64> {
+            let ids = std::iter::once(first).chain(more).map(Process::id);
+            ids.map(cpu::of_process).sum()
+        };
+        Ok(Cpu {
+            admission: sum(&self.anteroom.admission, &self.more_admissions)?,
+            scheduler: sum(&self.anteroom.scheduler, &self.more_schedulers)?,
+            store: cpu::of_process(self.store_id()?)?,
+        })
+    }
+
+    /// The process id of the store.
+    pub fn store_id(&self) -> anyhow::Result<u32> {
+        self.anteroom.redis.id().context("the store runs")
+    }
+}
+
+/// Processor time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    /// Of all admissions.
+    pub admission: u64,
+    /// Of all schedulers.
+    pub scheduler: u64,
+    /// Of the store.
+    pub store: u64,
+}
+
+/// Waits until a service is ready.
+pub async fn ready(metrics: SocketAddr) {
+    until("a service is ready", PATIENCE, async || {
+        http::get(metrics, "/readyz").await.is_ok_and(|(status, _)| status == 200)
+    })
+    .await;
+}
+
+/// The address in `http://ADDRESS`.
+pub fn address(url: &str) -> anyhow::Result<SocketAddr> {
+    url.trim_start_matches("http://").parse().with_context(|| format!("{url} is no address"))
+}
