@@ -18,7 +18,7 @@ test: ## Runs all tests, after installing the programs that they start
 
 bench: build ## Measures the queue beside a hello-world: target/bench/report.md (BENCH_ARGS="--help" for more)
 	@scripts/prerequisites.sh
-	@ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
+	@ulimit -n "$$(ulimit -Hn)" && ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
 		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" $(BENCH_ARGS)
 
 lint: ## Checks formatting and lints

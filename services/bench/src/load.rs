@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
-use crate::{answer, cpu, request::Requests};
+use crate::{answer::Head, cpu, request::Requests};
 
 /// No answer is longer.
 const MOST_ANSWER: usize = 16 * 1024;
@@ -35,8 +35,6 @@ pub struct Plan {
     pub connections: usize,
     /// How many threads drive them.
     pub threads: usize,
-    /// Ends by itself after so many requests.
-    pub most: Option<u64>,
 }
 
 /// A load that runs. Dropping it ends it.
@@ -159,9 +157,6 @@ impl Shared {
         let mut answer = vec![0; MOST_ANSWER];
         while !self.stop.load(Ordering::Relaxed) {
             let n = self.begun.fetch_add(1, Ordering::Relaxed);
-            if self.plan.most.is_some_and(|most| n >= most) {
-                break;
-            }
             let bytes = self.plan.requests.get(n, &mut request);
             match stream.try_write(bytes) {
                 Ok(written) if written == bytes.len() => {}
@@ -190,11 +185,12 @@ impl Shared {
                 Err(error) => return Err(error.into()),
             }
             let text = || String::from_utf8_lossy(&answer[..read]).into_owned();
-            if let Some((status, length)) = answer::parse(&answer[..read]).with_context(text)? {
+            if let Some(head) = Head::parse(&answer[..read]).with_context(text)? {
                 let expect = self.plan.expect;
-                ensure!(status == expect, "{status} instead of {expect}: {}", text());
-                ensure!(read <= length, "more than one answer: {}", text());
-                if read == length {
+                ensure!(head.status == expect, "{} instead of {expect}: {}", head.status, text());
+                let whole = head.whole.with_context(|| format!("of unknown length: {}", text()))?;
+                ensure!(read <= whole, "more than one answer: {}", text());
+                if read == whole {
                     return Ok(());
                 }
             }

@@ -22,8 +22,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one; `store` is the server's own name and version.
-    pub fn this(store: String) -> Self {
+    /// This one, with so many cores; `store` is the server's own name and version.
+    pub fn this(cores: usize, store: String) -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = cpuinfo
             .lines()
@@ -34,7 +34,7 @@ impl Machine {
         let compiler = compiler.map_or(Vec::new(), |output| output.stdout);
         Self {
             cpu: cpu.to_owned(),
-            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            cores,
             kernel: format!("Linux {}", kernel.trim()),
             store,
             compiler: String::from_utf8_lossy(&compiler).trim().to_owned(),

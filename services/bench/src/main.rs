@@ -14,14 +14,12 @@ mod meter;
 mod progress;
 mod report;
 mod request;
+mod sections;
 mod settings;
 mod stats;
 mod world;
 
-use std::{
-    process::ExitCode,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::process::ExitCode;
 
 use anteroom_testkit::Redis;
 use anyhow::Context as _;
@@ -29,26 +27,12 @@ use clap::Parser as _;
 
 use crate::{
     machine::Machine,
+    measure::{batching, growth, idle, longest, rows, scaling, streams},
     progress::say,
-    report::{Report, Section},
+    report::Report,
+    sections::Sections,
     settings::{Arguments, Settings},
 };
-
-/// What has been measured so far; kept outside of the work, so that it outlives its end.
-#[derive(Clone, Default)]
-struct Sections(Arc<Mutex<(Vec<Section>, Vec<String>)>>);
-
-impl Sections {
-    fn add(&self, section: Section, notes: Vec<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.0.push(section);
-        all.1.extend(notes);
-    }
-
-    fn take(&self) -> (Vec<Section>, Vec<String>) {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -80,16 +64,16 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Err(anyhow::anyhow!("interrupted; the report holds what was measured before"))
         }
     };
-    let (sections, mut notes) = sections.take();
+    let mut measured = sections.take();
     if let Err(error) = &outcome {
         say(&format!("anteroom-bench: {error:#}"));
-        notes.push(format!("{error:#}"));
+        measured.notes.push(format!("The run ended early: {error:#}"));
     }
     let report = Report {
-        machine: Machine::this(store_version().await),
+        machine: Machine::this(settings.cores, store_version().await),
         method: method(&settings),
-        sections,
-        notes,
+        sections: measured.sections,
+        notes: measured.notes,
     };
     report.write(&arguments.out)?;
     say(&report.markdown());
@@ -99,10 +83,23 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Section by section.
 async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
-    if measure::rows::wanted(&settings) {
-        let mut notes = Vec::new();
-        let section = measure::rows::run(&settings, &mut notes).await?;
-        sections.add(section, notes);
+    if rows::wanted(&settings) {
+        rows::run(&settings, &sections).await.context("rows")?;
+    }
+    if settings.wants(batching::NAME) {
+        batching::run(&settings, &sections).await.context(batching::NAME)?;
+    }
+    if [growth::NAME, growth::MEMORY, longest::NAME].iter().any(|name| settings.wants(name)) {
+        growth::run(&settings, &sections).await.context(growth::NAME)?;
+    }
+    if settings.wants(scaling::NAME) {
+        scaling::run(&settings, &sections).await.context(scaling::NAME)?;
+    }
+    if settings.wants(streams::NAME) {
+        streams::run(&settings, &sections).await.context(streams::NAME)?;
+    }
+    if settings.wants(idle::NAME) {
+        idle::run(&settings, &sections).await.context(idle::NAME)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::{
     cpu, http,
-    load::Load,
+    load::{Load, Plan},
     request::Requests,
     settings::Settings,
     world::{Cpu, World},
@@ -20,26 +20,39 @@ use crate::{
 /// Before the window: connections are made, caches and branch predictors have seen the work.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// What was measured in one window.
+/// What to ask of admission.
+#[derive(Clone)]
+pub struct Question {
+    /// The operation that answers, such as `queue.join`.
+    pub operation: &'static str,
+    /// The requests.
+    pub requests: Arc<Requests>,
+    /// The one status that is right.
+    pub expect: u16,
+}
+
+/// What was measured in one window. Times are processor time in µs.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Length in seconds.
     pub seconds: f64,
     /// Requests answered.
     pub requests: f64,
-    /// Processor time in µs of the whole window.
+    /// Of all admissions.
     pub admission_us: f64,
-    /// The same of the scheduler.
+    /// Of all schedulers.
     pub scheduler_us: f64,
-    /// The same of the store, with its ticks.
+    /// Of the store, with its ticks.
     pub store_us: f64,
-    /// The same of the load generator.
+    /// Of the load generator.
     pub generator_us: f64,
-    /// Calls of scripts by this operation.
+    /// Calls of the operation's script, as admission counts them.
     pub calls: f64,
     /// Items in these calls.
     pub items: f64,
-    /// Time inside scripts of all operations, ticks included, in µs, as the store counts it.
+    /// EVALSHA of all operations, as the store counts them.
+    pub evalsha: f64,
+    /// Time inside them, by the store's clock.
     pub script_us: f64,
 }
 
@@ -53,37 +66,113 @@ impl Window {
     pub fn per_request(&self, total: f64) -> f64 {
         total / self.requests
     }
+
+    /// Processor time of everything that took part, a request.
+    pub fn all_us(&self) -> f64 {
+        let parts = [self.admission_us, self.scheduler_us, self.store_us, self.generator_us];
+        self.per_request(parts.iter().sum())
+    }
 }
 
-/// Counters at one moment.
-struct Reading {
+/// Loads all admissions and measures the window after the warm-up.
+pub async fn measure(
+    world: &World,
+    settings: &Settings,
+    question: &Question,
+) -> anyhow::Result<Window> {
+    let load = Load::start(Plan {
+        addresses: world.public.clone(),
+        requests: question.requests.clone(),
+        expect: question.expect,
+        connections: settings.connections,
+        threads: settings.threads,
+    });
+    tokio::time::sleep(WARM_UP).await;
+    // The questions stand outside of the window, the counters at its ends.
+    let told_before = Told::ask(world, question.operation).await?;
+    let before = Counted::read(world, &load)?;
+    tokio::time::sleep(settings.window).await;
+    let after = Counted::read(world, &load)?;
+    let told_after = Told::ask(world, question.operation).await?;
+    let runs = load.is_running();
+    load.finish()?;
+    ensure!(runs, "the load ended by itself");
+    let us = |of: fn(&Counted) -> u64| (of(&after) - of(&before)) as f64 / 1e3;
+    Ok(Window {
+        seconds: (after.at - before.at).as_secs_f64(),
+        requests: (after.answered - before.answered) as f64,
+        admission_us: us(|it| it.cpu.admission),
+        scheduler_us: us(|it| it.cpu.scheduler),
+        store_us: us(|it| it.cpu.store),
+        generator_us: us(|it| it.generator),
+        calls: told_after.calls - told_before.calls,
+        items: told_after.items - told_before.items,
+        evalsha: told_after.evalsha - told_before.evalsha,
+        script_us: told_after.script_us - told_before.script_us,
+    })
+}
+
+/// [`measure`] without ticks, so that all scripts are those of the operation. Queue time stands still
+/// five seconds after the last tick: a window is to be shorter.
+pub async fn measure_without_ticks(
+    world: &World,
+    settings: &Settings,
+    question: &Question,
+) -> anyhow::Result<Window> {
+    world.anteroom.scheduler.freeze();
+    let window = measure(world, settings, question).await;
+    world.anteroom.scheduler.thaw();
+    // A tick or two.
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    window
+}
+
+/// Counters that are read in an instant.
+struct Counted {
     at: Instant,
     answered: u64,
     generator: u64,
     cpu: Cpu,
+}
+
+impl Counted {
+    fn read(world: &World, load: &Load) -> anyhow::Result<Self> {
+        Ok(Self {
+            at: Instant::now(),
+            answered: load.answered(),
+            generator: load.cpu_ns(),
+            cpu: world.cpu()?,
+        })
+    }
+}
+
+/// Counters that admission and the store are asked for.
+struct Told {
     calls: f64,
     items: f64,
+    evalsha: f64,
     script_us: f64,
 }
 
-/// Loads admission with `requests` and measures the window after the warm-up. `operation` is what each
-/// request asks of the store, such as `queue.join`.
-pub async fn measure(
-    world: &World,
-    settings: &Settings,
-    operation: &str,
-    requests: Arc<Requests>,
-    expect: u16,
-) -> anyhow::Result<Window> {
-    let load = Load::start(settings.plan(world.public.clone(), requests, expect));
-    tokio::time::sleep(WARM_UP).await;
-    let before = Reading::begin(world, operation, &load).await?;
-    tokio::time::sleep(settings.window).await;
-    let after = Reading::end(world, operation, &load).await?;
-    let runs = load.is_running();
-    load.finish()?;
-    ensure!(runs, "the load ended by itself");
-    Ok(before.until(&after))
+impl Told {
+    async fn ask(world: &World, operation: &str) -> anyhow::Result<Self> {
+        let (mut calls, mut items) = (0.0, 0.0);
+        for address in &world.metrics {
+            let (_, metrics) = http::get(*address, "/metrics").await.context("no metrics")?;
+            let name =
+                |part| format!("anteroom_store_batch_items_{part}{{operation=\"{operation}\"}}");
+            calls += http::sample(&metrics, &name("count"));
+            items += http::sample(&metrics, &name("sum"));
+        }
+        let stats: String = world.anteroom.redis.run(&["INFO", "commandstats"]).await;
+        let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
+        let field = |name: &str| {
+            let fields = evalsha?.split(',');
+            fields.filter_map(|field| field.split_once('=')).find(|it| it.0 == name)?.1.parse().ok()
+        };
+        let field = |name| field(name).unwrap_or_default();
+        Ok(Self { calls, items, evalsha: field("calls"), script_us: field("usec") })
+    }
 }
 
 /// What the hello-world did in one window.
@@ -97,6 +186,13 @@ pub struct Hello {
     pub generator_us: f64,
 }
 
+impl Hello {
+    /// Processor time of everything that took part, a request.
+    pub fn all_us(&self) -> f64 {
+        self.server_us + self.generator_us
+    }
+}
+
 /// Loads the hello-world, the process `id`, and measures like [`measure`].
 pub async fn hello(
     id: u32,
@@ -104,7 +200,9 @@ pub async fn hello(
     settings: &Settings,
     requests: Arc<Requests>,
 ) -> anyhow::Result<Hello> {
-    let load = Load::start(settings.plan(vec![address], requests, 200));
+    let (connections, threads) = (settings.connections, settings.threads);
+    let addresses = vec![address];
+    let load = Load::start(Plan { addresses, requests, expect: 200, connections, threads });
     tokio::time::sleep(WARM_UP).await;
     let read = || -> anyhow::Result<_> {
         Ok((Instant::now(), load.answered(), cpu::of_process(id)?, load.cpu_ns()))
@@ -119,65 +217,4 @@ pub async fn hello(
         server_us: (after.2 - before.2) as f64 / 1e3 / requests,
         generator_us: (after.3 - before.3) as f64 / 1e3 / requests,
     })
-}
-
-impl Reading {
-    /// The questions first, then the counters: they are not part of the window.
-    async fn begin(world: &World, operation: &str, load: &Load) -> anyhow::Result<Self> {
-        let told = Self::ask(world, operation).await?;
-        Self::read(world, load, told)
-    }
-
-    /// The counters first, then the questions.
-    async fn end(world: &World, operation: &str, load: &Load) -> anyhow::Result<Self> {
-        let read = Self::read(world, load, (0.0, 0.0, 0.0))?;
-        let (calls, items, script_us) = Self::ask(world, operation).await?;
-        Ok(Self { calls, items, script_us, ..read })
-    }
-
-    fn read(world: &World, load: &Load, told: (f64, f64, f64)) -> anyhow::Result<Self> {
-        let (calls, items, script_us) = told;
-        Ok(Self {
-            at: Instant::now(),
-            answered: load.answered(),
-            generator: load.cpu_ns(),
-            cpu: world.cpu()?,
-            calls,
-            items,
-            script_us,
-        })
-    }
-
-    /// Calls and items of the operation, from admission; time in scripts, from the store.
-    async fn ask(world: &World, operation: &str) -> anyhow::Result<(f64, f64, f64)> {
-        let (mut calls, mut items) = (0.0, 0.0);
-        for address in &world.metrics {
-            let (_, metrics) = http::get(*address, "/metrics").await.context("no metrics")?;
-            let name =
-                |part| format!("anteroom_store_batch_items_{part}{{operation=\"{operation}\"}}");
-            calls += http::sample(&metrics, &name("count"));
-            items += http::sample(&metrics, &name("sum"));
-        }
-        let stats: String = world.anteroom.redis.run(&["INFO", "commandstats"]).await;
-        let script_us = stats
-            .lines()
-            .find_map(|line| line.strip_prefix("cmdstat_evalsha:")?.split(',').nth(1))
-            .and_then(|usec| usec.strip_prefix("usec=")?.parse().ok());
-        Ok((calls, items, script_us.unwrap_or_default()))
-    }
-
-    fn until(&self, after: &Self) -> Window {
-        let us = |of: fn(&Self) -> u64| (of(after) - of(self)) as f64 / 1e3;
-        Window {
-            seconds: (after.at - self.at).as_secs_f64(),
-            requests: (after.answered - self.answered) as f64,
-            admission_us: us(|it| it.cpu.admission),
-            scheduler_us: us(|it| it.cpu.scheduler),
-            store_us: us(|it| it.cpu.store),
-            generator_us: us(|it| it.generator),
-            calls: after.calls - self.calls,
-            items: after.items - self.items,
-            script_us: after.script_us - self.script_us,
-        }
-    }
 }

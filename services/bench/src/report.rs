@@ -65,6 +65,8 @@ pub enum Bound {
     AtLeast(f64),
     /// No more.
     AtMost(f64),
+    /// This and nothing else.
+    Exactly(f64),
 }
 
 impl Row {
@@ -91,6 +93,7 @@ impl Row {
             pass: match bound {
                 Bound::AtLeast(bound) => value >= bound,
                 Bound::AtMost(bound) => value <= bound,
+                Bound::Exactly(bound) => value == bound,
             },
         }));
         row
@@ -152,6 +155,7 @@ impl std::fmt::Display for Budget {
         let (sign, bound) = match self.bound {
             Bound::AtLeast(bound) => ('≥', bound),
             Bound::AtMost(bound) => ('≤', bound),
+            Bound::Exactly(bound) => ('=', bound),
         };
         let verdict = if self.pass { "pass" } else { "**short**" };
         write!(f, "{} {sign} {}: {verdict}", self.figure, shown(bound))

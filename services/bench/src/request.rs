@@ -20,45 +20,60 @@ pub enum Requests {
     /// These, in turn.
     Cycle(Vec<Vec<u8>>),
     /// Joins, each with an Idempotency-Key of its own.
-    Joins {
-        /// The request up to the number that makes its key its own.
-        before: Vec<u8>,
-        /// The rest.
-        after: Vec<u8>,
-    },
+    Joins(Joins),
+}
+
+/// Joins of one queue after the other.
+pub struct Joins {
+    /// For each queue the request up to the number that makes its key its own.
+    before: Vec<Vec<u8>>,
+    /// So many to one queue, then on to the next.
+    each: u64,
 }
 
 impl Requests {
     /// `GET path`, once for each of these tokens.
-    pub fn with_tokens<'a>(path: &str, tokens: impl IntoIterator<Item = &'a String>) -> Self {
-        let request =
-            |token| format!("GET {path} HTTP/1.1\r\n{HEADERS}x-anteroom-token: {token}\r\n\r\n");
-        Self::Cycle(tokens.into_iter().map(|token| request(token).into_bytes()).collect())
+    pub fn with_tokens(path: &str, tokens: &[String]) -> Self {
+        Self::Cycle(tokens.iter().map(|token| with_token(path, token)).collect())
     }
 
-    /// Joins of a queue; `series` tells the keys of two runs apart.
-    pub fn joins(queue: &str, series: u64) -> Self {
-        let before = format!(
-            "POST /v1/queues/{queue}/tokens HTTP/1.1\r\n{HEADERS}content-type: application/json\r\n\
-             content-length: 2\r\nidempotency-key: bench-{series:016x}-"
-        );
-        Self::Joins { before: before.into_bytes(), after: b"\r\n\r\n{}".to_vec() }
+    /// Joins, `each` to one queue before the next has its turn; `series` tells the keys of two runs
+    /// apart.
+    pub fn joins(queues: &[String], each: u64, series: u64) -> Self {
+        let before = |queue| {
+            format!(
+                "POST /v1/queues/{queue}/tokens HTTP/1.1\r\n{HEADERS}\
+                 content-type: application/json\r\ncontent-length: 2\r\n\
+                 idempotency-key: bench-{series:016x}-"
+            )
+        };
+        let before = queues.iter().map(before).map(String::into_bytes).collect();
+        Self::Joins(Joins { before, each: each.max(1) })
     }
 
     /// The n-th request; `buffer` is for one that is put together now.
     pub fn get<'a>(&'a self, n: u64, buffer: &'a mut Vec<u8>) -> &'a [u8] {
         match self {
-            Self::Cycle(requests) => &requests[(n % requests.len() as u64) as usize],
-            Self::Joins { before, after } => {
+            Self::Cycle(requests) => in_turn(requests, n),
+            Self::Joins(joins) => {
                 buffer.clear();
-                buffer.extend_from_slice(before);
+                buffer.extend_from_slice(in_turn(&joins.before, n / joins.each));
                 // A vector takes every byte.
-                let _ = write!(buffer, "{n:0DIGITS$x}");
-                buffer.extend_from_slice(after);
+                let _ = write!(buffer, "{n:0DIGITS$x}\r\n\r\n{{}}");
                 buffer
             }
         }
     }
+}
+
+/// `GET path` with a token.
+pub fn with_token(path: &str, token: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\n{HEADERS}x-anteroom-token: {token}\r\n\r\n").into_bytes()
+}
+
+fn in_turn(all: &[Vec<u8>], n: u64) -> &[u8] {
+    let at = usize::try_from(n).unwrap_or_default() % all.len();
+    &all[at]
 }
 
 #[cfg(test)]
@@ -67,7 +82,8 @@ mod tests {
 
     #[test]
     fn every_join_has_a_key_of_its_own() {
-        let (one, other) = (Requests::joins("line", 1), Requests::joins("line", 2));
+        let queues = ["line".to_owned(), "other".to_owned()];
+        let (one, other) = (Requests::joins(&queues, 5, 1), Requests::joins(&queues, 5, 2));
         let text = |requests: &Requests, n| {
             String::from_utf8(requests.get(n, &mut Vec::new()).to_vec()).expect("ASCII")
         };
@@ -78,6 +94,9 @@ mod tests {
         assert_ne!(text(&one, 1), text(&other, 1));
         assert_eq!(text(&one, 1), text(&one, 1));
         assert!(text(&one, 1).ends_with("\r\n\r\n{}"));
+        assert!(text(&one, 4).starts_with("POST /v1/queues/line/tokens "));
+        assert!(text(&one, 5).starts_with("POST /v1/queues/other/tokens "));
+        assert!(text(&one, 10).starts_with("POST /v1/queues/line/tokens "));
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! The command line.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
-
-use crate::{load::Plan, request::Requests};
 
 /// Measures the queue beside a bare hello-world, in one run, and compares with the budgets.
 #[derive(Debug, Parser)]
@@ -49,6 +47,10 @@ pub struct Settings {
     pub threads: usize,
     /// Visitors who wait while the rows are measured.
     pub waiting: u64,
+    /// Whether a quick look is enough.
+    pub quick: bool,
+    /// Cores of the machine.
+    pub cores: usize,
     only: Vec<String>,
 }
 
@@ -56,13 +58,15 @@ impl Settings {
     /// What the command line says.
     pub fn new(arguments: &Arguments) -> Self {
         let (rounds, seconds) =
-            if arguments.quick { (1, 0.3) } else { (arguments.rounds, arguments.seconds) };
+            if arguments.quick { (1, 0.2) } else { (arguments.rounds, arguments.seconds) };
         Self {
             rounds: rounds.max(1),
             window: Duration::from_secs_f64(seconds.clamp(0.05, 600.0)),
             connections: arguments.connections.max(1),
             threads: arguments.client_threads.max(1),
-            waiting: arguments.waiting,
+            waiting: if arguments.quick { 100 } else { arguments.waiting },
+            quick: arguments.quick,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
             only: arguments.only.clone(),
         }
     }
@@ -72,9 +76,13 @@ impl Settings {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// A load without an end.
-    pub fn plan(&self, addresses: Vec<SocketAddr>, requests: Arc<Requests>, expect: u16) -> Plan {
-        let (connections, threads) = (self.connections, self.threads);
-        Plan { addresses, requests, expect, connections, threads, most: None }
+    /// The same with another number of connections.
+    pub fn connections(&self, connections: usize) -> Self {
+        Self { connections, ..self.clone() }
+    }
+
+    /// `full`, or a hundredth of it when only a quick look is asked for.
+    pub fn scaled(&self, full: u64) -> u64 {
+        if self.quick { full.div_ceil(100) } else { full }
     }
 }

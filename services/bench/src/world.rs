@@ -34,6 +34,7 @@ keep_ttl = "7d"
 session_ttl = "1h"
 session_max = "24h"
 joins_per_address = "1000000/1s"
+requests_per_place = 1000
 "#;
 
 /// A queue in which everyone waits.
@@ -102,14 +103,13 @@ impl World {
 
     /// Lets so many new visitors join, and expects all of them to wait.
     pub async fn fill(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
-        let queue = &self.queue(queue)?;
-        self.join(queue, visitors, Status::Waiting).await
+        self.join(queue, "waits", visitors, Status::Waiting).await
     }
 
     /// Lets so many new visitors in.
     pub async fn admit(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
+        let places = self.join(queue, "inside", visitors, Status::Ready).await?;
         let queue = &self.queue(queue)?;
-        let places = self.join(queue, visitors, Status::Ready).await?;
         let claim = async |of| match queue.claim(of).await? {
             Visit::Here(place) if place.status == Status::Active => Ok(of),
             other => bail!("a claim of the benchmark ended in {other:?}"),
@@ -119,14 +119,15 @@ impl World {
 
     async fn join(
         &self,
-        queue: &Queue,
+        queue: &str,
+        who: &str,
         visitors: u64,
         expect: Status,
     ) -> anyhow::Result<Vec<PlaceRef>> {
+        let queue = &self.queue(queue)?;
         let join = async |n| {
-            let id =
-                PlaceId::of_key(queue.name(), format!("a visitor of the benchmark {n}").as_bytes());
-            match queue.join(id).await? {
+            let key = format!("a visitor of the benchmark who {who}: {n}");
+            match queue.join(PlaceId::of_key(queue.name(), key.as_bytes())).await? {
                 Join::Created(of, place) if place.status == expect => Ok(of),
                 other => bail!("a join of the benchmark ended in {other:?}"),
             }
@@ -135,10 +136,30 @@ impl World {
     }
 
     /// Tokens of at most `most` of these places, spread over all of them.
-    pub fn tokens(&self, queue: &str, places: &[PlaceRef], most: usize) -> Vec<String> {
-        let step = places.len().div_ceil(most.max(1)).max(1);
+    pub fn tokens(&self, queue: &str, places: &[PlaceRef], most: u64) -> Vec<String> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+        let step = places.len().div_ceil(most).max(1);
         let token = |place: &PlaceRef| Token { place: *place, visitor_id: None };
         places.iter().step_by(step).map(|place| self.keys.sign(queue, &token(place))).collect()
+    }
+
+    /// Starts a further admission and waits until it is ready.
+    pub async fn add_admission(&mut self) -> anyhow::Result<()> {
+        let env = [("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET)];
+        let (mut process, public) = self.anteroom.another_admission(&env).await;
+        let metrics = listening(&mut process, "metrics").await?;
+        ready(metrics).await;
+        self.public.push(address(&public)?);
+        self.metrics.push(metrics);
+        self.more_admissions.push(process);
+        Ok(())
+    }
+
+    /// Ends all admissions but the first.
+    pub fn end_more_admissions(&mut self) {
+        self.more_admissions.clear();
+        self.public.truncate(1);
+        self.metrics.truncate(1);
     }
 
     /// Processor time of all admissions, of all schedulers and of the store, in nanoseconds.
@@ -177,6 +198,13 @@ pub async fn ready(metrics: SocketAddr) {
         http::get(metrics, "/readyz").await.is_ok_and(|(status, _)| status == 200)
     })
     .await;
+}
+
+/// Where a service listens, by its log.
+pub async fn listening(process: &mut Process, port: &str) -> anyhow::Result<SocketAddr> {
+    let line = process.line(&format!("\"port\":\"{port}\""), PATIENCE).await;
+    let (_, rest) = line.split_once("\"address\":\"").context("the line names no address")?;
+    address(rest.split('"').next().unwrap_or_default())
 }
 
 /// The address in `http://ADDRESS`.

@@ -1,3 +1,9 @@
 //! The sections of the report, one module each.
 
+pub mod batching;
+pub mod growth;
+pub mod idle;
+pub mod longest;
 pub mod rows;
+pub mod scaling;
+pub mod streams;

@@ -1,16 +1,17 @@
 //! Requests per second beside a bare hello-world: each row runs between two runs of the hello-world,
 //! round after round, and is compared with the mean of these two.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use anteroom_testkit::{PATIENCE, Process, binary};
 use anyhow::Context as _;
 
 use crate::{
-    meter::{self, Hello, Window},
+    meter::{self, Hello, Question, Window},
     progress::say,
     report::{Bound, Row, Section},
     request::Requests,
+    sections::Sections,
     settings::Settings,
     stats::{least, median, most},
     world::{World, address, line, room},
@@ -24,6 +25,7 @@ struct Asked {
     name: &'static str,
     operation: &'static str,
     queue: &'static str,
+    /// Empty: a join.
     path: &'static str,
     expect: u16,
     least_ratio: f64,
@@ -55,120 +57,192 @@ const ROWS: [Asked; 4] = [
         least_ratio: 0.75,
     },
     Asked {
-        name: "local",
+        name: LOCAL,
         operation: "queue.authorize",
-        queue: "local",
+        queue: LOCAL,
         path: "/v1/queues/local/authorize",
         expect: 200,
         least_ratio: 0.90,
     },
 ];
+const LOCAL: &str = "local";
 
-/// The section's part of the command line: its rows have names of their own.
+/// Whether one of the rows, each of which can be asked for by its name, is wanted.
 pub fn wanted(settings: &Settings) -> bool {
     settings.wants("hello") || ROWS.iter().any(|row| settings.wants(row.name))
 }
 
-/// What one row has measured so far.
-#[derive(Default)]
-struct Measured {
-    ratios: Vec<f64>,
-    windows: Vec<Window>,
+/// Measures all rows that are wanted.
+pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
+    let visitors = settings.scaled(VISITORS);
+    let mut queues = vec![line("joins"), line("line"), room("inside", visitors)];
+    let with_local = settings.wants(LOCAL) && {
+        let local = format!("{}local_answers = true\n", room(LOCAL, visitors));
+        let known = is_valid(&local).await?;
+        queues.push(local);
+        known
+    };
+    if !with_local {
+        queues.truncate(3);
+        sections.note("authorize with local answers: this admission does not know local_answers");
+    }
+    let world = World::start(&queues).await?;
+    let hello = HelloWorld::start(settings).await?;
+    let mut measured = Vec::new();
+    for row in
+        ROWS.iter().filter(|row| settings.wants(row.name) && (row.name != LOCAL || with_local))
+    {
+        measured.push(Measured::new(&world, settings, row, visitors).await?);
+    }
+    let mut hellos = vec![hello.run().await?];
+    for round in 1..=settings.rounds {
+        if measured.is_empty() {
+            hellos.push(hello.run().await?);
+        }
+        for row in &mut measured {
+            let question = row.question(round);
+            let window = meter::measure(&world, settings, &question).await;
+            let window = window.with_context(|| format!("row {}", row.asked.name))?;
+            let after = hello.run().await?;
+            let before = hellos.last().copied().unwrap_or(after);
+            hellos.push(after);
+            row.add(window, before, after);
+            row.say(round, &hellos);
+        }
+        sections.put(section(settings, &hellos, &measured));
+    }
+    Ok(())
 }
 
-/// Measures all rows that are wanted.
-pub async fn run(settings: &Settings, notes: &mut Vec<String>) -> anyhow::Result<Section> {
-    let local = local_answers().await;
-    if local.is_none() && settings.wants("local") {
-        notes.push("local: this admission knows no local_answers".to_owned());
-    }
-    let mut queues = vec![line("joins"), line("line"), room("inside", 2 * VISITORS)];
-    queues.extend(local.clone());
-    let world = World::start(&queues).await?;
-    let mut hello = Process::spawn(binary("anteroom-bench-hello"), [""; 0], &[]);
-    let said = hello.line("address ", PATIENCE).await;
-    let hello_address = address(said.trim_start_matches("address "))?;
-
-    let rows: Vec<_> = ROWS
-        .iter()
-        .filter(|row| settings.wants(row.name) && (row.name != "local" || local.is_some()))
-        .collect();
-    let mut requests = Vec::new();
-    for row in &rows {
-        requests.push(Arc::new(prepare(&world, settings, row).await?));
-    }
-    // A token's length of anything: the same work for whoever reads the head.
-    let hello_requests = Arc::new(Requests::with_tokens("/", &["x".repeat(90)]));
-    let hello_run =
-        async || meter::hello(hello.id(), hello_address, settings, hello_requests.clone()).await;
-
-    let mut measured: Vec<Measured> = rows.iter().map(|_| Measured::default()).collect();
-    let mut hellos = vec![hello_run().await?];
-    for round in 1..=settings.rounds {
-        for ((row, requests), measured) in rows.iter().zip(&requests).zip(&mut measured) {
-            let (operation, expect) = (row.operation, row.expect);
-            let requests = match row.path {
-                // Each round's joins are new ones.
-                "" => Arc::new(Requests::joins(row.queue, round as u64)),
-                _ => requests.clone(),
-            };
-            let window = meter::measure(&world, settings, operation, requests, expect)
-                .await
-                .with_context(|| format!("row {}", row.name))?;
-            let before = hellos.last().map_or(f64::NAN, |hello| hello.rate);
-            let after = hello_run().await?;
-            let measure = f64::midpoint(before, after.rate);
-            let ratio = window.rate() / measure;
-            say(&format!(
-                "round {round}: {:9} {:7.0}/s, {ratio:.3} of the hello-world's {measure:.0}/s; CPU µs \
-                 a request: hello {:.2}, admission {:.2}, Redis {:.2}, generator {:.2}",
-                row.name,
-                window.rate(),
-                after.server_us,
-                window.per_request(window.admission_us),
-                window.per_request(window.store_us),
-                window.per_request(window.generator_us),
-            ));
-            hellos.push(after);
-            measured.ratios.push(ratio);
-            measured.windows.push(window);
-        }
-    }
-    let mut section = Section {
+fn section(settings: &Settings, hellos: &[Hello], measured: &[Measured]) -> Section {
+    let mut rows = vec![hello_row(hellos)];
+    rows.extend(measured.iter().map(Measured::row));
+    Section {
         name: "rows",
         title: "Requests per second beside a hello-world".to_owned(),
         how: format!(
-            "{} connections, {} rounds of {:?} each. Processor time in µs a request. {} visitors wait \
-             in the line that is asked for places and in the one that takes the joins, which grows \
-             by them.",
+            "{} connections, {} rounds of {:?} each; `least` and `most` are the ratio's over the \
+             rounds. `CPU ratio` compares the processor time of all that took part instead of \
+             requests per second: other programs on the machine disturb it less. Processor times \
+             are µs a request. {} visitors wait in the line that is asked for places and in the one \
+             that takes the joins, which grows by them.",
             settings.connections, settings.rounds, settings.window, settings.waiting
         ),
-        rows: vec![hello_row(&hellos)],
-    };
-    section.rows.extend(rows.iter().zip(&measured).map(|(row, measured)| measured.row(row)));
-    Ok(section)
+        rows,
+    }
 }
 
-/// The queue with local answers, if this admission knows them.
-async fn local_answers() -> Option<String> {
-    let folder = tempfile::tempdir().ok()?;
+/// The measure of all rows.
+struct HelloWorld {
+    process: Process,
+    address: SocketAddr,
+    requests: Arc<Requests>,
+    settings: Settings,
+}
+
+impl HelloWorld {
+    async fn start(settings: &Settings) -> anyhow::Result<Self> {
+        let program = std::env::current_exe()?.with_file_name("anteroom-bench-hello");
+        let mut process = Process::spawn(program, [""; 0], &[]);
+        let line = process.line("address ", PATIENCE).await;
+        let address = address(line.trim_start_matches("address "))?;
+        // As long as a token: the same work for whoever reads the head.
+        let requests = Arc::new(Requests::with_tokens("/", &["x".repeat(90)]));
+        Ok(Self { process, address, requests, settings: settings.clone() })
+    }
+
+    async fn run(&self) -> anyhow::Result<Hello> {
+        let requests = self.requests.clone();
+        meter::hello(self.process.id(), self.address, &self.settings, requests).await
+    }
+}
+
+/// Whether admission takes a queue that is configured so.
+async fn is_valid(queue: &str) -> anyhow::Result<bool> {
+    let folder = tempfile::tempdir()?;
     let file = folder.path().join("anteroom.toml");
-    let queue = format!("{}local_answers = true\n", room("local", 2 * VISITORS));
-    std::fs::write(&file, &queue).ok()?;
+    std::fs::write(&file, queue)?;
     let file = file.display().to_string();
     let arguments = ["--config", &file, "--check-config"];
     let mut check = Process::spawn(binary("anteroom-admission"), arguments, &[]);
-    check.exit(PATIENCE).await.success().then_some(queue)
+    Ok(check.exit(PATIENCE).await.success())
 }
 
-/// Fills the queue of a row and builds its requests.
-async fn prepare(world: &World, settings: &Settings, row: &Asked) -> anyhow::Result<Requests> {
-    let places = match row.operation {
-        "queue.authorize" => world.admit(row.queue, VISITORS).await?,
-        _ => world.fill(row.queue, settings.waiting).await?,
-    };
-    let tokens = world.tokens(row.queue, &places, VISITORS as usize);
-    Ok(Requests::with_tokens(row.path, &tokens))
+/// One row and what has been measured of it so far.
+struct Measured {
+    asked: &'static Asked,
+    requests: Arc<Requests>,
+    windows: Vec<Window>,
+    ratios: Vec<f64>,
+    cpu_ratios: Vec<f64>,
+}
+
+impl Measured {
+    /// Fills the row's queue and builds its requests.
+    async fn new(
+        world: &World,
+        settings: &Settings,
+        asked: &'static Asked,
+        visitors: u64,
+    ) -> anyhow::Result<Self> {
+        let places = match asked.operation {
+            "queue.authorize" => world.admit(asked.queue, visitors).await?,
+            _ => world.fill(asked.queue, settings.waiting).await?,
+        };
+        let tokens = world.tokens(asked.queue, &places, VISITORS);
+        let requests = Arc::new(Requests::with_tokens(asked.path, &tokens));
+        let (windows, ratios, cpu_ratios) = Default::default();
+        Ok(Self { asked, requests, windows, ratios, cpu_ratios })
+    }
+
+    fn question(&self, round: usize) -> Question {
+        let requests = if self.asked.path.is_empty() {
+            // Each round's joins are new ones.
+            Arc::new(Requests::joins(&[self.asked.queue.to_owned()], 1, round as u64))
+        } else {
+            self.requests.clone()
+        };
+        Question { operation: self.asked.operation, requests, expect: self.asked.expect }
+    }
+
+    fn add(&mut self, window: Window, before: Hello, after: Hello) {
+        self.ratios.push(window.rate() / f64::midpoint(before.rate, after.rate));
+        self.cpu_ratios.push(f64::midpoint(before.all_us(), after.all_us()) / window.all_us());
+        self.windows.push(window);
+    }
+
+    fn say(&self, round: usize, hellos: &[Hello]) {
+        let (Some(it), Some(hello)) = (self.windows.last(), hellos.last()) else { return };
+        say(&format!(
+            "round {round}: {:9} {:7.0}/s, {:.3} of the hello-world's (by CPU {:.3}); µs a request: \
+             hello {:.2}, admission {:.2}, Redis {:.2}, generator {:.2}",
+            self.asked.name,
+            it.rate(),
+            self.ratios.last().copied().unwrap_or(f64::NAN),
+            self.cpu_ratios.last().copied().unwrap_or(f64::NAN),
+            hello.server_us,
+            it.per_request(it.admission_us),
+            it.per_request(it.store_us),
+            it.per_request(it.generator_us),
+        ));
+    }
+
+    fn row(&self) -> Row {
+        let over =
+            |of: &dyn Fn(&Window) -> f64| median(&self.windows.iter().map(of).collect::<Vec<_>>());
+        let least_ratio = Some(Bound::AtLeast(self.asked.least_ratio));
+        Row::new(self.asked.name)
+            .figure("requests/s", over(&Window::rate))
+            .within("ratio", median(&self.ratios), least_ratio)
+            .figure("least", least(&self.ratios))
+            .figure("most", most(&self.ratios))
+            .figure("CPU ratio", median(&self.cpu_ratios))
+            .figure("server µs", over(&|it| it.per_request(it.admission_us)))
+            .figure("Redis µs", over(&|it| it.per_request(it.store_us)))
+            .figure("scheduler µs", over(&|it| it.per_request(it.scheduler_us)))
+            .figure("generator µs", over(&|it| it.per_request(it.generator_us)))
+            .figure("EVALSHA/request", over(&|it| it.per_request(it.calls)))
+    }
 }
 
 fn hello_row(hellos: &[Hello]) -> Row {
@@ -179,27 +253,10 @@ fn hello_row(hellos: &[Hello]) -> Row {
         .figure("ratio", 1.0)
         .figure("least", least(&rates) / median(&rates))
         .figure("most", most(&rates) / median(&rates))
+        .figure("CPU ratio", 1.0)
         .figure("server µs", median(&over(|hello| hello.server_us)))
-        .figure("Redis µs", f64::NAN)
-        .figure("scheduler µs", f64::NAN)
+        .figure("Redis µs", 0.0)
+        .figure("scheduler µs", 0.0)
         .figure("generator µs", median(&over(|hello| hello.generator_us)))
-        .figure("EVALSHA/request", f64::NAN)
-}
-
-impl Measured {
-    fn row(&self, asked: &Asked) -> Row {
-        let over =
-            |of: &dyn Fn(&Window) -> f64| median(&self.windows.iter().map(of).collect::<Vec<_>>());
-        let ratio = median(&self.ratios);
-        Row::new(asked.name)
-            .figure("requests/s", over(&Window::rate))
-            .within("ratio", ratio, Some(Bound::AtLeast(asked.least_ratio)))
-            .figure("least", least(&self.ratios))
-            .figure("most", most(&self.ratios))
-            .figure("server µs", over(&|it| it.per_request(it.admission_us)))
-            .figure("Redis µs", over(&|it| it.per_request(it.store_us)))
-            .figure("scheduler µs", over(&|it| it.per_request(it.scheduler_us)))
-            .figure("generator µs", over(&|it| it.per_request(it.generator_us)))
-            .figure("EVALSHA/request", over(&|it| it.per_request(it.calls)))
-    }
+        .figure("EVALSHA/request", 0.0)
 }
