@@ -16,7 +16,7 @@ test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked --no-fail-fast
 
-bench: build ## Measures the queue beside a hello-world: target/bench/report.md (BENCH_ARGS="--help" for more)
+bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
 	@scripts/prerequisites.sh
 	@ulimit -n "$$(ulimit -Hn)" && ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
 		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" $(BENCH_ARGS)

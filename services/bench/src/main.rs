@@ -19,7 +19,7 @@ mod settings;
 mod stats;
 mod world;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use anteroom_testkit::Redis;
 use anyhow::Context as _;
@@ -76,8 +76,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         notes: measured.notes,
     };
     report.write(&arguments.out)?;
-    say(&report.markdown());
-    say(&format!("{0}/report.json\n{0}/report.md", arguments.out.display()));
+    let folder = arguments.out.display();
+    writeln!(std::io::stdout(), "{}\n{folder}/report.json\n{folder}/report.md", report.markdown())?;
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

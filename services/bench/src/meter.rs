@@ -17,9 +17,6 @@ use crate::{
     world::{Cpu, World},
 };
 
-/// Before the window: connections are made, caches and branch predictors have seen the work.
-const WARM_UP: Duration = Duration::from_millis(300);
-
 /// What to ask of admission.
 #[derive(Clone)]
 pub struct Question {
@@ -87,7 +84,7 @@ pub async fn measure(
         connections: settings.connections,
         threads: settings.threads,
     });
-    tokio::time::sleep(WARM_UP).await;
+    tokio::time::sleep(settings.warm_up).await;
     // The questions stand outside of the window, the counters at its ends.
     let told_before = Told::ask(world, question.operation).await?;
     let before = Counted::read(world, &load)?;
@@ -203,7 +200,7 @@ pub async fn hello(
     let (connections, threads) = (settings.connections, settings.threads);
     let addresses = vec![address];
     let load = Load::start(Plan { addresses, requests, expect: 200, connections, threads });
-    tokio::time::sleep(WARM_UP).await;
+    tokio::time::sleep(settings.warm_up).await;
     let read = || -> anyhow::Result<_> {
         Ok((Instant::now(), load.answered(), cpu::of_process(id)?, load.cpu_ns()))
     };

@@ -41,6 +41,8 @@ pub struct Settings {
     pub rounds: usize,
     /// Length of one measurement.
     pub window: Duration,
+    /// The load before it: connections are made, caches and branch predictors have seen the work.
+    pub warm_up: Duration,
     /// Connections of the load.
     pub connections: usize,
     /// Threads of the load generator.
@@ -57,11 +59,15 @@ pub struct Settings {
 impl Settings {
     /// What the command line says.
     pub fn new(arguments: &Arguments) -> Self {
-        let (rounds, seconds) =
-            if arguments.quick { (1, 0.2) } else { (arguments.rounds, arguments.seconds) };
+        let (rounds, seconds, warm_up) = if arguments.quick {
+            (1, 0.2, 0.1)
+        } else {
+            (arguments.rounds, arguments.seconds, 0.5)
+        };
         Self {
             rounds: rounds.max(1),
             window: Duration::from_secs_f64(seconds.clamp(0.05, 600.0)),
+            warm_up: Duration::from_secs_f64(warm_up),
             connections: arguments.connections.max(1),
             threads: arguments.client_threads.max(1),
             waiting: if arguments.quick { 100 } else { arguments.waiting },

@@ -91,7 +91,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         && let Some(most) = all.last()
     {
         let question = |operation, series| most.question(operation, series);
-        longest::run(settings, sections, &world, OPERATIONS.len(), question).await?;
+        longest::measure(settings, sections, &world, OPERATIONS.len(), question).await?;
     }
     Ok(())
 }

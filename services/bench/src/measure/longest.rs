@@ -14,16 +14,13 @@ use crate::{
 /// The name for `--only`.
 pub const NAME: &str = "longest";
 /// From here on a script stands in the slow log.
-const SLOW_US: i64 = 500;
+const SLOW_US: u32 = 500;
 /// Small batches and the largest.
 const CONNECTIONS: [usize; 2] = [64, 1_000];
 
-/// Id, time, µs, command, client's address, client's name.
-type Slow = (i64, i64, i64, Vec<Vec<u8>>, String, String);
-
 /// Asks the questions of each operation, at several numbers of connections. `question` makes the one
 /// of the n-th operation; its second argument tells its joins from all others.
-pub async fn run(
+pub async fn measure(
     settings: &Settings,
     sections: &Sections,
     world: &World,
@@ -36,37 +33,40 @@ pub async fn run(
         sections.note("the longest scripts: this Redis is older than 7 and keeps no percentiles");
         return Ok(());
     }
-    redis.run::<()>(&["CONFIG", "SET", "latency-tracking-info-percentiles", "50 99 99.99"]).await;
+    redis
+        .run::<()>(&["CONFIG", "SET", "latency-tracking-info-percentiles", "50 99 99.99 100"])
+        .await;
     let slow = SLOW_US.to_string();
     redis.run::<()>(&["CONFIG", "SET", "slowlog-log-slower-than", &slow]).await;
-    let (mut rows, pinned) = (Vec::new(), Pinned::new(settings, world));
+    redis.run::<()>(&["CONFIG", "SET", "slowlog-max-len", "10000"]).await;
+    let (mut rows, alone) = (Vec::new(), Alone::new(settings, world));
     for operation in 0..operations {
-        redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
-        redis.run::<()>(&["SLOWLOG", "RESET"]).await;
-        let (mut calls, mut items) = (0.0, 0.0);
         for (series, connections) in (1_000..).zip(CONNECTIONS) {
-            let settings = settings.connections(connections);
-            let it = meter::measure(world, &settings, &question(operation, series)).await?;
-            (calls, items) = (calls + it.calls, items + it.items);
+            let question = question(operation, series);
+            redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
+            redis.run::<()>(&["SLOWLOG", "RESET"]).await;
+            let it = meter::measure(world, &settings.connections(connections), &question).await?;
+            let stats: String = redis.run(&["INFO", "latencystats"]).await;
+            let slow: u64 = redis.run(&["SLOWLOG", "LEN"]).await;
+            let name = question.operation.trim_start_matches("queue.");
+            let row = Row::new(format!("{name}, {connections}"))
+                .figure("calls", it.evalsha)
+                .figure("items a call", it.items / it.calls)
+                .figure("p50 µs", percentile(&stats, "p50"))
+                .figure("p99 µs", percentile(&stats, "p99"))
+                .within("p99.99 µs", percentile(&stats, "p99.99"), Some(Bound::AtMost(1_000.0)))
+                .figure("longest µs", percentile(&stats, "p100"))
+                .figure("over 500 µs", slow as f64);
+            say(&format!("longest: {}, {:?}", row.name, row.figures));
+            rows.push(row);
         }
-        let stats: String = redis.run(&["INFO", "latencystats"]).await;
-        let logged: Vec<Slow> = redis.run(&["SLOWLOG", "GET", "128"]).await;
-        let longest = logged.iter().map(|entry| entry.2).max().unwrap_or_default();
-        let name = question(operation, 0).operation.trim_start_matches("queue.");
-        let row = Row::new(name)
-            .figure("calls", calls)
-            .figure("items a call", items / calls)
-            .figure("p50 µs", percentile(&stats, "p50"))
-            .figure("p99 µs", percentile(&stats, "p99"))
-            .within("p99.99 µs", percentile(&stats, "p99.99"), Some(Bound::AtMost(1_000.0)))
-            .figure("over 500 µs", logged.len() as f64)
-            .figure("longest of these", longest as f64);
-        say(&format!("longest, {name}: {:?}", row.figures));
-        rows.push(row);
     }
-    let cores = match pinned {
-        Some(_) => "Redis has the last core, all else of ours the others",
-        None => "Redis shares its core: there is only one, or no taskset",
+    let cores = match alone {
+        Some(_) => {
+            "Redis has the last core, where nothing ordinary may interrupt it (SCHED_FIFO); all else \
+             of ours has the others"
+        }
+        None => "Redis shares its core: there is only one, or taskset and chrt may not be used",
     };
     sections.put(Section {
         name: NAME,
@@ -74,7 +74,8 @@ pub async fn run(
         how: format!(
             "In the longest line, at {CONNECTIONS:?} connections; the scheduler's ticks run beside and \
              are counted. {cores}. By Redis' clock (`INFO latencystats`, EVALSHA of all scripts): \
-             what other programs took of that core while a script ran is in it. The slow log holds \
+             what the kernel and the host of a virtual machine took of the \
+             core while a script ran is in it. The slow log holds \
              scripts over {SLOW_US} µs, at most 128."
         ),
         rows,
@@ -96,40 +97,49 @@ fn percentile(stats: &str, name: &str) -> f64 {
     fields.find(|field| field.0 == name).and_then(|it| it.1.trim().parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// The store alone on the last core, all else of ours on the others; undone in the end.
-struct Pinned {
-    all: String,
-    processes: [u32; 4],
+/// The store alone on the last core, before all else there; the rest of ours on the other cores. Undone
+/// in the end.
+struct Alone {
+    all_cores: String,
+    store: u32,
+    others: [u32; 3],
 }
 
-impl Pinned {
+impl Alone {
     /// `None` where that cannot be done.
     fn new(settings: &Settings, world: &World) -> Option<Self> {
         let last = settings.cores.checked_sub(1).filter(|last| *last > 0)?;
-        let store = world.store_id().ok()?;
         let (admission, scheduler) = (&world.anteroom.admission, &world.anteroom.scheduler);
-        let others = [admission.id(), scheduler.id(), std::process::id()];
-        let pinned = Self {
-            all: format!("0-{last}"),
-            processes: [store, admission.id(), scheduler.id(), std::process::id()],
+        let alone = Self {
+            all_cores: format!("0-{last}"),
+            store: world.store_id().ok()?,
+            others: [admission.id(), scheduler.id(), std::process::id()],
         };
-        let others_pinned = others.iter().all(|id| set_cores(*id, &format!("0-{}", last - 1)));
-        (others_pinned && set_cores(store, &last.to_string())).then_some(pinned)
+        let before_last = format!("0-{}", last - 1);
+        let apart = alone.others.iter().all(|id| set_cores(*id, &before_last))
+            && set_cores(alone.store, &last.to_string());
+        // First in, first out: nothing ordinary takes the core from it.
+        (apart && run(&["chrt", "-a", "-f", "-p", "1", &alone.store.to_string()])).then_some(alone)
     }
 }
 
-impl Drop for Pinned {
+impl Drop for Alone {
     fn drop(&mut self) {
-        for id in self.processes {
-            set_cores(id, &self.all);
+        run(&["chrt", "-a", "-o", "-p", "0", &self.store.to_string()]);
+        set_cores(self.store, &self.all_cores);
+        for id in self.others {
+            set_cores(id, &self.all_cores);
         }
     }
 }
 
 fn set_cores(id: u32, cores: &str) -> bool {
-    let id = id.to_string();
-    let taskset = Command::new("taskset").args(["-a", "-c", "-p", cores, &id]).output();
-    taskset.is_ok_and(|output| output.status.success())
+    run(&["taskset", "-a", "-c", "-p", cores, &id.to_string()])
+}
+
+fn run(words: &[&str]) -> bool {
+    let output = Command::new(words[0]).args(&words[1..]).output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]

@@ -1,0 +1,69 @@
+//! The benchmark runs from end to end, with binaries of any profile: it says little about speed then, but
+//! that its requests are answered and its report can be read.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::{path::Path, time::Duration};
+
+use anteroom_testkit::{PATIENCE, Process, binary, until};
+use serde_json::Value;
+
+fn start(out: &Path, arguments: &[&str]) -> Process {
+    let program = env!("CARGO_BIN_EXE_anteroom-bench");
+    let folder = binary("anteroom-admission").with_file_name("");
+    assert_eq!(binary("anteroom-scheduler").with_file_name(""), folder);
+    let out = out.to_str().unwrap();
+    let mut all = vec!["--quick", "--out", out];
+    all.extend(arguments);
+    Process::spawn(program, all, &[("ANTEROOM_BIN_DIR", folder.to_str().unwrap())])
+}
+
+fn report(out: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(out.join("report.json")).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_quick_run_writes_a_report_of_what_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = start(folder.path(), &["--only", "hello,authorize"]);
+    let status = bench.exit(3 * PATIENCE).await;
+    assert!(status.success(), "{}", bench.stderr());
+    let report = report(folder.path());
+    let sections = report["sections"].as_array().unwrap();
+    assert_eq!(sections.len(), 1);
+    let rows = sections[0]["rows"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["hello", "authorize"]);
+    for row in rows {
+        for figure in ["requests/s", "ratio", "server µs", "generator µs"] {
+            assert!(row["figures"][figure].as_f64().unwrap() > 0.0, "{figure} of {row}");
+        }
+    }
+    let authorize = &rows[1];
+    assert_eq!(authorize["budgets"][0]["figure"], "ratio");
+    // Whatever the speed: requests of 64 connections share calls.
+    let calls = authorize["figures"]["EVALSHA/request"].as_f64().unwrap();
+    assert!(calls > 0.0 && calls < 0.9, "{calls}");
+    let markdown = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
+    assert!(markdown.contains("| authorize | "), "{markdown}");
+}
+
+#[tokio::test]
+async fn an_interrupted_run_writes_what_it_has_and_leaves_nothing_running() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = start(folder.path(), &["--only", "memory,idle"]);
+    bench.line("filling lines", 3 * PATIENCE).await;
+    let id = bench.id();
+    let children = || std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+    let started: Vec<_> = children().split_whitespace().map(str::to_owned).collect();
+    bench.signal(nix::sys::signal::Signal::SIGINT);
+    let status = bench.exit(PATIENCE).await;
+    assert!(!status.success());
+    assert!(report(folder.path())["notes"].to_string().contains("interrupted"));
+    for child in started {
+        let process = format!("/proc/{child}");
+        until("its processes have ended", Duration::from_secs(5), || {
+            std::future::ready(!Path::new(&process).exists())
+        })
+        .await;
+    }
+}
