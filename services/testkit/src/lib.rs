@@ -4,6 +4,7 @@
 //! Nothing here is shared between tests, and everything started here ends with its guard.
 
 pub mod model;
+pub mod witness;
 
 mod cluster;
 mod process;

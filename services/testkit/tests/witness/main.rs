@@ -1,0 +1,8 @@
+//! The checker itself: a clean record passes, and each planted violation is caught.
+
+mod cap;
+mod kept;
+mod one_place;
+mod order;
+mod rate;
+mod story;
