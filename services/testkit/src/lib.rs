@@ -22,7 +22,7 @@ pub use proxy::{Fault, Proxy};
 pub use redis_builder::{RedisBuilder, free_port};
 pub use redis_server::Redis;
 pub use sentinel::Sentinel;
-pub use services::{Anteroom, binary};
+pub use services::{Anteroom, Service, Site, binary};
 pub use tls::Certificates;
 pub use until::{until, until_some};
 

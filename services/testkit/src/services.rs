@@ -46,6 +46,79 @@ pub fn binary(name: &str) -> PathBuf {
         .clone()
 }
 
+/// A store and a configuration: what services are started with, one by one.
+pub struct Site {
+    /// The store.
+    pub redis: Redis,
+    env: Vec<(String, String)>,
+    directory: TempDir,
+}
+
+/// A running service and its addresses.
+pub struct Service {
+    /// The process.
+    pub process: Process,
+    addresses: HashMap<&'static str, String>,
+}
+
+impl Site {
+    /// A file with these queues (TOML, such as `[queues.concert]`), and the environment of all services.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn new(redis: Redis, queues: &str, env: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(directory.path().join("anteroom.toml"), queues).expect("a file");
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self { redis, env: env.collect(), directory }
+    }
+
+    /// Starts an admission.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn admission(&self) -> Service {
+        let process = admission(&self.redis, &self.config_file(), &self.env());
+        Service::listening(process, &["public", "service", "metrics"]).await
+    }
+
+    /// Starts a scheduler.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn scheduler(&self) -> Service {
+        let process = scheduler(&self.redis, &self.config_file(), &self.env());
+        Service::listening(process, &["metrics"]).await
+    }
+
+    /// The configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.directory.path().join("anteroom.toml")
+    }
+
+    fn env(&self) -> Vec<(&str, &str)> {
+        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+}
+
+impl Service {
+    async fn listening(mut process: Process, ports: &[&'static str]) -> Self {
+        let mut addresses = HashMap::new();
+        for port in ports {
+            addresses.insert(*port, address(&mut process, port).await);
+        }
+        Self { process, addresses }
+    }
+
+    /// `http://` address of one of its ports: `metrics`, and of an admission `public` and `service`.
+    ///
+    /// # Panics
+    /// For any other name.
+    pub fn url(&self, port: &str) -> String {
+        format!("http://{}", self.addresses[port])
+    }
+}
+
 /// Admission, scheduler and their store, on ports of their own. Everything ends with it.
 pub struct Anteroom {
     /// The store.

@@ -6,12 +6,18 @@
 //! history that keeps the promise could have given these answers.
 
 mod answer;
+mod caller;
 mod check;
+mod doors;
 mod place;
 mod record;
 mod rules;
+mod visitors;
 
 pub use answer::{Heard, Token};
+pub use caller::{Caller, Scene};
 pub use check::{Violation, check};
+pub use doors::Doors;
 pub use record::{Call, Held, Line, Record, Told};
 pub use rules::Rules;
+pub use visitors::{Crowd, Ended, Habit};

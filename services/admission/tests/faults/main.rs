@@ -1,0 +1,4 @@
+//! Real processes and a real store, broken on purpose while visitors go through: what they were told is
+//! written down, and held to the promises afterwards.
+
+mod chaos;

@@ -1,0 +1,112 @@
+//! One visitor's calls: each goes out once, and is written down with what came of it.
+
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::{Method, Request, body::Bytes};
+
+use super::{
+    Call, Heard, Line, Record, Token, Told,
+    doors::{Doors, Out},
+};
+
+/// Where calls go and where they are written down.
+#[derive(Clone)]
+pub struct Scene {
+    /// The admissions.
+    pub doors: Doors,
+    /// The record.
+    pub record: Record,
+    /// The queue's name.
+    pub queue: String,
+    /// How long a caller waits for an answer before it gives up.
+    pub patience: Duration,
+}
+
+/// A visitor who calls. A clone is a second tab: the same identity with the same token.
+#[derive(Clone)]
+pub struct Caller {
+    scene: Scene,
+    /// The visitor's number.
+    pub visitor: u32,
+    /// Whose place it is; the Idempotency-Key is made of it.
+    pub identity: u32,
+    /// The token of the last join.
+    pub token: Option<Token>,
+    /// Whom it asks.
+    pub door: u8,
+}
+
+impl Caller {
+    /// A visitor who is an identity of its own.
+    pub fn new(scene: &Scene, visitor: u32) -> Self {
+        let door = u8::try_from(visitor % u32::from(scene.doors.count())).unwrap_or(0);
+        Self { scene: scene.clone(), visitor, identity: visitor, token: None, door }
+    }
+
+    /// Asks once. A join's token is kept; whoever is told nothing turns to the next door.
+    pub async fn ask(&mut self, call: Call) -> Heard {
+        let request = self.request(call);
+        let sent = self.scene.record.now();
+        let answer = self.scene.doors.send(self.door, request, self.scene.patience).await;
+        let received = self.scene.record.now();
+        let heard = match answer {
+            Ok((status, headers, body)) => {
+                let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+                Heard::answer(call, status.as_u16(), header, &body)
+            }
+            Err(error) => Heard::nothing(error),
+        };
+        self.scene.record.write(Line {
+            visitor: self.visitor,
+            identity: self.identity,
+            call,
+            door: self.door,
+            sent,
+            received,
+            holds: self.token.as_ref().map(|token| token.place),
+            status: heard.status,
+            code: heard.code.clone(),
+            ticket: heard.ticket,
+            told: heard.told.clone(),
+            given: heard.token.as_ref().map(|token| token.place),
+            token: heard.token.as_ref().map(Token::fingerprint),
+        });
+        if let Some(token) = &heard.token {
+            self.token = Some(token.clone());
+        }
+        if heard.told == Told::Nothing {
+            self.turn_to_the_next_door();
+        }
+        heard
+    }
+
+    /// From now on it asks another admission, if there is one.
+    pub fn turn_to_the_next_door(&mut self) {
+        self.door = (self.door + 1) % self.scene.doors.count();
+    }
+
+    fn request(&self, call: Call) -> Out {
+        let (method, path) = match call {
+            Call::Join => (Method::POST, "tokens"),
+            Call::Place => (Method::GET, "token"),
+            Call::Claim => (Method::POST, "token/claim"),
+            Call::Authorize => (Method::GET, "authorize"),
+            Call::Renew => (Method::POST, "token/renew"),
+            Call::Leave => (Method::DELETE, "token"),
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/v1/queues/{}/{path}", self.scene.queue))
+            .header("host", "room.test");
+        if call == Call::Join {
+            request = request
+                .header("content-type", "application/json")
+                .header("idempotency-key", format!("a-secret-of-the-visitor-{}", self.identity));
+        } else if let Some(token) = &self.token {
+            request = request.header("x-anteroom-token", &token.text);
+        }
+        let body = if call == Call::Join { Bytes::from_static(b"{}") } else { Bytes::new() };
+        request.body(Full::new(body)).expect("a name and ASCII")
+    }
+}
