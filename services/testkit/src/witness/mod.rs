@@ -16,7 +16,7 @@ mod visitors;
 
 pub use answer::{Heard, Token};
 pub use caller::{Caller, Scene};
-pub use check::{Violation, check};
+pub use check::{Busiest, Violation, busiest, check};
 pub use doors::Doors;
 pub use record::{Call, Held, Line, Record, Told};
 pub use rules::Rules;

@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::{Rules, check, rules::micros};
+use super::{Busiest, Rules, busiest, check, rules::micros};
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -168,17 +168,18 @@ impl Record {
         lock(&self.shared.written).lines.iter().filter(|line| is(line)).count()
     }
 
-    /// Checks the whole record.
+    /// Checks the whole record; returns how close it came to the limits.
     ///
     /// # Panics
     /// When a promise was broken; the record is kept then.
-    pub fn hold_to(&self, rules: &Rules) {
+    pub fn hold_to(&self, rules: &Rules) -> Busiest {
         let lines = self.lines();
         let violations = check(&lines, rules);
         if !violations.is_empty() {
             let reports: Vec<_> = violations.iter().map(|it| it.report(&lines)).collect();
             panic!("{} violations\n{}", reports.len(), reports.join("\n"));
         }
+        busiest(&lines, rules)
     }
 
     fn keep(&self) {

@@ -27,14 +27,15 @@ pub enum Habit {
     StaysOn,
 }
 
-/// Of twenty visitors so many have a habit.
+/// Of two hundred visitors so many have a habit. Whoever drops out is seen by nobody when its turn comes, so
+/// each of them hides a slot from the witness for a while: few.
 const HABITS: [(Habit, u32); 6] = [
-    (Habit::Faithful, 12),
-    (Habit::ManyTabs, 4),
-    (Habit::GivesUp, 1),
+    (Habit::Faithful, 130),
+    (Habit::ManyTabs, 40),
+    (Habit::GivesUp, 10),
     (Habit::DropsOut, 1),
-    (Habit::NeverClaims, 1),
-    (Habit::StaysOn, 1),
+    (Habit::NeverClaims, 10),
+    (Habit::StaysOn, 9),
 ];
 
 /// How they come and how long they stay.

@@ -1,6 +1,6 @@
 //! Promise 1: the checker counts who is certainly inside, and nobody else.
 
-use anteroom_testkit::witness::{Call, Rules};
+use anteroom_testkit::witness::{Busiest, Call, Rules, busiest};
 
 use crate::story::{Story, active, gone, ready, rules, waiting};
 
@@ -17,6 +17,7 @@ fn full() -> Story {
 #[test]
 fn promise_01_a_full_room_is_no_violation() {
     full().is_clean();
+    assert_eq!(busiest(&full().lines, &rules()), Busiest { inside: 2, promoted: 2 });
     full().joins(3, (20, 22), 3, waiting(1)).is_clean();
 }
 

@@ -69,3 +69,21 @@ pub fn check(record: &[Line], rules: &Rules) -> Vec<Violation> {
     }
     violations
 }
+
+/// How close a record came to what the rules allow: a run that never does proves little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busiest {
+    /// Certainly ready or active at once.
+    pub inside: usize,
+    /// Certainly promoted within one interval.
+    pub promoted: usize,
+}
+
+/// The busiest instant and the busiest interval of a record.
+pub fn busiest(record: &[Line], rules: &Rules) -> Busiest {
+    let lives = Life::all(rules).into_iter().map(|life| Place::all(record, rules, life));
+    lives.fold(Busiest { inside: 0, promoted: 0 }, |most, places| Busiest {
+        inside: most.inside.max(cap::most(&places)),
+        promoted: most.promoted.max(rate::most(&places, rules)),
+    })
+}

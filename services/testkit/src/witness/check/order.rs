@@ -1,7 +1,10 @@
 //! Promise 3: tickets are in the order of the joins, and places that are present are promoted in the order
 //! of their tickets.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use super::{super::place::Place, Violation};
 
@@ -50,7 +53,7 @@ fn promotions(places: &[Place]) -> Vec<Violation> {
     }
     // In one instant the look comes first: then it proves nothing.
     moments.sort_unstable_by_key(|(moment, look, at)| (*moment, look.is_none(), *at));
-    let mut gone_ahead = BTreeMap::new();
+    let (mut gone_ahead, mut overtaken) = (BTreeMap::new(), BTreeSet::new());
     let mut violations = Vec::new();
     for (_, look, at) in moments {
         let place = &places[at];
@@ -63,7 +66,9 @@ fn promotions(places: &[Place]) -> Vec<Violation> {
             let other = promoted[*other].as_ref().filter(|_| held.epoch == place.held.epoch)?;
             place.was_present(other.after, other.by).then_some((held.ticket, other.line))
         });
-        if let Some((ticket, line)) = overtaken_by {
+        if let Some((ticket, line)) = overtaken_by
+            && overtaken.insert(place.held)
+        {
             let what = format!("ticket {} waits after {ticket} was promoted", place.held.ticket);
             violations.push(Violation::new(3, what, [look, line]));
         }

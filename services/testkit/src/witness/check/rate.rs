@@ -17,10 +17,30 @@ struct Promotion {
 
 pub(super) fn check(places: &[Place], rules: &Rules) -> Vec<Violation> {
     let Some(batch) = rules.batch else { return Vec::new() };
+    let mut violations = Vec::new();
+    each_interval(places, rules, |begin, end, promoted| {
+        if promoted.len() > batch {
+            let what =
+                format!("{} promoted from {begin} to {end} µs, batch {batch}", promoted.len());
+            violations.push(Violation::new(2, what, promoted.iter().map(|it| it.line)));
+        }
+    });
+    violations
+}
+
+/// How many were certainly promoted within one interval.
+pub(super) fn most(places: &[Place], rules: &Rules) -> usize {
+    let mut most = 0;
+    each_interval(places, rules, |_, _, promoted| most = most.max(promoted.len()));
+    most
+}
+
+/// All that were certainly promoted in the interval that ends with a promotion, for each.
+fn each_interval(places: &[Place], rules: &Rules, mut look: impl FnMut(u64, u64, &[&Promotion])) {
     let interval = micros(rules.interval);
     let mut promotions: Vec<_> = places.iter().filter_map(promotion).collect();
     promotions.sort_unstable_by_key(|promotion| promotion.by);
-    let (mut first, mut violations) = (0, Vec::new());
+    let mut first = 0;
     for (at, last) in promotions.iter().enumerate() {
         let begin = last.by.saturating_sub(interval);
         while promotions[first].by < begin {
@@ -28,13 +48,8 @@ pub(super) fn check(places: &[Place], rules: &Rules) -> Vec<Violation> {
         }
         let counts = |it: &&Promotion| it.since + interval > last.by && it.spent_until >= last.by;
         let inside: Vec<_> = promotions[first..=at].iter().filter(counts).collect();
-        if inside.len() > batch {
-            let what =
-                format!("{} promoted from {begin} to {} µs, batch {batch}", inside.len(), last.by);
-            violations.push(Violation::new(2, what, inside.iter().map(|it| it.line)));
-        }
+        look(begin, last.by, &inside);
     }
-    violations
 }
 
 fn promotion(place: &Place) -> Option<Promotion> {
