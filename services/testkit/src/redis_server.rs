@@ -90,6 +90,33 @@ impl Redis {
         self.process = Some(process.expect("the ports of the old server are free"));
     }
 
+    /// How long its append-only file is.
+    ///
+    /// # Panics
+    /// When it has none.
+    pub fn append_only_bytes(&self) -> u64 {
+        self.append_only_file().metadata().expect("an append-only file").len()
+    }
+
+    /// Takes the end of the append-only file of a killed server away, as a machine does that stops before the
+    /// last of it was flushed to the disk.
+    ///
+    /// # Panics
+    /// When it has none.
+    pub fn cut_append_only(&self, bytes: u64) {
+        assert!(self.process.is_none(), "the server still writes");
+        let file = std::fs::File::options().write(true).open(self.append_only_file());
+        file.and_then(|file| file.set_len(bytes)).expect("an append-only file");
+    }
+
+    /// Redis 7 has a folder with a base and a file that grows, Redis 6 one file.
+    fn append_only_file(&self) -> PathBuf {
+        let folder = self.directory.path().join("appendonlydir");
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
+        let grows = files.filter(|file| file.to_string_lossy().ends_with(".incr.aof")).max();
+        grows.unwrap_or_else(|| self.directory.path().join("appendonly.aof"))
+    }
+
     /// What the server has logged.
     pub fn log(&self) -> String {
         self.process.as_ref().map(Process::stdout).unwrap_or_default()

@@ -2,3 +2,5 @@
 //! written down, and held to the promises afterwards.
 
 mod chaos;
+mod stage;
+mod store;

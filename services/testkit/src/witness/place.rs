@@ -121,8 +121,20 @@ impl<'r> Place<'r> {
         }
         for place in &mut places {
             place.lines.sort_by_key(|(_, line)| line.received);
+            if life.from > 0 {
+                place.forget_its_namesake();
+            }
         }
         places
+    }
+
+    /// After a loss a ticket is given again, perhaps to the same identity: what was told before that join is
+    /// about the place that was lost.
+    fn forget_its_namesake(&mut self) {
+        let born = self.lines.iter().find(|(_, line)| line.status == Some(201));
+        if let Some(born) = born.map(|(_, line)| line.sent) {
+            self.lines.retain(|(_, line)| line.received > born);
+        }
     }
 
     /// The lines that show it in line or admitted.

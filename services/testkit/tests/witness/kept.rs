@@ -78,6 +78,23 @@ fn promise_05_nobody_falls_back() {
 }
 
 #[test]
+fn promise_05_the_gate_may_answer_from_memory() {
+    let held = |story: Story| story.hears(1, Call::Authorize, (200, 202), 1, active(1_000));
+    held(inside()).is_clean();
+    held(inside().leaves(1, (150, 160), 1)).is_clean();
+}
+
+#[test]
+fn promise_05_a_ticket_that_was_lost_may_be_given_again() {
+    let rules = Rules { losses: vec![(50_000, 60_000)], ..rules() };
+    let mut story = one().looks(1, (70, 72), 1, gone("lost")).joins(1, (80, 82), 1, waiting(9));
+    story.last().status = Some(201);
+    story.is_clean_by(&rules);
+    let lost = story.looks(1, (90, 92), 1, gone("lost"));
+    assert_eq!(lost.check(&rules).len(), 1);
+}
+
+#[test]
 fn promise_05_what_is_gone_stays_gone() {
     let story = one().leaves(1, (50, 52), 1).looks(1, (60, 62), 1, waiting(4));
     story.breaks(5, "backwards", &[2, 3]);

@@ -1,0 +1,204 @@
+//! A small room in full use: services, a store to break, and visitors who go through meanwhile.
+
+use std::{collections::HashSet, time::Duration};
+
+use anteroom_testkit::{
+    PATIENCE, Redis, Service, Site, until, until_some,
+    witness::{Busiest, Call, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Told},
+};
+use tokio::task::JoinHandle;
+
+const QUEUE: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
+    claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
+    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+
+/// One operation with its repeat, by default.
+const BUDGET: Duration = Duration::from_secs(1);
+
+/// What callers are told of a store that cannot be asked; overloaded: the budget was over before the call's
+/// turn came to be sent.
+const UNAVAILABLE: [(u16, &str); 4] = [
+    (503, "store_unavailable"),
+    (503, "overloaded"),
+    (504, "effect_unknown"),
+    (403, "store_unavailable"),
+];
+
+/// Services that run through the fault, and the record of what visitors were told.
+pub struct Stage {
+    pub site: Site,
+    pub record: Record,
+    admission: Service,
+    scheduler: Service,
+    scene: Scene,
+    crowds: Vec<JoinHandle<Ended>>,
+    rules: Rules,
+}
+
+/// How the services came back.
+#[derive(Debug)]
+struct Recovery {
+    /// From the store's return to the first answer that it gave.
+    answers: Duration,
+    /// From the store's return to the first turn given to somebody who waited then.
+    promotes: Duration,
+}
+
+impl Stage {
+    /// Opens on this store.
+    pub async fn open(redis: Redis) -> Self {
+        Self::open_with(redis, &[]).await
+    }
+
+    /// Opens on this store, with an environment for the services.
+    pub async fn open_with(redis: Redis, env: &[(&str, &str)]) -> Self {
+        let site = Site::new(redis, QUEUE, env);
+        let (admission, scheduler) = (site.admission().await, site.scheduler().await);
+        let record = Record::new();
+        let scene = Scene {
+            doors: Doors::new([admission.url("public")]),
+            record: record.clone(),
+            queue: "hall".to_owned(),
+            // Every call has an answer; the record tells how late.
+            patience: 2 * PATIENCE,
+        };
+        let rules = Rules {
+            capacity: Some(25),
+            batch: Some(40),
+            interval: Duration::from_secs(1),
+            claim_ttl: Duration::from_secs(5),
+            session_ttl: Duration::from_secs(5),
+            ..Rules::default()
+        };
+        Self { site, record, admission, scheduler, scene, crowds: Vec::new(), rules }
+    }
+
+    /// Visitors come; returns when some have been served and many wait.
+    pub async fn fills(&mut self) {
+        self.come(240, Duration::from_secs(4));
+        self.until_line("somebody is served", |line| {
+            line.call == Call::Leave && line.status == Some(204)
+        })
+        .await;
+        until("a line forms", 2 * PATIENCE, async || {
+            self.record.count(|line| matches!(line.told, Told::Waiting { position: Some(20..) }))
+                > 0
+        })
+        .await;
+    }
+
+    /// Some more come, and have their places.
+    pub async fn more_come(&mut self) {
+        let now = self.record.now();
+        self.come(20, Duration::ZERO);
+        until("they have joined", PATIENCE, async || {
+            self.record.count(|line| line.sent > now && line.status == Some(201)) >= 20
+        })
+        .await;
+    }
+
+    fn come(&mut self, visitors: u32, arrive_within: Duration) {
+        let crowd = Crowd {
+            first: 1_000 * u32::try_from(self.crowds.len()).expect("a few"),
+            visitors,
+            arrive_within,
+            look_every: Duration::from_millis(300),
+            stay: Duration::from_millis(300),
+            seed: rand::random(),
+        };
+        let scene = self.scene.clone();
+        let visit = async move { crowd.visit(&scene, 8 * PATIENCE).await };
+        self.crowds.push(tokio::spawn(visit));
+    }
+
+    /// Waits for a line such as this one.
+    pub async fn until_line(&self, what: &str, is: impl Fn(&Line) -> bool) {
+        until(what, 2 * PATIENCE, async || self.record.count(&is) > 0).await;
+    }
+
+    /// Waits until callers have been refused many times since then, for seconds.
+    pub async fn until_refused_since(&self, since: u64) {
+        until("callers are refused", 2 * PATIENCE, async || {
+            let refused = |line: &Line| line.sent >= since && line.code == "store_unavailable";
+            self.record.now() > since + 2_500_000 && self.record.count(refused) > 100
+        })
+        .await;
+    }
+
+    /// What was told is as good as lost from `from` on, until the store came back at `back`.
+    pub fn loses(&mut self, from: u64, back: u64) {
+        self.rules.losses.push((from, back));
+    }
+
+    /// Everybody's visit comes to its end, without a new start of the services; every answer was given within
+    /// the budget and in clear words, and every promise kept.
+    pub async fn ends_well(&mut self) -> Busiest {
+        let (mut served, mut unfinished) = (0, 0);
+        for crowd in self.crowds.drain(..) {
+            let ended = crowd.await.expect("visitors do not panic");
+            served += ended.done.iter().filter(|habit| **habit <= Habit::ManyTabs).count();
+            unfinished += ended.unfinished;
+        }
+        assert!(self.admission.process.try_exit().is_none(), "{}", self.admission.process.stdout());
+        assert!(self.scheduler.process.try_exit().is_none(), "{}", self.scheduler.process.stdout());
+        let busiest = self.record.hold_to(&self.rules);
+        assert_eq!(unfinished, 0, "everybody's visit came to its end");
+        assert!(served > 150, "{served} served");
+        self.answers_are_clear_and_in_time();
+        busiest
+    }
+
+    /// Whatever the store does, a caller hears a word, a clear one, within the request's budget.
+    fn answers_are_clear_and_in_time(&self) {
+        let lines = self.record.lines();
+        let mut took = Vec::new();
+        for line in &lines {
+            let refusal = (line.status.unwrap_or(0), line.code.as_str());
+            let is_clear = line.code.is_empty()
+                || ["not_ready", "not_active", "not_admitted", "place_gone"].contains(&refusal.1)
+                || UNAVAILABLE.contains(&refusal);
+            assert!(line.status.is_some() && is_clear, "{line:?}");
+            took.push(line.received - line.sent);
+        }
+        took.sort_unstable();
+        let at = |share: usize| Duration::from_micros(took[(took.len() - 1) * share / 1_000]);
+        let (most, longest) = (at(900), at(1_000));
+        eprintln!("answers: median {:?}, p90 {most:?}, longest {longest:?}", at(500));
+        // The tail of a busy machine is its own; that of a missing time-out is no tail.
+        assert!(most < BUDGET * 2 && longest < PATIENCE, "{most:?}, {longest:?}");
+    }
+
+    /// Waits until all goes on after the store's return at `back`, and looks how long that took.
+    pub async fn recovers(&self, back: u64) {
+        let recovery = until_some("turns are given again", 2 * PATIENCE, async || {
+            recovery(&self.record.lines(), back)
+        })
+        .await;
+        eprintln!("{recovery:?}");
+        // Two seconds on a machine of its own; a busy one may add a lot.
+        let slower = recovery.answers.max(recovery.promotes);
+        assert!(slower < PATIENCE, "{recovery:?}");
+    }
+}
+
+/// Both, when both have happened.
+fn recovery(lines: &[Line], back: u64) -> Option<Recovery> {
+    let (mut answers, mut promotes) = (None, None);
+    let mut waited = HashSet::new();
+    for line in lines.iter().filter(|line| line.sent >= back) {
+        // The gate may answer from memory.
+        if line.call == Call::Authorize || line.told == Told::Nothing {
+            continue;
+        }
+        let since = Duration::from_micros(line.received - back);
+        answers = answers.or(Some(since));
+        match line.told {
+            Told::Waiting { .. } => _ = waited.insert(line.place()),
+            Told::Ready { .. } if waited.contains(&line.place()) => {
+                promotes = promotes.or(Some(since));
+            }
+            _ => {}
+        }
+    }
+    Some(Recovery { answers: answers?, promotes: promotes? })
+}

@@ -1,0 +1,33 @@
+//! The store is gone or stuck, and comes back as it was.
+
+use anteroom_testkit::Redis;
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn promise_05_killed_and_restarted_with_its_file_it_has_lost_nothing() {
+    let mut stage = Stage::open(Redis::builder().durable().start().await).await;
+    stage.fills().await;
+    for _ in 0..2 {
+        let killed = stage.record.now();
+        stage.site.redis.kill();
+        stage.until_refused_since(killed).await;
+        stage.site.redis.restart().await;
+        let back = stage.record.now();
+        stage.recovers(back).await;
+    }
+    stage.ends_well().await;
+}
+
+#[tokio::test]
+async fn promise_05_frozen_and_thawed_it_goes_on() {
+    let mut stage = Stage::open(Redis::start().await).await;
+    stage.fills().await;
+    let frozen = stage.record.now();
+    stage.site.redis.freeze();
+    stage.until_refused_since(frozen).await;
+    stage.site.redis.thaw();
+    let back = stage.record.now();
+    stage.recovers(back).await;
+    stage.ends_well().await;
+}

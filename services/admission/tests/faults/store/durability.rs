@@ -1,0 +1,127 @@
+//! What each durability setting can lose, and what the services do then.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Duration,
+};
+
+use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until, witness::Told};
+
+use crate::stage::Stage;
+
+/// How many places were told that they were lost; none of them was acknowledged before `from`.
+fn lost_since(stage: &Stage, from: u64) -> usize {
+    let lines = stage.record.lines();
+    let acknowledged: HashSet<_> = lines
+        .iter()
+        .filter(|line| line.received <= from && line.status == Some(201))
+        .map(|line| (line.identity, line.place()))
+        .collect();
+    let lost: HashSet<_> = lines
+        .iter()
+        .filter(|line| matches!(&line.told, Told::Gone { reason } if reason == "lost"))
+        .map(|line| (line.identity, line.place()))
+        .collect();
+    let early: Vec<_> = lost.intersection(&acknowledged).collect();
+    assert!(early.is_empty(), "lost although the store was to keep them: {early:?}");
+    lost.len()
+}
+
+#[tokio::test]
+async fn everysec_loses_the_last_second_and_those_join_again() {
+    let redis = Redis::builder().arg("--appendonly", "yes").arg("--appendfsync", "everysec");
+    let mut stage = Stage::open(redis.start().await).await;
+    stage.fills().await;
+    // The machine stops, and what was written in the last second had not reached the disk.
+    let from = stage.record.now();
+    let flushed = stage.site.redis.append_only_bytes();
+    stage.more_come().await;
+    until("a second passes", PATIENCE, async || stage.record.now() > from + 1_000_000).await;
+    let killed = stage.record.now();
+    stage.site.redis.kill();
+    let written = stage.site.redis.append_only_bytes();
+    stage.site.redis.cut_append_only(flushed);
+    stage.until_refused_since(killed).await;
+    stage.site.redis.restart().await;
+    let back = stage.record.now();
+    stage.loses(from, back);
+    stage.recovers(back).await;
+    stage.ends_well().await;
+    let lost = lost_since(&stage, from);
+    eprintln!("{} of {written} bytes and {lost} places lost", written - flushed);
+    assert!(lost > 0, "joins of the last second are told that they were lost");
+}
+
+#[tokio::test]
+async fn a_snapshot_loses_what_came_after_it() {
+    // A schedule that never comes: only the SAVE below writes the file.
+    let redis = Redis::builder().arg("--save", "86400 1").start().await;
+    let mut stage = Stage::open(redis).await;
+    stage.fills().await;
+    let saved = stage.record.now();
+    stage.site.redis.run::<()>(&["SAVE"]).await;
+    stage.more_come().await;
+    let killed = stage.record.now();
+    stage.site.redis.kill();
+    stage.until_refused_since(killed).await;
+    stage.site.redis.restart().await;
+    let back = stage.record.now();
+    stage.loses(saved, back);
+    stage.recovers(back).await;
+    stage.ends_well().await;
+    assert!(lost_since(&stage, saved) > 0, "a join after the snapshot is told that it was lost");
+}
+
+#[tokio::test]
+async fn without_a_file_a_new_life_begins_and_all_join_again() {
+    let mut stage = Stage::open(Redis::start().await).await;
+    stage.fills().await;
+    let killed = stage.record.now();
+    stage.site.redis.kill();
+    stage.until_refused_since(killed).await;
+    stage.site.redis.restart().await;
+    let back = stage.record.now();
+    stage.loses(killed, back);
+    stage.recovers(back).await;
+    stage.ends_well().await;
+    assert!(lost_since(&stage, 0) > 20, "those who waited are told that their place was lost");
+    let lines = stage.record.lines();
+    let epochs = |is: &dyn Fn(u64) -> bool| {
+        let given = lines.iter().filter(|line| is(line.sent)).filter_map(|line| line.given);
+        given.map(|place| place.epoch).collect::<BTreeSet<_>>()
+    };
+    let (before, after) = (epochs(&|sent| sent < killed), epochs(&|sent| sent >= back));
+    assert_eq!((before.len(), after.len()), (1, 1), "one life before, one after");
+    assert!(before.is_disjoint(&after));
+}
+
+#[tokio::test]
+async fn a_replica_that_lags_loses_what_it_had_not_received() {
+    let primary = Redis::start().await;
+    let (link, address) = (Proxy::start(primary.port()).await, Proxy::start(primary.port()).await);
+    let follows = format!("127.0.0.1 {}", link.port());
+    let replica = Redis::builder().arg("--replicaof", &follows).start().await;
+    until("the replica follows", PATIENCE, async || {
+        let info = replica.run::<String>(&["INFO", "replication"]).await;
+        info.contains("master_link_status:up")
+    })
+    .await;
+    let mut stage = Stage::open_with(primary, &[("ANTEROOM_STORE__URL", &address.url())]).await;
+    stage.fills().await;
+    let lags = stage.record.now();
+    assert_eq!(stage.site.redis.run::<u64>(&["WAIT", "1", "5000"]).await, 1, "it has all so far");
+    link.set(Fault::Blackhole);
+    stage.more_come().await;
+    let killed = stage.record.now();
+    stage.site.redis.kill();
+    stage.until_refused_since(killed).await;
+    replica.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    address.redirect(replica.port());
+    let back = stage.record.now();
+    stage.loses(lags, back);
+    stage.recovers(back).await;
+    stage.ends_well().await;
+    let lost = lost_since(&stage, lags);
+    eprintln!("{lost} places lost in {:?}", Duration::from_micros(killed - lags));
+    assert!(lost > 0, "a join that the replica had not received is told that it was lost");
+}

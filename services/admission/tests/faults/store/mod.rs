@@ -1,0 +1,5 @@
+//! The store fails in every way that a single server can.
+
+mod away;
+mod durability;
+mod refuses;
