@@ -47,9 +47,8 @@ impl Caller {
     /// Asks once. A join's token is kept; whoever is told nothing turns to the next door.
     pub async fn ask(&mut self, call: Call) -> Heard {
         let request = self.request(call);
-        let sent = self.scene.record.now();
+        let asked = Asked { record: &self.scene.record, line: Some(self.line(call)) };
         let answer = self.scene.doors.send(self.door, request, self.scene.patience).await;
-        let received = self.scene.record.now();
         let heard = match answer {
             Ok((status, headers, body)) => {
                 let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -57,21 +56,7 @@ impl Caller {
             }
             Err(error) => Heard::nothing(error),
         };
-        self.scene.record.write(Line {
-            visitor: self.visitor,
-            identity: self.identity,
-            call,
-            door: self.door,
-            sent,
-            received,
-            holds: self.token.as_ref().map(|token| token.place),
-            status: heard.status,
-            code: heard.code.clone(),
-            ticket: heard.ticket,
-            told: heard.told.clone(),
-            given: heard.token.as_ref().map(|token| token.place),
-            token: heard.token.as_ref().map(Token::fingerprint),
-        });
+        asked.ends(&heard);
         if let Some(token) = &heard.token {
             self.token = Some(token.clone());
         }
@@ -84,6 +69,26 @@ impl Caller {
     /// From now on it asks another admission, if there is one.
     pub fn turn_to_the_next_door(&mut self) {
         self.door = (self.door + 1) % self.scene.doors.count();
+    }
+
+    /// A request that is about to go out, of which nothing is heard yet.
+    fn line(&self, call: Call) -> Line {
+        let sent = self.scene.record.now();
+        Line {
+            visitor: self.visitor,
+            identity: self.identity,
+            call,
+            door: self.door,
+            sent,
+            received: sent,
+            holds: self.token.as_ref().map(|token| token.place),
+            status: None,
+            code: "cut short".to_owned(),
+            ticket: None,
+            told: Told::Nothing,
+            given: None,
+            token: None,
+        }
     }
 
     fn request(&self, call: Call) -> Out {
@@ -108,5 +113,37 @@ impl Caller {
         }
         let body = if call == Call::Join { Bytes::from_static(b"{}") } else { Bytes::new() };
         request.body(Full::new(body)).expect("a name and ASCII")
+    }
+}
+
+/// A request that is under way. It is written down also when its caller is cut short: it may have its effect.
+struct Asked<'a> {
+    record: &'a Record,
+    line: Option<Line>,
+}
+
+impl Asked<'_> {
+    /// Writes it down with what was heard.
+    fn ends(mut self, heard: &Heard) {
+        if let Some(line) = self.line.take() {
+            self.record.write(Line {
+                received: self.record.now(),
+                status: heard.status,
+                code: heard.code.clone(),
+                ticket: heard.ticket,
+                told: heard.told.clone(),
+                given: heard.token.as_ref().map(|token| token.place),
+                token: heard.token.as_ref().map(Token::fingerprint),
+                ..line
+            });
+        }
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            self.record.write(Line { received: self.record.now(), ..line });
+        }
     }
 }

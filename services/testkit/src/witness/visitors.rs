@@ -94,6 +94,8 @@ impl Crowd {
             ended.done.push(visit.expect("a visit does not panic"));
         }
         ended.unfinished = visits.len();
+        // Their last calls are in the record before anybody reads it.
+        visits.shutdown().await;
         ended
     }
 }

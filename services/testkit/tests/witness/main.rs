@@ -5,4 +5,6 @@ mod kept;
 mod one_place;
 mod order;
 mod rate;
+mod room;
+mod simulated;
 mod story;
