@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint clean
+.PHONY: help run build test bench lint fuzz clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,6 +24,9 @@ bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
 lint: ## Checks formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+fuzz: ## Fuzzes all that comes from outside, FUZZ_SECONDS (30) for each target, where a nightly toolchain is
+	@scripts/fuzz.sh
 
 clean: ## Removes everything that was built
 	cargo clean

@@ -34,7 +34,10 @@ impl ReturnTo {
         }
         // Only the path and what comes before it: in a query `//` is common and harmless.
         let head = text.split(['?', '#']).next().unwrap_or_default();
-        if head.starts_with('/') { self.path(text, head) } else { self.address(text, head) }
+        let to =
+            if head.starts_with('/') { self.path(text, head) } else { self.address(text, head) };
+        // Escaping makes it longer, and the waiting page reads it once more.
+        to.filter(|to| to.len() <= MAX_LEN)
     }
 
     fn path(&self, text: &str, head: &str) -> Option<String> {

@@ -47,7 +47,7 @@ pub async fn json_body<T: DeserializeOwned>(
     app: &App,
 ) -> Result<T, Problem> {
     if body.is_end_stream() {
-        return parse(b"{}");
+        return parse_json(b"{}");
     }
     if body.size_hint().lower() > MAX_BODY as u64 {
         return Err(Problem::new(Code::BodyTooLarge));
@@ -66,12 +66,12 @@ pub async fn json_body<T: DeserializeOwned>(
         Ok(Ok(body)) => body.to_bytes(),
     };
     if body.is_empty() {
-        return parse(b"{}");
+        return parse_json(b"{}");
     }
     if !headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())) {
         return Err(Problem::new(Code::UnsupportedMediaType));
     }
-    parse(&body)
+    parse_json(&body)
 }
 
 /// [`json_body`] as an extractor.
@@ -92,7 +92,11 @@ fn is_json(content_type: &[u8]) -> bool {
 }
 
 /// Reads one JSON object; what is wrong with it is named with its place in the body.
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+///
+/// # Errors
+///
+/// `invalid_body`, whatever is wrong.
+pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // serde would take an array for a struct, field by field.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(Problem::new(Code::InvalidBody).detail("the body must be a JSON object"));
@@ -137,7 +141,7 @@ mod tests {
     }
 
     async fn detail(body: &[u8]) -> String {
-        let problem = parse::<Sample>(body).expect_err("a refusal");
+        let problem = parse_json::<Sample>(body).expect_err("a refusal");
         assert_eq!(problem.code(), Code::InvalidBody);
         let bytes = problem.into_response().into_body().collect().await.expect("a body").to_bytes();
         let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
@@ -147,10 +151,10 @@ mod tests {
     #[test]
     fn an_object_is_read() {
         assert_eq!(
-            parse::<Sample>(b" {\"name\":\"x\"} ").ok(),
+            parse_json::<Sample>(b" {\"name\":\"x\"} ").ok(),
             Some(Sample { name: Some("x".into()) })
         );
-        assert_eq!(parse::<Sample>(b"{}").ok(), Some(Sample { name: None }));
+        assert_eq!(parse_json::<Sample>(b"{}").ok(), Some(Sample { name: None }));
     }
 
     #[tokio::test]

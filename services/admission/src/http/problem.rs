@@ -87,6 +87,11 @@ impl Problem {
         self
     }
 
+    /// What it says was wrong with this request.
+    pub fn said(&self) -> Option<&str> {
+        self.0.detail.as_deref()
+    }
+
     /// Says why the place is gone.
     #[must_use]
     pub fn reason(mut self, reason: GoneReason) -> Self {

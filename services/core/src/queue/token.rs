@@ -20,8 +20,11 @@ const PLACE_LEN: usize = 30;
 const TAG_LEN: usize = 16;
 /// Longest visitor_id in bytes.
 pub const MAX_VISITOR_ID: usize = 128;
-const MAX_TOKEN: usize =
-    TOKEN_PREFIX.len() + (KEY_ID_LEN + PLACE_LEN + MAX_VISITOR_ID + TAG_LEN) * 4 / 3 + 4;
+/// The length byte and the longest name.
+const MAX_QUEUE: usize = 1 + 40;
+const MAX_TOKEN: usize = TOKEN_PREFIX.len()
+    + (KEY_ID_LEN + MAX_QUEUE + PLACE_LEN + MAX_VISITOR_ID + TAG_LEN) * 4 / 3
+    + 4;
 
 /// What a verified token says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,6 +177,14 @@ mod tests {
         fn promise_06_anything_else_is_refused(text in "(art1\\.)?.{0,400}") {
             prop_assert_eq!(keys("a").verify("concert", &text), None);
         }
+    }
+
+    #[test]
+    fn the_longest_token_there_can_be_is_ours() {
+        let (queue, visitor_id) = ("q".repeat(40), "v".repeat(MAX_VISITOR_ID));
+        let token = token(MAX_TICKET, Some(&visitor_id));
+        let text = keys("a").sign(&queue, &token);
+        assert_eq!(keys("a").verify(&queue, &text), Some(token));
     }
 
     #[test]

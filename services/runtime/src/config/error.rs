@@ -10,10 +10,19 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// An error whose parts are made into one line, whatever they hold.
+    /// An error whose parts are made into one line, whatever they hold: a name in quotes may hold what
+    /// a terminal would act on.
     pub(crate) fn new(line: impl AsRef<str>) -> Self {
         let words: Vec<&str> = line.as_ref().split_whitespace().collect();
-        Self { line: words.join(" ") }
+        let mut shown = String::new();
+        for char in words.join(" ").chars() {
+            if char.is_control() {
+                shown.extend(char.escape_default());
+            } else {
+                shown.push(char);
+            }
+        }
+        Self { line: shown }
     }
 }
 

@@ -200,6 +200,8 @@ impl Layers {
             Some(value) => shown(value).map(|value| format!(" = {value}")).unwrap_or_default(),
             None => String::new(),
         };
+        // A line that names nothing helps nobody.
+        let key = if key.trim().is_empty() { "\"\"" } else { key };
         ConfigError::new(format!("{key}{value}{origin}: {}", fault.rule))
     }
 }

@@ -7,6 +7,7 @@
 
 mod render;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use anteroom_core::queue::PlaceId;
@@ -119,13 +120,16 @@ async fn form_identity(visitor: &Visitor, request: Request) -> Result<PlaceId, P
         .await
         .map_err(|_| Problem::new(Code::BodyTooLarge))?
         .to_bytes();
-    let key = url::form_urlencoded::parse(&body).find(|(name, _)| name == "key");
-    Ok(match key {
-        Some((_, key)) if is_strong_key(key.as_bytes()) => {
-            PlaceId::of_key(visitor.queue.name(), key.as_bytes())
-        }
-        _ => visits::anonymous(&visitor.queue),
+    Ok(match form_key(&body) {
+        Some(key) => PlaceId::of_key(visitor.queue.name(), key.as_bytes()),
+        None => visits::anonymous(&visitor.queue),
     })
+}
+
+/// The key in the body of a form; `None` when there is none, or one that can be guessed.
+pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
+    let (_, key) = url::form_urlencoded::parse(body).find(|(name, _)| name == "key")?;
+    is_strong_key(key.as_bytes()).then_some(key)
 }
 
 fn answer(visitor: &Visitor, uri: &Uri, shown: &Shown) -> Response {
