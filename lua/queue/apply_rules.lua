@@ -1,7 +1,7 @@
 -- queue.apply_rules: writes rules. `file`: the rules of a configuration file, when they differ from the
 -- stored ones; `absent`: the same, only if the store holds none; `override`: named rules until an end.
 -- The first rules give the queue its epoch.
--- Uses: meta rules
+-- Uses: meta revoked rules
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), mode (file, absent, override), epoch to take if there is none,
 --       end (µs, 0 none; overrides only), then name and value pairs ('-': takes an override back)

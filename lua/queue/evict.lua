@@ -1,6 +1,6 @@
 -- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the rate comes
 -- back like that of a turn given up.
--- Uses: meta seen line pace ticket
+-- Uses: meta revoked seen line pace ticket
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), ticket
 -- Reply: OK, status (0: nobody holds it); or NO_RULES
@@ -26,6 +26,7 @@ if set == ADMITTED then
     give_back(since)
     write_log()
   end
+  if status == S_ACTIVE then revoke({ id }, { ticket }) end
   call('ZREM', READY, id)
   call('ZREM', ACTIVE, id)
 else

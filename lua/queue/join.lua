@@ -1,6 +1,6 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A join
 -- that finds nobody waiting and both rules with room is promoted at once.
--- Uses: meta state rules seen line eta pace visit
+-- Uses: meta state revoked rules seen line eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: place id
 -- Reply: OK, epoch, outcomes (lib/visit.lua), each behind its ticket (0 when there is none); for CLOSED,
@@ -11,7 +11,7 @@
 local LAST_TICKET = 9007199254740991
 local MARK_EVERY, TOLD_EVERY = 1000000, 64
 
-if not load({ 'marked_at', 'credit', 'credit_at', unpack(VISIT_FIELDS) }) then return { NO_RULES } end
+if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(VISIT_FIELDS) }) then return { NO_RULES } end
 read_clock()
 refresh_rules()
 local _, takes, promotes = state_now()

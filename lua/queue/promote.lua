@@ -1,6 +1,6 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
 -- rate and pace allow. At most 200 heads are looked at; `more` says that another call would promote more.
--- Uses: meta state rules seen absent line pace rates
+-- Uses: meta state revoked rules seen absent line pace rates
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and for each
@@ -11,11 +11,12 @@ local TOLD_EVERY = 64
 
 if not load({
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'young', 'busy', 'bin_at', 'bin_count', 'dropped',
-  unpack(PACE_FIELDS),
+  'withheld_until', 'late', unpack(PACE_FIELDS),
 }) then
   return { NO_RULES }
 end
 read_clock()
+watch_clock()
 -- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
 local tick_before = m.tick
 m.offset, m.tick = now - wall, now

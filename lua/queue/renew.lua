@@ -1,5 +1,5 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
--- Uses: meta state seen line eta session visit
+-- Uses: meta state revoked seen line eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES
@@ -13,7 +13,13 @@ each_visit(true, function(status, detail, id, ticket, since)
   if status == S_ACTIVE then
     -- A session longer than a session_max that was lowered meanwhile is not cut to nothing.
     local till = renewed(since)
-    if till > now then write_session(id, ticket, since, till) else till = detail end
+    if till > now then
+      write_session(id, ticket, since, till)
+      -- Rules that were lowered meanwhile cut it: nobody may go by the end that was told before.
+      if till < detail then revoke({ id }, { ticket }) end
+    else
+      till = detail
+    end
     answer_admitted(OK, S_ACTIVE, till)
   elseif status == S_READY then
     answer_admitted(NOT_ACTIVE, S_READY, detail)

@@ -1,7 +1,7 @@
 -- queue.reset: a new life of the queue: nobody in line, nobody admitted, tickets from 1, a new epoch. The
 -- rules, the overrides and the log of promotions stay, so the protected service is not flooded.
 -- UNLINK takes the sets away in constant time and frees them in the background.
--- Uses: meta
+-- Uses: meta revoked
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), the new epoch
 -- Reply: OK, done (0: this epoch is in force already); or NO_RULES
@@ -16,4 +16,5 @@ call(
   'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone'
 )
 call('UNLINK', unpack(KEYS, 2))
+if m.local_answers == 1 then withhold() end
 return { OK, 1 }

@@ -1,5 +1,5 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
--- Uses: meta state rules
+-- Uses: meta state revoked rules
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (places in a
@@ -25,7 +25,7 @@ local ask = {}
 for i, rule in ipairs(RULES) do ask[i] = 'until:' .. rule end
 local ends = call('HMGET', META, unpack(ask))
 for _, rule in ipairs(RULES) do
-  reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule])
+  reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule] or 0)
 end
 for i, rule in ipairs(RULES) do
   if ends[i] then

@@ -1,6 +1,6 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen, abandoned ones,
 -- old notes. Each part is bounded; `more` says that another call would find more that has ended.
--- Uses: meta seen absent line pace
+-- Uses: meta revoked seen absent line pace
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
@@ -103,6 +103,8 @@ local function forget(stones)
 end
 if forget(call('ZRANGE', GONE, 0, WALK - 1)) >= WALK / 2 then more = 1 end
 forget((walk(GONE, 'walk_gone', SMALL_WALK)))
+
+forget_revoked(WALK)
 
 -- Marks that no place in line and no young ticket needs.
 local old = {}

@@ -2,6 +2,7 @@
 local META, WAITING, RETURNED, AWAY, READY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ACTIVE, ADMITTED, HELD, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local SEEN = 10 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
+local REVOKED = KEYS[16]
 
 local call, ceil, ARGV = redis.call, math.ceil, ARGV
 

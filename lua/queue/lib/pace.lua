@@ -1,4 +1,4 @@
--- How many may be promoted now, and the log of what was. Needs PACE_FIELDS.
+-- How many may be promoted now, and the log of what was. Needs PACE_FIELDS and lib/revoked.lua.
 --
 -- The log is a flat list of (first, last, count), oldest first: promotions made between two times,
 -- less those whose claim lapsed or was given up. It is packed in the meta hash.
@@ -67,11 +67,14 @@ local function give_back(promoted_at)
   if log[3 * low - 1] > now - m.interval then m.credit, m.credit_at = (m.credit or 0) + 1, now end
 end
 
--- Free slots by the capacity rule. Ends are judged by their stored time, swept or not.
+-- Free slots by the capacity rule. Ends are judged by their stored time, swept or not. Needs withheld_until.
 local function room()
   if m.capacity == 0 then return math.huge end
-  local from = '(' .. string.format('%.0f', now)
-  return m.capacity - call('ZCOUNT', READY, from, '+inf') - call('ZCOUNT', ACTIVE, from, '+inf')
+  if now < (m.withheld_until or 0) or not is_clock_trusted() then return 0 end
+  local after = function(time) return '(' .. string.format('%.0f', time) end
+  local taken = call('ZCOUNT', READY, after(now), '+inf') + call('ZCOUNT', ACTIVE, after(now), '+inf')
+  if m.local_answers == 1 then taken = taken + call('ZCOUNT', REVOKED, after(now - WITHHELD), '+inf') end
+  return m.capacity - taken
 end
 
 local function slice_length()

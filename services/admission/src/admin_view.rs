@@ -56,6 +56,8 @@ pub struct RulesView {
     first_poll_ttl_ms: u64,
     /// Most places waiting.
     max_waiting: u64,
+    /// Whether admission answers for active places by itself.
+    local_answers: bool,
 }
 
 impl<'a> AdminView<'a> {
@@ -97,6 +99,7 @@ impl RulesView {
             keep_ttl_ms: millis(rules.keep_ttl),
             first_poll_ttl_ms: millis(rules.first_poll_ttl),
             max_waiting: rules.max_waiting,
+            local_answers: rules.local_answers,
         }
     }
 }

@@ -145,6 +145,7 @@ mod tests {
                 joins_at: None,
                 opens_at: None,
                 closes_at: None,
+                local_answers: false,
             },
             overridden: Vec::new(),
         }

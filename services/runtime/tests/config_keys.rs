@@ -26,7 +26,7 @@ const EXPECTED: [(&str, &str); 6] = [
     (
         "queues.*",
         "capacity batch interval pace claim_ttl session_ttl session_max renew_on_authorize \
-         idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
+         local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
          joins_per_address exempt requests_per_place public_url return_to_origins return_query \
          pass_preflight on_store_error open_rate open_for title",
     ),
@@ -173,6 +173,7 @@ fn the_specifications_sample_is_valid() {
         session_ttl = "5m"
         session_max = "30m"
         renew_on_authorize = true
+        local_answers = false
         idle_ttl = "10m"
         keep_ttl = "30m"
         first_poll_ttl = "60s"

@@ -156,6 +156,7 @@ async fn overrides_beyond_their_rules_are_refused_by_name() {
         ("capacity", "\"5\""),
         ("capacity", "true"),
         ("capacity", "1e999"),
+        ("local_answers", "1"),
         ("state", "5"),
         ("reason", "{}"),
         ("opens_at", "1800000000"),

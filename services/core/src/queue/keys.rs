@@ -1,8 +1,8 @@
 //! The keys of a queue, in the order in which every script takes them.
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "meta", "waiting", "returned", "away", "ready", "active", "admitted", "held", "gone", "marks",
-    "seen:0", "seen:1", "seen:2", "seen:3", "seen:4",
+    "seen:0", "seen:1", "seen:2", "seen:3", "seen:4", "revoked",
 ];
 
 /// The keys of the queue of this name. They share one hash tag, so they live on one node.

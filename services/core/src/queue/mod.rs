@@ -1,7 +1,8 @@
 //! The waiting room: places, tickets, tokens, promotion.
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
-//! decides atomically: [`visits`] for visitors, [`ticks`] for the scheduler, [`operate`] for operators.
+//! decides atomically: [`visits`] for visitors, [`ticks`] for the scheduler, [`operate`] for operators,
+//! [`revocations`] for an admission that answers by itself.
 
 mod assertion;
 mod clock;
@@ -10,6 +11,7 @@ mod keys;
 mod operate;
 mod place;
 mod reply;
+mod revocations;
 mod rules;
 mod scripts;
 mod stored;
@@ -27,6 +29,7 @@ pub use assertion::{
 pub use clock::Clock;
 pub use operate::{Inspected, Inspection};
 pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
+pub use revocations::Revocations;
 pub use rules::{Pace, Rules, State};
 pub use scripts::SCRIPTS;
 pub use stored::Override;

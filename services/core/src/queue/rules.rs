@@ -77,4 +77,7 @@ pub struct Rules {
     pub opens_at: Option<u64>,
     /// Seconds since 1970 from which the queue is closed.
     pub closes_at: Option<u64>,
+    /// Whether admission answers for active places by itself; then a slot that is freed before its time
+    /// is given away a moment later.
+    pub local_answers: bool,
 }

@@ -3,32 +3,37 @@
 use crate::script;
 use crate::store::Script;
 
-pub(super) static JOIN: Script =
-    script!("queue", "join", "meta", "state", "rules", "seen", "line", "eta", "pace", "visit");
+pub(super) static JOIN: Script = script!(
+    "queue", "join", "meta", "state", "revoked", "rules", "seen", "line", "eta", "pace", "visit"
+);
 pub(super) static PLACE: Script =
     script!("queue", "place", "meta", "state", "seen", "line", "eta", "visit");
 pub(super) static CLAIM: Script =
     script!("queue", "claim", "meta", "state", "seen", "line", "eta", "session", "visit");
 pub(super) static AUTHORIZE: Script =
     script!("queue", "authorize", "meta", "state", "seen", "line", "eta", "session", "visit");
-pub(super) static RENEW: Script =
-    script!("queue", "renew", "meta", "state", "seen", "line", "eta", "session", "visit");
+pub(super) static RENEW: Script = script!(
+    "queue", "renew", "meta", "state", "revoked", "seen", "line", "eta", "session", "visit"
+);
 pub(super) static LEAVE: Script =
-    script!("queue", "leave", "meta", "seen", "line", "eta", "pace", "visit");
+    script!("queue", "leave", "meta", "revoked", "seen", "line", "eta", "pace", "visit");
 pub(super) static PROMOTE: Script = script!(
-    "queue", "promote", "meta", "state", "rules", "seen", "absent", "line", "pace", "rates"
+    "queue", "promote", "meta", "state", "revoked", "rules", "seen", "absent", "line", "pace",
+    "rates"
 );
 pub(super) static SWEEP: Script =
-    script!("queue", "sweep", "meta", "seen", "absent", "line", "pace");
-pub(super) static SNAPSHOT: Script = script!("queue", "snapshot", "meta", "state", "rules");
-pub(super) static APPLY_RULES: Script = script!("queue", "apply_rules", "meta", "rules");
+    script!("queue", "sweep", "meta", "revoked", "seen", "absent", "line", "pace");
+pub(super) static SNAPSHOT: Script =
+    script!("queue", "snapshot", "meta", "state", "revoked", "rules");
+pub(super) static REVOCATIONS: Script = script!("queue", "revocations", "meta");
+pub(super) static APPLY_RULES: Script = script!("queue", "apply_rules", "meta", "revoked", "rules");
 pub(super) static EVICT: Script =
-    script!("queue", "evict", "meta", "seen", "line", "pace", "ticket");
+    script!("queue", "evict", "meta", "revoked", "seen", "line", "pace", "ticket");
 pub(super) static INSPECT: Script = script!("queue", "inspect", "meta", "seen", "line", "ticket");
-pub(super) static RESET: Script = script!("queue", "reset", "meta");
+pub(super) static RESET: Script = script!("queue", "reset", "meta", "revoked");
 
 /// Every script of the waiting room, to be given to [`Store::open`](crate::store::Store::open).
-pub static SCRIPTS: [&Script; 13] = [
+pub static SCRIPTS: [&Script; 14] = [
     &JOIN,
     &PLACE,
     &CLAIM,
@@ -38,6 +43,7 @@ pub static SCRIPTS: [&Script; 13] = [
     &PROMOTE,
     &SWEEP,
     &SNAPSHOT,
+    &REVOCATIONS,
     &APPLY_RULES,
     &EVICT,
     &INSPECT,

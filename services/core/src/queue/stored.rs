@@ -41,6 +41,8 @@ pub enum Override {
     OpensAt(Option<u64>),
     /// [`Rules::closes_at`].
     ClosesAt(Option<u64>),
+    /// [`Rules::local_answers`].
+    LocalAnswers(Option<bool>),
 }
 
 impl Override {
@@ -63,12 +65,13 @@ impl Override {
             Self::JoinsAt(at) => ("joins_at", at.map(instant)),
             Self::OpensAt(at) => ("opens_at", at.map(instant)),
             Self::ClosesAt(at) => ("closes_at", at.map(instant)),
+            Self::LocalAnswers(on) => ("local_answers", on.map(flag)),
         }
     }
 }
 
 /// The rules of a file by their stored names.
-pub(super) fn write(rules: &Rules) -> [(&'static str, String); 16] {
+pub(super) fn write(rules: &Rules) -> [(&'static str, String); 17] {
     let count = |count: Option<u64>| count.unwrap_or(0).to_string();
     let at = |at: Option<u64>| at.map_or_else(|| "0".to_owned(), instant);
     [
@@ -88,6 +91,7 @@ pub(super) fn write(rules: &Rules) -> [(&'static str, String); 16] {
         ("joins_at", at(rules.joins_at)),
         ("opens_at", at(rules.opens_at)),
         ("closes_at", at(rules.closes_at)),
+        ("local_answers", flag(rules.local_answers)),
     ]
 }
 
@@ -114,6 +118,7 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
         joins_at: some(number()? / 1_000_000),
         opens_at: some(number()? / 1_000_000),
         closes_at: some(number()? / 1_000_000),
+        local_answers: number()? == 1,
     };
     Ok((rules, reason))
 }
@@ -139,6 +144,10 @@ fn pace_number(pace: Pace) -> u64 {
         Pace::Even => 1,
         Pace::Batch => 2,
     }
+}
+
+fn flag(on: bool) -> String {
+    u8::from(on).to_string()
 }
 
 fn some(number: u64) -> Option<u64> {

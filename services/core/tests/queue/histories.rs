@@ -9,7 +9,7 @@ use std::time::Duration;
 use anteroom_core::queue::{
     GoneReason, Join, Leave, Override, Pace, Place, PlaceRef, Queue, Rules, State, Status, Visit,
 };
-use anteroom_testkit::model::queue::{self as model, Gone, Joined, Told};
+use anteroom_testkit::model::queue::{self as model, Gone, Joined, Reading, Told};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
@@ -79,6 +79,11 @@ enum Step {
     Evict {
         ticket: u64,
     },
+    LocalAnswers(bool),
+    /// An admission reads which active places ended before their time.
+    Revocations,
+    /// An operator begins a new life of the queue.
+    Reset,
     ForgetScripts,
     /// The step before is sent once more.
     Again,
@@ -98,6 +103,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::AllPoll),
         6 => Just(Step::Tick),
         3 => Just(Step::Sweep),
+        4 => (1u64..300).prop_map(|ms| Step::Pass { ms, scheduler: false }),
         6 => (50u64..3000, any::<bool>()).prop_map(|(ms, scheduler)| Step::Pass { ms, scheduler }),
         4 => (10_000u64..400_000, any::<bool>())
             .prop_map(|(ms, scheduler)| Step::Pass { ms, scheduler }),
@@ -111,6 +117,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1u64..40).prop_map(|seconds| Step::Interval { seconds }),
         1 => (1u64..30).prop_map(Step::MaxWaiting),
         1 => (1u64..20).prop_map(|ticket| Step::Evict { ticket }),
+        1 => any::<bool>().prop_map(Step::LocalAnswers),
+        4 => Just(Step::Revocations),
+        1 => Just(Step::Reset),
         1 => Just(Step::ForgetScripts),
         3 => Just(Step::Again),
     ]
@@ -120,8 +129,13 @@ fn rules() -> impl Strategy<Value = Rules> {
     let pace = prop_oneof![Just(Pace::Even), Just(Pace::Batch)];
     let some = |range: std::ops::Range<u64>| proptest::option::of(range);
     let seconds = |range: std::ops::Range<u64>| range.prop_map(Duration::from_secs);
-    (some(1..6), some(1..8), seconds(1..20), pace, seconds(5..90), seconds(5..300), 3u64..30)
-        .prop_map(|(capacity, batch, interval, pace, claim_ttl, session_ttl, max_waiting)| Rules {
+    let bounds = (some(1..6), some(1..8), 3u64..30, any::<bool>());
+    let times = (seconds(1..20), pace, seconds(5..90), seconds(5..300));
+    (bounds, times).prop_map(
+        |(
+            (capacity, batch, max_waiting, local_answers),
+            (interval, pace, claim_ttl, session_ttl),
+        )| Rules {
             // At least one of the two.
             capacity: if batch.is_none() { capacity.or(Some(2)) } else { capacity },
             batch,
@@ -137,7 +151,9 @@ fn rules() -> impl Strategy<Value = Rules> {
             joins_at: None,
             opens_at: None,
             closes_at: None,
-        })
+            local_answers,
+        },
+    )
 }
 
 fn micros(time: Duration) -> u64 {
@@ -158,6 +174,7 @@ fn model_rules(rules: &Rules) -> model::Rules {
         max_waiting: rules.max_waiting,
         paused: false,
         closed: false,
+        local_answers: rules.local_answers,
     }
 }
 
@@ -170,6 +187,8 @@ struct History<'a> {
     places: BTreeMap<u64, Vec<PlaceRef>>,
     /// The last position told of each place: it only ever improves.
     positions: BTreeMap<u64, u64>,
+    /// The version of the revocations that was read last.
+    version: Option<u64>,
     /// The steps so far, for repeats.
     done: Vec<Step>,
 }
@@ -360,6 +379,29 @@ impl History<'_> {
                 let evicted = self.queue.evict(ticket).await.map_err(error)?;
                 differ("evict", &evicted, &self.model.evict(wall, ticket))?;
             }
+            Step::LocalAnswers(on) => {
+                let overrides = [Override::LocalAnswers(Some(on))];
+                self.queue.override_rules(&overrides, None).await.map_err(error)?;
+                self.model.set_local_answers(wall, on);
+            }
+            Step::Revocations => {
+                let read = self.queue.revocations(self.version).await.map_err(error)?;
+                let told = Reading {
+                    queue_time: read.queue_time_us,
+                    local_answers: read.local_answers,
+                    version: read.version,
+                    whole: read.whole,
+                    ended: read.ended.iter().map(|(id, ticket)| (id.0, *ticket)).collect(),
+                };
+                differ("revocations", &told, &self.model.revocations(wall, self.version))?;
+                self.version = Some(read.version);
+            }
+            Step::Reset => {
+                self.queue.reset().await.map_err(error)?;
+                self.model.reset(wall);
+                self.places.clear();
+                self.positions.clear();
+            }
             Step::ForgetScripts => self.world.redis.script_flush().await,
             Step::Again => {
                 if let Some(last) = self.done.last().cloned() {
@@ -415,6 +457,7 @@ async fn play(world: &World, name: &str, rules: Rules, steps: &[Step]) -> Outcom
         model: model::Queue::new(model_rules(&rules), world.now()),
         places: BTreeMap::new(),
         positions: BTreeMap::new(),
+        version: None,
         done: Vec::new(),
     };
     for (at, step) in steps.iter().enumerate() {

@@ -2,6 +2,7 @@
 //! one by one.
 
 mod histories;
+mod local_answers;
 mod pace;
 mod promises;
 mod scripts;

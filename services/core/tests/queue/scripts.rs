@@ -33,7 +33,7 @@ fn every_operation_is_a_file_and_every_file_an_operation() {
 #[test]
 fn every_operation_is_a_method_and_stands_in_the_readme() {
     let readme = include_str!("../../../../lua/README.md");
-    let source = ["visits", "ticks", "operate"].map(|file| {
+    let source = ["visits", "ticks", "operate", "revocations"].map(|file| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/queue/{file}.rs"));
         std::fs::read_to_string(path).expect("the source of the operations")
     });
@@ -100,8 +100,8 @@ async fn a_script_without_rules_writes_nothing() {
     let mut connection = world.redis.connection().await;
     for script in SCRIPTS.iter().filter(|script| script.name != "queue.apply_rules") {
         let mut eval = redis::cmd("EVAL");
-        eval.arg(script.source).arg(15);
-        for n in 0..15 {
+        eval.arg(script.source).arg(16);
+        for n in 0..16 {
             eval.arg(format!("{{q}}:{n}"));
         }
         eval.arg(&["", "an epoch", "a place of 14", "7", "1"]);

@@ -102,6 +102,7 @@ fn rules() -> Rules {
         joins_at: None,
         opens_at: None,
         closes_at: None,
+        local_answers: false,
     }
 }
 

@@ -42,6 +42,9 @@ pub struct QueueConfig {
     /// Whether authorize renews the place.
     #[serde(deserialize_with = "parse::flag")]
     pub renew_on_authorize: bool,
+    /// Whether admission answers for active places by itself.
+    #[serde(deserialize_with = "parse::flag")]
+    pub local_answers: bool,
     /// How long a waiting visitor may be unseen.
     #[serde(deserialize_with = "parse::span::<_, 60_000, 86_400_000>")]
     pub idle_ttl: Duration,
@@ -116,6 +119,7 @@ impl QueueConfig {
             joins_at: self.joins_at.map(Moment::seconds),
             opens_at: self.opens_at.map(Moment::seconds),
             closes_at: self.closes_at.map(Moment::seconds),
+            local_answers: self.local_answers,
         }
     }
 

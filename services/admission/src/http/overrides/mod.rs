@@ -87,6 +87,10 @@ pub struct Overrides {
     #[serde(deserialize_with = "named")]
     #[schema(value_type = Option<String>, example = "2027-01-15T23:00:00+09:00")]
     closes_at: Named<String>,
+    /// Whether admission answers for active places by itself.
+    #[serde(deserialize_with = "named")]
+    #[schema(value_type = Option<bool>)]
+    local_answers: Named<bool>,
     /// Until when the values named here hold (RFC 3339), by the store's clock; without it, until
     /// they are taken back.
     #[schema(example = "2027-01-15T21:00:00+09:00")]

@@ -42,6 +42,7 @@ impl Overrides {
         note(at("joins_at", &self.joins_at)?.map(Override::JoinsAt));
         note(at("opens_at", &self.opens_at)?.map(Override::OpensAt));
         note(at("closes_at", &self.closes_at)?.map(Override::ClosesAt));
+        note(self.local_answers.map(Override::LocalAnswers));
         Ok(read)
     }
 }

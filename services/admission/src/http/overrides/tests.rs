@@ -26,6 +26,7 @@ fn rules() -> Rules {
         joins_at: None,
         opens_at: Some(NOW),
         closes_at: None,
+        local_answers: false,
     }
 }
 
@@ -50,7 +51,7 @@ fn every_field_becomes_its_override() {
         "pace": "batch", "claim_ttl_ms": 8_000, "session_ttl_ms": 9_000, "session_max_ms": 10_000,
         "idle_ttl_ms": 70_000, "keep_ttl_ms": 80_000, "first_poll_ttl_ms": 30_000,
         "max_waiting": 11, "joins_at": "2027-01-15T08:00:00Z", "opens_at": "2027-01-15T08:00:01Z",
-        "closes_at": "2027-01-15T08:00:02Z", "until": LATER,
+        "closes_at": "2027-01-15T08:00:02Z", "local_answers": true, "until": LATER,
     });
     let millis = |millis| Some(Duration::from_millis(millis));
     let change = checked(body).expect("a change");
@@ -74,6 +75,7 @@ fn every_field_becomes_its_override() {
             Override::JoinsAt(Some(NOW)),
             Override::OpensAt(Some(NOW + 1)),
             Override::ClosesAt(Some(NOW + 2)),
+            Override::LocalAnswers(Some(true)),
         ]
     );
 }

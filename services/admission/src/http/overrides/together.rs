@@ -82,5 +82,6 @@ fn apply(change: &Override, rules: &mut Rules, file: &Rules) {
         Override::JoinsAt(value) => rules.joins_at = value.or(file.joins_at),
         Override::OpensAt(value) => rules.opens_at = value.or(file.opens_at),
         Override::ClosesAt(value) => rules.closes_at = value.or(file.closes_at),
+        Override::LocalAnswers(value) => rules.local_answers = value.unwrap_or(file.local_answers),
     }
 }

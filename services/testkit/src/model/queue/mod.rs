@@ -4,9 +4,12 @@
 //! chose, checks it against the cap and the rate over the exact history, and promotes who must be next.
 
 mod presence;
+mod revoked;
 mod ticks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub use revoked::Reading;
 
 /// The identity of a place.
 pub type Id = [u8; 14];
@@ -34,6 +37,8 @@ pub struct Rules {
     pub paused: bool,
     /// No new joins.
     pub closed: bool,
+    /// Admission answers for active places by itself.
+    pub local_answers: bool,
 }
 
 /// Why a place is gone.
@@ -126,13 +131,15 @@ pub struct Queue {
     slots_opened: u64,
     slot_at: u64,
     promotions: Vec<Promoted>,
+    revoked: revoked::Revoked,
 }
 
 impl Queue {
     /// A queue whose rules are written at this time of the store's clock.
     pub fn new(rules: Rules, wall: u64) -> Self {
-        Self {
-            rules,
+        let local_answers = rules.local_answers;
+        let mut queue = Self {
+            rules: Rules { local_answers: false, ..rules },
             offset: 0,
             last: wall,
             tick: wall,
@@ -151,7 +158,10 @@ impl Queue {
             slots_opened: 0,
             slot_at: 0,
             promotions: Vec::new(),
-        }
+            revoked: revoked::Revoked::default(),
+        };
+        queue.set_local_answers(wall, local_answers);
+        queue
     }
 
     /// Queue time at the last call.
@@ -350,8 +360,12 @@ impl Queue {
             let ends = (self.now + session_ttl).min(admitted.since + session_max);
             // A session_max that was lowered meanwhile ends no session at once.
             if ends > self.now {
+                let cut = ends < admitted.ends;
                 admitted.ends = ends;
                 self.last = self.now;
+                if cut {
+                    self.revoke(ticket, id);
+                }
             }
         }
         self.locate(id, ticket)
@@ -363,7 +377,10 @@ impl Queue {
         self.last = self.now;
         let reason = match self.locate(id, ticket) {
             Told::Gone(_) => return None,
-            Told::Active { .. } => Gone::Completed,
+            Told::Active { .. } => {
+                self.revoke(ticket, id);
+                Gone::Completed
+            }
             Told::Ready { .. } => {
                 self.give_back(ticket);
                 Gone::Left
@@ -388,6 +405,10 @@ impl Queue {
         self.last = self.now;
         let (reason, held) = match self.locate(admitted.id, ticket) {
             Told::Gone(reason) => (reason, false),
+            Told::Active { .. } => {
+                self.revoke(ticket, admitted.id);
+                (Gone::Evicted, true)
+            }
             _ => (Gone::Evicted, true),
         };
         if !admitted.active {

@@ -7,8 +7,11 @@ impl Queue {
         if self.rules.capacity == 0 {
             return u64::MAX;
         }
+        if self.withholds_all() {
+            return 0;
+        }
         let (ready, active) = self.admitted();
-        self.rules.capacity.saturating_sub(ready + active)
+        self.rules.capacity.saturating_sub(ready + active + self.withheld())
     }
 
     /// Promotions in the interval up to now, less those whose turn was not taken.
@@ -47,6 +50,7 @@ impl Queue {
         abandoned: u64,
     ) -> Result<(), String> {
         self.read_clock(wall);
+        self.watch_clock();
         self.offset = self.now.cast_signed() - wall.cast_signed();
         self.tick = self.now;
         self.last = self.now;
@@ -110,6 +114,7 @@ impl Queue {
     pub fn sweep(&mut self, wall: u64) -> (u64, u64, u64, u64) {
         self.read_clock(wall);
         self.last = self.now;
+        self.forget_revoked();
         self.age();
         let (mut unclaimed, mut expired, mut away, mut abandoned) = (0, 0, 0, 0);
         let ended: Vec<_> = self
