@@ -34,6 +34,16 @@ impl Latest {
         self.0.load().as_ref().map(|seen| seen.snapshot.rules.claim_ttl)
     }
 
+    /// How long an active place lives without renewal, overrides applied; unknown before the first snapshot.
+    pub fn session_ttl(&self) -> Option<Duration> {
+        self.0.load().as_ref().map(|seen| seen.snapshot.rules.session_ttl)
+    }
+
+    /// Whether this process may answer for active places by itself, once it reads who ended.
+    pub fn local_answers(&self) -> bool {
+        self.0.load().as_ref().is_some_and(|seen| seen.snapshot.rules.local_answers)
+    }
+
     /// Whether the queue is in state bypass now, by the store's clock.
     pub fn is_bypass(&self) -> bool {
         let seen = self.0.load();

@@ -130,6 +130,8 @@ impl Metrics {
 pub enum GateAnswer {
     /// 200: the place is active.
     Admitted,
+    /// 200: this process knows the place as active, by the rule `local_answers`.
+    Local,
     /// 200: the queue is in state bypass.
     Bypass,
     /// 200: a CORS preflight, let through by `pass_preflight`.
@@ -146,8 +148,9 @@ pub enum GateAnswer {
 
 impl GateAnswer {
     /// Every answer, in the order of the variants.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Admitted,
+        Self::Local,
         Self::Bypass,
         Self::Preflight,
         Self::Held,
@@ -160,6 +163,7 @@ impl GateAnswer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Admitted => "admitted",
+            Self::Local => "local",
             Self::Bypass => "bypass",
             Self::Preflight => "preflight",
             Self::Held => "held",

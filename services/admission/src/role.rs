@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::serve::Server;
-use crate::{http, snapshots};
+use crate::{http, revocations, snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -32,6 +32,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     tokio::spawn(follow_changes(app.clone(), changes));
     tokio::spawn(follow_store(app.store.clone(), readiness));
     tokio::spawn(snapshots::keep(app.clone()));
+    tokio::spawn(revocations::keep(app.clone()));
     write_listening(Port::Public, public.local_addr()?);
     write_listening(Port::Service, service.local_addr()?);
     let public = Server::new(public, http::public(&app), app.clone());

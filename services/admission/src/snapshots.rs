@@ -3,47 +3,31 @@
 //! It feeds the public state, the state bypass, the store's clock for assertions, and the gauges.
 //! A store that is away is not asked in vain: the old snapshot stays and tells its age.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng as _;
 
 use crate::app::{App, QueueState};
+use crate::each_queue;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// After a failure, which costs the store nothing while it is away.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Reads every queue's snapshot about once a second until the process stops. Queues come and go
-/// with the configuration.
+/// Reads every queue's snapshot about once a second until the process stops.
 pub async fn keep(app: Arc<App>) {
     // The first connection is a moment away.
     app.store.wait_up(EVERY).await;
-    let mut kept = HashSet::new();
-    let mut readers = tokio::task::JoinSet::new();
-    loop {
-        for queue in app.queues() {
-            if kept.insert(queue.name().to_owned()) {
-                readers.spawn(keep_one(app.clone(), queue.name().to_owned()));
-            }
-        }
-        tokio::select! {
-            () = app.stopping.cancelled() => return,
-            () = tokio::time::sleep(EVERY) => {}
-            // A reader ends when its queue is no longer configured; it may come back.
-            Some(Ok(name)) = readers.join_next() => { kept.remove(&name); }
-        }
-    }
+    each_queue::keep(app, keep_one).await;
 }
 
-async fn keep_one(app: Arc<App>, name: String) -> String {
+async fn keep_one(app: Arc<App>, name: String) {
     while let Some(queue) = app.queue(&name) {
         let pause = if read(&app, &queue).await { EVERY } else { AGAIN };
         let jitter = rand::rng().random_range(0.8..1.2);
         tokio::time::sleep(pause.mul_f64(jitter)).await;
     }
-    name
 }
 
 async fn read(app: &App, queue: &QueueState) -> bool {

@@ -4,9 +4,11 @@
 mod admin;
 mod answer;
 mod bad_input;
+mod handover;
 mod joining;
 mod journey;
 mod limits;
+mod local_answers;
 mod metrics;
 mod openapi;
 mod outage;

@@ -8,7 +8,7 @@
 mod pass;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Status, Token, Visit};
 use anteroom_core::store;
@@ -28,7 +28,8 @@ use super::document::GateProblems;
 use super::original::Original;
 use super::problem::{Code, Problem, RETRY_SOON};
 use super::visitor::{Held, Visitor};
-use crate::app::App;
+use crate::app::{App, QueueState};
+use crate::known::Basis;
 use crate::metrics::GateAnswer;
 use crate::{return_to, visits};
 
@@ -185,12 +186,16 @@ async fn decide(
         }
         Err(problem) => return Err(problem),
     };
+    if let Some(left) = queue.known.passes(token.place) {
+        return Ok(Pass::named(GateAnswer::Local, token, Some(left)));
+    }
+    let basis = queue.known.basis();
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.opening.over();
             match visit {
                 Visit::Gone(_) if asked.join => Box::pin(join(app, visitor, Some(token))).await,
-                visit => admitted(visitor, token, visit),
+                visit => admitted(visitor, token, visit, basis),
             }
         }
         Err(error) => without_store(visitor, token, &error),
@@ -198,14 +203,14 @@ async fn decide(
 }
 
 /// Exactly an active place passes.
-fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Problem> {
+fn admitted(visitor: &Visitor, token: &Token, visit: Visit, basis: Basis) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
-    let holds = queue.config.without_store() == WithoutStore::Hold;
+    let notes = basis.is_local() || queue.config.without_store() == WithoutStore::Hold;
     match visit {
         Visit::Here(place) if place.status == Status::Active => {
             let expires_in = place.expires_in.unwrap_or_default();
-            if holds {
-                queue.known.note(token.place, expires_in);
+            if notes {
+                queue.known.note(token.place, expires_in, basis, renewal(queue));
             }
             Ok(Pass::named(GateAnswer::Admitted, token, Some(expires_in)))
         }
@@ -214,12 +219,18 @@ fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Prob
             Err(Problem::new(Code::NotAdmitted).retry_after(retry_after))
         }
         Visit::Gone(reason) => {
-            if holds {
+            if notes {
                 queue.known.forget(token.place);
             }
             Err(Problem::new(Code::NotAdmitted).reason(reason))
         }
     }
+}
+
+/// The time after which a place that passes must be renewed by a quarter; none where the gate renews nothing.
+fn renewal(queue: &QueueState) -> Option<Duration> {
+    let session_ttl = || queue.latest.session_ttl().unwrap_or(queue.config.session_ttl);
+    queue.config.renew_on_authorize.then(session_ttl)
 }
 
 /// `?join=1`: gives whoever has no place one. On a quiet day it passes at once.
@@ -231,12 +242,13 @@ async fn join(app: &App, visitor: &Visitor, gone: Option<&Token>) -> Result<Pass
     let visitor_id = gone.and_then(|token| token.visitor_id.clone());
     let token = Token { place: joined.of, visitor_id };
     let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;
+    let basis = queue.known.basis();
     let pass = match joined.place.status {
-        Status::Waiting => admitted(visitor, &token, Visit::Here(joined.place)),
+        Status::Waiting => admitted(visitor, &token, Visit::Here(joined.place), basis),
         Status::Ready | Status::Active => {
             let renew = queue.config.renew_on_authorize;
             match queue.queue.authorize(joined.of, renew).await {
-                Ok(visit) => admitted(visitor, &token, visit),
+                Ok(visit) => admitted(visitor, &token, visit, basis),
                 Err(error) => without_store(visitor, &token, &error),
             }
         }

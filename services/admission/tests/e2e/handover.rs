@@ -1,0 +1,218 @@
+//! Promise 1 from the outside, with answers that ask no store: whoever may pass is never more than the
+//! capacity.
+//!
+//! Places are active at one admission, which is asked as fast as can be, and end at another. A place could
+//! pass from the answer to its first 200 until the sending of its last one, for sure; so many of these spans
+//! may overlap as there are slots.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anteroom_testkit::{PATIENCE, Process};
+use reqwest::Method;
+
+use crate::local_answers::counted;
+use crate::room::{Room, SECRETS};
+
+const CAPACITY: usize = 3;
+const VISITORS: usize = 36;
+/// How long a visitor stays, so that the other admission knows the place.
+const STAY: Duration = Duration::from_millis(150);
+/// How long after its end a visitor goes on trying.
+const STUBBORN: Duration = Duration::from_millis(600);
+const LIST: &str = "anteroom:v1:queue:{concert}:revoked";
+
+/// When a visitor could pass for sure.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    from: Instant,
+    to: Instant,
+}
+
+/// How many spans overlap at most.
+fn most_at_once(spans: &[Span]) -> usize {
+    let during = |at: Instant| spans.iter().filter(|span| span.from <= at && at < span.to).count();
+    spans.iter().map(|span| during(span.from)).max().unwrap_or(0)
+}
+
+#[test]
+fn the_overlap_is_counted() {
+    let start = Instant::now();
+    let span = |from: u64, to: u64| {
+        let at = |ms| start + Duration::from_millis(ms);
+        Span { from: at(from), to: at(to) }
+    };
+    assert_eq!(most_at_once(&[]), 0);
+    assert_eq!(most_at_once(&[span(0, 10), span(10, 20), span(20, 30)]), 1);
+    assert_eq!(most_at_once(&[span(0, 10), span(9, 20), span(20, 30)]), 2);
+    assert_eq!(most_at_once(&[span(0, 100), span(10, 90), span(20, 30), span(40, 50)]), 3);
+}
+
+/// What was seen of a run.
+struct Seen {
+    spans: Vec<Span>,
+    /// Visitors that passed although they had been told that they are gone.
+    after_the_end: usize,
+    /// Answers of the second admission that asked no store.
+    local: u64,
+}
+
+/// What makes a run harder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    None,
+    /// The second admission stands still again and again, for longer than a reading lets pass.
+    Frozen,
+    /// The entries are taken away by which the store withholds a slot, and the second admission learns of
+    /// its end.
+    Sabotage,
+}
+
+/// Everything that the visitors of a run share.
+struct Run {
+    room: Room,
+    second: String,
+    /// Visitors that have left.
+    left: AtomicUsize,
+    after_the_end: AtomicUsize,
+    trouble: Trouble,
+}
+
+impl Run {
+    async fn gate(&self, base: &str, token: &str) -> (Instant, bool, Instant) {
+        let sent = Instant::now();
+        let call = self.room.call_at(base, Method::GET, "/v1/queues/concert/authorize");
+        let passed = call.token(token).send().await.status == 200;
+        (sent, passed, Instant::now())
+    }
+
+    /// The n-th visitor in line comes, stays and leaves at the first admission, while the second is asked
+    /// whether it may pass.
+    async fn visit(self: Arc<Self>, number: usize, token: String) -> Span {
+        let first = self.room.anteroom.url("public");
+        let end = Instant::now() + 3 * PATIENCE;
+        let from = loop {
+            assert!(Instant::now() < end, "visitor {number} never passes");
+            // Whoever is far back asks seldom, so that those at the front can ask often.
+            let near = number < self.left.load(Ordering::Relaxed) + 2 * CAPACITY;
+            tokio::time::sleep(Duration::from_millis(if near { 1 } else { 100 })).await;
+            if let (_, true, received) = self.gate(&first, &token).await {
+                break received;
+            }
+        };
+        let last = Arc::new(Mutex::new(from));
+        let asking = tokio::spawn(self.clone().ask_on(token.clone(), last.clone()));
+        tokio::time::sleep(STAY).await;
+        let leave = self.room.call_at(&first, Method::DELETE, "/v1/queues/concert/token");
+        leave.token(&token).send().await.is(204);
+        let gone = Instant::now();
+        if self.trouble == Trouble::Sabotage {
+            let _: u64 = self.room.anteroom.redis.run(&["DEL", LIST]).await;
+        }
+        self.left.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(STUBBORN).await;
+        asking.abort();
+        let to = *last.lock().unwrap_or_else(PoisonError::into_inner);
+        self.after_the_end.fetch_add(usize::from(to > gone), Ordering::Relaxed);
+        Span { from, to }
+    }
+
+    /// Asks the second admission without a pause, and notes when a question was sent that let it pass.
+    async fn ask_on(self: Arc<Self>, token: String, last: Arc<Mutex<Instant>>) {
+        loop {
+            if let (sent, true, _) = self.gate(&self.second, &token).await {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = sent.max(*last);
+            }
+        }
+    }
+}
+
+async fn run(trouble: Trouble) -> Seen {
+    let queue = format!(
+        "[queues.concert]\ncapacity = {CAPACITY}\nlocal_answers = true\nrequests_per_place = 0\n\
+         joins_per_address = \"none\"\n"
+    );
+    let room = Room::start_with(&queue, &[("ANTEROOM_SCHEDULER__TICK", "10ms")]).await;
+    let (process, second) = room.anteroom.another_admission(&[SECRETS]).await;
+    let metrics = metrics_of(&process);
+    let mut tokens = Vec::new();
+    for _ in 0..VISITORS {
+        tokens.push(room.join().await.is(201).token());
+    }
+    let (left, after_the_end) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let run = Arc::new(Run { room, second, left, after_the_end, trouble });
+    let mut visits = tokio::task::JoinSet::new();
+    for (number, token) in tokens.into_iter().enumerate() {
+        visits.spawn(run.clone().visit(number, token));
+    }
+    let freezing = async {
+        if trouble == Trouble::Frozen {
+            freeze_again_and_again(&process).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let spans = tokio::select! {
+        spans = visits.join_all() => spans,
+        () = freezing => unreachable!("it never ends"),
+    };
+    process.thaw();
+    let text = reqwest::get(metrics).await.expect("an answer").text().await.expect("a text");
+    let series = "anteroom_gate_answers_total{answer=\"local\",queue=\"concert\"}";
+    let after_the_end = run.after_the_end.load(Ordering::Relaxed);
+    Seen { spans, after_the_end, local: counted(&text, series) }
+}
+
+async fn freeze_again_and_again(process: &Process) {
+    loop {
+        process.freeze();
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        process.thaw();
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
+/// The address of the metrics of an admission that has started.
+fn metrics_of(process: &Process) -> String {
+    let log = process.stdout();
+    let line = log.lines().find(|line| line.contains("\"port\":\"metrics\"")).expect("logged");
+    let (_, rest) = line.split_once("\"address\":\"").expect("an address");
+    format!("http://{}/metrics", rest.split('"').next().expect("its end"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_01_never_more_than_the_capacity_may_pass_with_local_answers() {
+    let seen = run(Trouble::None).await;
+    assert_eq!(seen.spans.len(), VISITORS);
+    eprintln!(
+        "LOCAL {} AFTER {} MOST {}",
+        seen.local,
+        seen.after_the_end,
+        most_at_once(&seen.spans)
+    );
+    assert!(seen.local > 0, "the second admission never answered by itself");
+    assert!(seen.after_the_end > 0, "nobody passed on what was known: nothing is shown");
+    assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_01_a_gate_that_stood_still_lets_nobody_pass_on_what_it_knew() {
+    let seen = run(Trouble::Frozen).await;
+    assert_eq!(seen.spans.len(), VISITORS);
+    eprintln!(
+        "LOCAL {} AFTER {} MOST {}",
+        seen.local,
+        seen.after_the_end,
+        most_at_once(&seen.spans)
+    );
+    assert!(seen.local > 0, "the second admission never answered by itself");
+    assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
+}
+
+/// The same run would find a slot that is given away too soon.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_is_given_away_too_soon_is_seen() {
+    let seen = run(Trouble::Sabotage).await;
+    assert!(most_at_once(&seen.spans) > CAPACITY, "{:?}", seen.spans);
+}
