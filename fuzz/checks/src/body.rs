@@ -31,7 +31,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-const OVERRIDES: [&str; 17] = [
+const OVERRIDES: [&str; 18] = [
     "state",
     "reason",
     "capacity",
@@ -48,6 +48,7 @@ const OVERRIDES: [&str; 17] = [
     "joins_at",
     "opens_at",
     "closes_at",
+    "local_answers",
     "until",
 ];
 
@@ -107,7 +108,7 @@ fn within_rule(change: &Override) -> bool {
         })
     };
     match change {
-        Override::State(_) | Override::Pace(_) => true,
+        Override::State(_) | Override::Pace(_) | Override::LocalAnswers(_) => true,
         Override::Reason(reason) => reason.as_ref().is_none_or(|reason| {
             (1..=200).contains(&reason.chars().count()) && !reason.contains(char::is_control)
         }),
@@ -145,5 +146,6 @@ fn rules() -> Rules {
         joins_at: None,
         opens_at: None,
         closes_at: None,
+        local_answers: false,
     }
 }
