@@ -67,7 +67,8 @@ impl Port {
         request.extensions_mut().insert(peer);
         // A router is always ready, its clone is a counted reference, and it cannot fail.
         let routed = self.router.clone().call(request);
-        Box::pin(routed.map(|answer| answer.unwrap_or_else(|never| match never {})))
+        let answered = routed.map(|answer| answer.unwrap_or_else(|never| match never {}));
+        Answering::Later(Box::pin(answered))
     }
 }
 

@@ -92,10 +92,13 @@ impl Entered {
         let Self { call, passage, visitor, app } = self;
         let (parts, body) = request.into_parts();
         match call {
-            Call::Authorize => passage.answered_by(
-                async move { Ok(gate::answer(&app, &visitor, &parts).await) },
-                |problem| gate::refusal(problem, None),
-            ),
+            Call::Authorize => match gate::begin(&app, &visitor, &parts) {
+                Ok(response) => Answering::Now(Some(passage.mark(response))),
+                Err(open) => passage.answered_by(
+                    async move { Ok(gate::finish(&app, &visitor, &parts, open).await) },
+                    |problem| gate::refusal(problem, None),
+                ),
+            },
             Call::Place => passage.answered_by(queue::place(visitor), Problem::into_response),
             Call::Join => {
                 let request = Request::from_parts(parts, Body::new(body));

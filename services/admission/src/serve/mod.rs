@@ -180,7 +180,7 @@ impl Future for Answered {
     type Output = Result<Response, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut response = ready!(self.answering.as_mut().poll(context));
+        let mut response = ready!(Pin::new(&mut self.answering).poll(context));
         if response.body().size_hint().exact().is_some() {
             self.idle.begin();
         } else {

@@ -65,13 +65,51 @@ pub async fn authorize(
         Err(problem) => return refusal(problem, room_of(&app, request.uri().path())),
     };
     let (parts, _body) = request.into_parts();
-    answer(&app, &visitor, &parts).await
+    match begin(&app, &visitor, &parts) {
+        Ok(response) => response,
+        Err(open) => finish(&app, &visitor, &parts, open).await,
+    }
 }
 
-/// The answer to a visitor of a queue.
-pub async fn answer(app: &App, visitor: &Visitor, parts: &Parts) -> Response {
+/// What this process could not answer by itself.
+pub struct Open {
+    asked: Asked,
+    next: Next,
+}
+
+/// What the store is needed for.
+enum Next {
+    /// To say whether the place that a valid token names may pass.
+    Ask,
+    /// To give a place to whoever has no token.
+    Join,
+}
+
+/// The answer, if this process can give it without the store.
+pub fn begin(app: &App, visitor: &Visitor, parts: &Parts) -> Result<Response, Open> {
     let asked = Asked::of(parts);
-    let verdict = decide(app, visitor, &asked, parts).await;
+    match here(app, visitor, &asked, parts) {
+        Ok(verdict) => Ok(conclude(visitor, &asked, parts, verdict)),
+        Err(next) => Err(Open { asked, next }),
+    }
+}
+
+/// The answer by the store.
+pub async fn finish(app: &App, visitor: &Visitor, parts: &Parts, open: Open) -> Response {
+    let Open { asked, next } = open;
+    let verdict = match next {
+        Next::Ask => ask(app, visitor, &asked).await,
+        Next::Join => Box::pin(join(app, visitor, None)).await,
+    };
+    conclude(visitor, &asked, parts, verdict)
+}
+
+fn conclude(
+    visitor: &Visitor,
+    asked: &Asked,
+    parts: &Parts,
+    verdict: Result<Pass, Problem>,
+) -> Response {
     let metrics = &visitor.queue.metrics;
     match verdict {
         Ok(pass) => {
@@ -83,7 +121,7 @@ pub async fn answer(app: &App, visitor: &Visitor, parts: &Parts) -> Response {
                 Code::StoreUnavailable => GateAnswer::StoreUnavailable,
                 _ => GateAnswer::Refused,
             });
-            refused(visitor, &asked, parts, problem)
+            refused(visitor, asked, parts, problem)
         }
     }
 }
@@ -156,44 +194,48 @@ impl Asked {
     }
 }
 
-async fn decide(
+/// The verdict of this process, or what the store is needed for.
+fn here(
     app: &App,
     visitor: &Visitor,
     asked: &Asked,
     parts: &Parts,
-) -> Result<Pass, Problem> {
+) -> Result<Result<Pass, Problem>, Next> {
     let queue = &visitor.queue;
     if queue.config.pass_preflight && is_preflight(parts) {
-        return Ok(Pass::unnamed(GateAnswer::Preflight));
+        return Ok(Ok(Pass::unnamed(GateAnswer::Preflight)));
     }
     if queue.latest.is_bypass() {
-        return Ok(match &visitor.held {
+        return Ok(Ok(match &visitor.held {
             Held::Valid(token) => Pass::named(GateAnswer::Bypass, token, None),
             Held::Nothing | Held::Forged => Pass::unnamed(GateAnswer::Bypass),
-        });
+        }));
     }
-    let token = match visitor.holder() {
-        Ok(token) => token,
+    match visitor.holder() {
+        Ok(token) => match queue.known.passes(token.place) {
+            Some(left) => Ok(Ok(Pass::named(GateAnswer::Local, token, Some(left)))),
+            None => Err(Next::Ask),
+        },
         Err(problem) if problem.code() == Code::TokenMissing => {
             if !app.store.is_up() && may_open(visitor) {
-                return Ok(Pass::unnamed(GateAnswer::Opened));
+                return Ok(Ok(Pass::unnamed(GateAnswer::Opened)));
             }
-            return if asked.join {
-                Box::pin(join(app, visitor, None)).await
-            } else {
-                Err(problem)
-            };
+            if asked.join { Err(Next::Join) } else { Ok(Err(problem)) }
         }
-        Err(problem) => return Err(problem),
-    };
-    if let Some(left) = queue.known.passes(token.place) {
-        return Ok(Pass::named(GateAnswer::Local, token, Some(left)));
+        Err(problem) => Ok(Err(problem)),
     }
+}
+
+/// The store's verdict on the place that the visitor's token names.
+async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Problem> {
+    let Held::Valid(token) = &visitor.held else { return Err(Problem::new(Code::TokenMissing)) };
+    let queue = &visitor.queue;
     let basis = queue.known.basis();
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.opening.over();
             match visit {
+                // Boxed, because it is rare and larger than all the rest.
                 Visit::Gone(_) if asked.join => Box::pin(join(app, visitor, Some(token))).await,
                 visit => admitted(visitor, token, visit, basis),
             }

@@ -13,6 +13,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::response::Response;
@@ -123,8 +124,24 @@ pub struct Passage {
     under_way: Option<UnderWay>,
 }
 
-/// An answer that is being made.
-pub type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+/// An answer: there already, or still being made.
+pub enum Answering {
+    /// There, until it is taken.
+    Now(Option<Response>),
+    /// Being made.
+    Later(Pin<Box<dyn Future<Output = Response> + Send>>),
+}
+
+impl Future for Answering {
+    type Output = Response;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
+        match &mut *self {
+            Self::Now(response) => response.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Later(answering) => answering.as_mut().poll(context),
+        }
+    }
+}
 
 impl Passage {
     /// Whether there is room for one more request.
@@ -146,7 +163,11 @@ impl Passage {
             };
             self.mark(answer.unwrap_or_else(refusal))
         };
-        if span.is_disabled() { Box::pin(answering) } else { Box::pin(answering.instrument(span)) }
+        Answering::Later(if span.is_disabled() {
+            Box::pin(answering)
+        } else {
+            Box::pin(answering.instrument(span))
+        })
     }
 
     /// What every answer carries, and what is noted of it.
