@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use anteroom_testkit::Redis;
+
 use crate::{
     meter::{self, Question},
     progress::say,
@@ -17,6 +19,10 @@ pub const NAME: &str = "longest";
 const SLOW_US: u32 = 500;
 /// Small batches and the largest.
 const CONNECTIONS: [usize; 2] = [64, 1_000];
+/// Windows of each: the more calls, the more the last percentile means.
+const WINDOWS: usize = 3;
+/// Joins of other sections have smaller numbers.
+const FIRST_SERIES: u64 = 1_000;
 
 /// Asks the questions of each operation, at several numbers of connections. `question` makes the one
 /// of the n-th operation; its second argument tells its joins from all others.
@@ -33,34 +39,32 @@ pub async fn measure(
         sections.note("the longest scripts: this Redis is older than 7 and keeps no percentiles");
         return Ok(());
     }
-    redis
-        .run::<()>(&["CONFIG", "SET", "latency-tracking-info-percentiles", "50 99 99.99 100"])
-        .await;
     let slow = SLOW_US.to_string();
-    redis.run::<()>(&["CONFIG", "SET", "slowlog-log-slower-than", &slow]).await;
-    redis.run::<()>(&["CONFIG", "SET", "slowlog-max-len", "10000"]).await;
+    for (name, value) in [
+        ("latency-tracking-info-percentiles", "50 99 99.99 100"),
+        ("slowlog-log-slower-than", &slow),
+        ("slowlog-max-len", "10000"),
+    ] {
+        redis.run::<()>(&["CONFIG", "SET", name, value]).await;
+    }
     let (mut rows, alone) = (Vec::new(), Alone::new(settings, world));
     for operation in 0..operations {
-        for (series, connections) in (1_000..).zip(CONNECTIONS) {
-            let question = question(operation, series);
-            redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
-            redis.run::<()>(&["SLOWLOG", "RESET"]).await;
-            let it = meter::measure(world, &settings.connections(connections), &question).await?;
-            let stats: String = redis.run(&["INFO", "latencystats"]).await;
-            let slow: u64 = redis.run(&["SLOWLOG", "LEN"]).await;
-            let name = question.operation.trim_start_matches("queue.");
-            let row = Row::new(format!("{name}, {connections}"))
-                .figure("calls", it.evalsha)
-                .figure("items a call", it.items / it.calls)
-                .figure("p50 µs", percentile(&stats, "p50"))
-                .figure("p99 µs", percentile(&stats, "p99"))
-                .within("p99.99 µs", percentile(&stats, "p99.99"), Some(Bound::AtMost(1_000.0)))
-                .figure("longest µs", percentile(&stats, "p100"))
-                .figure("over 500 µs", slow as f64);
-            say(&format!("longest: {}, {:?}", row.name, row.figures));
-            rows.push(row);
+        for (series, connections) in (FIRST_SERIES..).step_by(WINDOWS).zip(CONNECTIONS) {
+            reset(redis).await;
+            let (mut items, mut calls) = (0.0, 0.0);
+            for series in (series..).take(WINDOWS) {
+                let settings = settings.connections(connections);
+                let question = question(operation, series);
+                let it = meter::measure_without_ticks(world, &settings, &question).await?;
+                (items, calls) = (items + it.items, calls + it.calls);
+            }
+            let name = question(operation, 0).operation.trim_start_matches("queue.");
+            rows.push(row(redis, format!("{name}, {connections}"), items / calls).await);
         }
     }
+    reset(redis).await;
+    tokio::time::sleep(settings.window * WINDOWS as u32).await;
+    rows.push(row(redis, "ticks".to_owned(), 1.0).await);
     let cores = match alone {
         Some(_) => {
             "Redis has the last core, where nothing ordinary may interrupt it (SCHED_FIFO); all else \
@@ -72,11 +76,10 @@ pub async fn measure(
         name: NAME,
         title: "The longest scripts".to_owned(),
         how: format!(
-            "In the longest line, at {CONNECTIONS:?} connections; the scheduler's ticks run beside and \
-             are counted. {cores}. By Redis' clock (`INFO latencystats`, EVALSHA of all scripts): \
-             what the kernel and the host of a virtual machine took of the \
-             core while a script ran is in it. The slow log holds \
-             scripts over {SLOW_US} µs, at most 128."
+            "In the longest line, at {CONNECTIONS:?} connections, the scheduler stopped meanwhile; its \
+             ticks have a row of their own, without load. {cores}. By Redis' clock (`INFO \
+             latencystats` of EVALSHA, `SLOWLOG` over {SLOW_US} µs): what the kernel, and the host of \
+             a virtual machine, took of the core while a script ran is in it."
         ),
         rows,
     });
@@ -88,6 +91,28 @@ fn knows_percentiles(server: &str) -> bool {
     let version = server.lines().find_map(|line| line.strip_prefix("redis_version:"));
     let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     major.is_some_and(|major| major >= 7)
+}
+
+async fn reset(redis: &Redis) {
+    redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
+    redis.run::<()>(&["SLOWLOG", "RESET"]).await;
+}
+
+/// What Redis has seen since the reset.
+async fn row(redis: &Redis, name: String, items_a_call: f64) -> Row {
+    let calls = redis.evalsha_calls().await;
+    let stats: String = redis.run(&["INFO", "latencystats"]).await;
+    let slow: u64 = redis.run(&["SLOWLOG", "LEN"]).await;
+    let row = Row::new(name)
+        .figure("calls", calls as f64)
+        .figure("items a call", items_a_call)
+        .figure("p50 µs", percentile(&stats, "p50"))
+        .figure("p99 µs", percentile(&stats, "p99"))
+        .within("p99.99 µs", percentile(&stats, "p99.99"), Some(Bound::AtMost(1_000.0)))
+        .figure("longest µs", percentile(&stats, "p100"))
+        .figure("over 500 µs", slow as f64);
+    say(&format!("longest: {}, {:?}", row.name, row.figures));
+    row
 }
 
 /// A percentile of EVALSHA in µs.
