@@ -17,6 +17,9 @@ use crate::{
     world::{Cpu, World},
 };
 
+/// Enough for queue time to go on after the scheduler was stopped.
+pub const SOME_TICKS: Duration = Duration::from_millis(250);
+
 /// What to ask of admission.
 #[derive(Clone)]
 pub struct Question {
@@ -119,8 +122,7 @@ pub async fn measure_without_ticks(
     world.anteroom.scheduler.freeze();
     let window = measure(world, settings, question).await;
     world.anteroom.scheduler.thaw();
-    // A tick or two.
-    tokio::time::sleep(Duration::from_millis(250)).await;
+    tokio::time::sleep(SOME_TICKS).await;
     window
 }
 

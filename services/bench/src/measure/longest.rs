@@ -50,16 +50,19 @@ pub async fn measure(
     let (mut rows, alone) = (Vec::new(), Alone::new(settings, world));
     for operation in 0..operations {
         for (series, connections) in (FIRST_SERIES..).step_by(WINDOWS).zip(CONNECTIONS) {
+            let settings = settings.connections(connections);
+            // For longer than queue time goes on without them: nothing here ends so soon.
+            world.anteroom.scheduler.freeze();
             reset(redis).await;
             let (mut items, mut calls) = (0.0, 0.0);
             for series in (series..).take(WINDOWS) {
-                let settings = settings.connections(connections);
-                let question = question(operation, series);
-                let it = meter::measure_without_ticks(world, &settings, &question).await?;
+                let it = meter::measure(world, &settings, &question(operation, series)).await?;
                 (items, calls) = (items + it.items, calls + it.calls);
             }
             let name = question(operation, 0).operation.trim_start_matches("queue.");
             rows.push(row(redis, format!("{name}, {connections}"), items / calls).await);
+            world.anteroom.scheduler.thaw();
+            tokio::time::sleep(meter::SOME_TICKS).await;
         }
     }
     reset(redis).await;
