@@ -2,5 +2,6 @@
 //! written down, and held to the promises afterwards.
 
 mod chaos;
+mod services;
 mod stage;
 mod store;

@@ -28,8 +28,8 @@ const UNAVAILABLE: [(u16, &str); 4] = [
 pub struct Stage {
     pub site: Site,
     pub record: Record,
-    admission: Service,
-    scheduler: Service,
+    pub admission: Service,
+    pub scheduler: Service,
     scene: Scene,
     crowds: Vec<JoinHandle<Ended>>,
     rules: Rules,
@@ -168,6 +168,20 @@ impl Stage {
         assert!(most < BUDGET * 2 && longest < PATIENCE, "{most:?}, {longest:?}");
     }
 
+    /// Waits until the probe of both services answers with this status, and returns what they say.
+    pub async fn until_both_answer(&self, status: u16) -> [String; 2] {
+        let mut said = Vec::new();
+        for service in [&self.admission, &self.scheduler] {
+            let probe = until_some("the probe says so", 2 * PATIENCE, async || {
+                let (told, text) = page(service, "readyz").await;
+                (told == status).then_some(text)
+            });
+            said.push(probe.await);
+            assert_eq!(page(service, "livez").await.0, 200, "no reason to start it anew");
+        }
+        said.try_into().expect("two")
+    }
+
     /// Waits until all goes on after the store's return at `back`, and looks how long that took.
     pub async fn recovers(&self, back: u64) {
         let recovery = until_some("turns are given again", 2 * PATIENCE, async || {
@@ -179,6 +193,25 @@ impl Stage {
         let slower = recovery.answers.max(recovery.promotes);
         assert!(slower < PATIENCE, "{recovery:?}");
     }
+}
+
+/// Status and text of a page of a service's metrics port.
+pub async fn page(service: &Service, path: &str) -> (u16, String) {
+    let answer = reqwest::get(format!("{}/{path}", service.url("metrics"))).await;
+    let answer = answer.expect("the metrics port answers");
+    (answer.status().as_u16(), answer.text().await.expect("text"))
+}
+
+/// The sum of all series of a metric whose labels hold these parts; absent when there is none.
+pub async fn metric(service: &Service, name: &str, labels: &[&str]) -> Option<f64> {
+    let (_, text) = page(service, "metrics").await;
+    let values = text.lines().filter_map(|line| {
+        let (series, value) = line.rsplit_once(' ')?;
+        let (family, rest) = series.split_once('{').unwrap_or((series, ""));
+        let is_one = family == name && labels.iter().all(|label| rest.contains(label));
+        is_one.then(|| value.parse::<f64>().ok()).flatten()
+    });
+    values.reduce(|sum, value| sum + value)
 }
 
 /// Both, when both have happened.

@@ -1,9 +1,11 @@
 //! One visitor's calls: each goes out once, and is written down with what came of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::{Method, Request, body::Bytes};
+
+use crate::PATIENCE;
 
 use super::{
     Call, Heard, Line, Record, Token, Told,
@@ -64,6 +66,23 @@ impl Caller {
             self.turn_to_the_next_door();
         }
         heard
+    }
+
+    /// Asks again and again until it is told something such.
+    ///
+    /// # Panics
+    /// When it is not, for long.
+    pub async fn until_told(&mut self, call: Call, is: impl Fn(&Told) -> bool) -> Told {
+        let end = Instant::now() + 2 * PATIENCE;
+        loop {
+            let heard = self.ask(call).await;
+            if is(&heard.told) {
+                return heard.told;
+            }
+            let visitor = self.visitor;
+            assert!(Instant::now() < end, "visitor {visitor} asks {call:?}, last heard {heard:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// From now on it asks another admission, if there is one.

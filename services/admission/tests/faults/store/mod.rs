@@ -3,3 +3,4 @@
 mod away;
 mod durability;
 mod refuses;
+mod seen;

@@ -1,0 +1,117 @@
+//! All of one service is gone for long, and comes back.
+
+use std::time::Duration;
+
+use anteroom_testkit::{
+    PATIENCE, Redis, Site, until,
+    witness::{Call, Caller, Doors, Record, Rules, Scene, Told},
+};
+
+use crate::stage::metric;
+
+/// Two at a time; a turn lasts 5 s, a session 8 s.
+const QUEUE: &str = "[queues.desk]\ncapacity = 2\nclaim_ttl = \"5s\"\nsession_ttl = \"8s\"\n\
+    first_poll_ttl = \"30s\"\njoins_per_address = \"none\"\nrequests_per_place = 0\n";
+
+fn rules() -> Rules {
+    Rules {
+        capacity: Some(2),
+        claim_ttl: Duration::from_secs(5),
+        session_ttl: Duration::from_secs(8),
+        first_poll_ttl: Duration::from_secs(30),
+        ..Rules::default()
+    }
+}
+
+fn scene(door: &str) -> Scene {
+    Scene {
+        doors: Doors::new([door]),
+        record: Record::new(),
+        queue: "desk".to_owned(),
+        patience: PATIENCE,
+    }
+}
+
+/// Visitors who have joined, in this order.
+async fn line(scene: &Scene, visitors: u32) -> Vec<Caller> {
+    let mut line: Vec<_> = (1..=visitors).map(|visitor| Caller::new(scene, visitor)).collect();
+    for caller in &mut line {
+        caller.until_told(Call::Join, |told| *told != Told::Nothing).await;
+    }
+    line
+}
+
+/// Waits until so much time has passed on the record's clock.
+async fn passes(record: &Record, time: Duration) {
+    let end = record.now() + u64::try_from(time.as_micros()).expect("short");
+    until("time passes", time + PATIENCE, async || record.now() >= end).await;
+}
+
+#[tokio::test]
+async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_time() {
+    let site = Site::new(Redis::start().await, QUEUE, &[]);
+    let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
+    let scene = scene(&admission.url("public"));
+    let mut line = line(&scene, 4).await;
+    let told = line[0].ask(Call::Claim).await.told;
+    assert!(matches!(told, Told::Active { .. }), "{told:?}");
+    scheduler.process.kill();
+
+    // Longer than a turn, longer than a session.
+    passes(&scene.record, Duration::from_secs(12)).await;
+    let told = line[0].ask(Call::Place).await.told;
+    assert!(
+        matches!(told, Told::Active { .. }),
+        "queue time stands 5 s after the last tick: {told:?}"
+    );
+    // Finishing works, and frees a slot, which nobody gives away.
+    assert_eq!(line[0].ask(Call::Leave).await.status, Some(204));
+    passes(&scene.record, Duration::from_secs(2)).await;
+    let told = line[2].ask(Call::Place).await.told;
+    assert_eq!(told, Told::Waiting { position: Some(1) }, "nobody is promoted");
+    let depth = metric(&admission, "anteroom_queue_depth", &[]).await;
+    assert_eq!(depth, Some(2.0), "admission shows the line");
+
+    let _scheduler = site.scheduler().await;
+    line[2].until_told(Call::Place, |told| matches!(told, Told::Ready { .. })).await;
+    scene.record.hold_to(&rules());
+}
+
+#[tokio::test]
+async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then_the_line_waits() {
+    let site = Site::new(Redis::start().await, QUEUE, &[]);
+    let (mut admission, scheduler) = (site.admission().await, site.scheduler().await);
+    let scene = scene(&admission.url("public"));
+    let mut line = line(&scene, 24).await;
+    admission.process.kill();
+    let promoted = async || metric(&scheduler, "anteroom_queue_promoted_total", &[]).await;
+
+    // Past first_poll_ttl; then three turns' time in which nothing moves.
+    passes(&scene.record, Duration::from_secs(31)).await;
+    let before = promoted().await;
+    passes(&scene.record, Duration::from_secs(15)).await;
+    assert_eq!(promoted().await, before, "a turn given now would be nobody's");
+
+    let admission = site.admission().await;
+    scene.doors.moved(0, &admission.url("public"));
+    let (mut lapsed, mut waiting) = (0, 0);
+    for caller in &mut line {
+        // It listens before it has found its store.
+        match caller.until_told(Call::Place, |told| *told != Told::Nothing).await {
+            Told::Gone { reason } => {
+                assert_eq!(reason, "unclaimed");
+                lapsed += 1;
+            }
+            Told::Waiting { position } => {
+                waiting += 1;
+                assert!(position <= Some(waiting), "in the old order");
+            }
+            other => assert!(matches!(other, Told::Ready { .. }), "{other:?}"),
+        }
+    }
+    // Two slots, each with a new turn every 5 s, for 30 s and the tick in which they end.
+    assert!((2..=14).contains(&lapsed), "{lapsed} turns lapsed, {waiting} wait");
+    assert!(waiting >= 8, "{lapsed} turns lapsed, {waiting} wait");
+    line[lapsed].until_told(Call::Place, |told| matches!(told, Told::Ready { .. })).await;
+    scene.record.hold_to(&rules());
+}

@@ -1,0 +1,99 @@
+//! What whoever is on call sees of a store that fails: probes, metrics, log.
+
+use anteroom_testkit::{PATIENCE, Redis, Service, until};
+
+use crate::stage::{Stage, metric};
+
+async fn until_metric(
+    service: &Service,
+    name: &str,
+    labels: &[&str],
+    is: impl Fn(Option<f64>) -> bool,
+) {
+    let what = format!("{name} {labels:?}");
+    until(&what, 2 * PATIENCE, async || is(metric(service, name, labels).await)).await;
+}
+
+/// How many lines of a service's log hold this.
+fn logged(service: &Service, part: &str) -> usize {
+    service.process.stdout().lines().filter(|line| line.contains(part)).count()
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_shows_in_probes_metrics_and_log() {
+    let mut stage = Stage::open(Redis::start().await).await;
+    stage.fills().await;
+    stage.until_both_answer(200).await;
+    let frozen = stage.record.now();
+    stage.site.redis.freeze();
+    for said in stage.until_both_answer(503).await {
+        assert!(said.starts_with("store: "), "{said}");
+    }
+    stage.until_refused_since(frozen).await;
+    let more = |it: Option<f64>| it > Some(0.0);
+    let (admission, scheduler) = (&stage.admission, &stage.scheduler);
+    // The first second: calls were sent and not answered; then: no connection, no call.
+    until_metric(admission, "anteroom_store_errors_total", &["kind=\"unknown\""], more).await;
+    until_metric(admission, "anteroom_store_errors_total", &["kind=\"unavailable\""], more).await;
+    until_metric(admission, "anteroom_http_request_seconds_count", &["status=\"503\""], more).await;
+    let held = ["answer=\"store_unavailable\""];
+    until_metric(admission, "anteroom_gate_answers_total", &held, more).await;
+    until_metric(scheduler, "anteroom_tick_errors_total", &["tick=\"promote\""], more).await;
+    for (service, name) in [(admission, "admission"), (scheduler, "scheduler")] {
+        let label = format!("service=\"{name}\"");
+        until_metric(service, "anteroom_success_ratio", &[&label], |it| it < Some(1.0)).await;
+        // What nobody can read any more is not shown.
+        until_metric(service, "anteroom_queue_depth", &[], |it| it.is_none()).await;
+        assert_eq!(logged(service, "\"message\":\"the store is down\""), 1, "{name}");
+        assert_eq!(logged(service, "time-outs in a row"), 1, "{name} says why");
+    }
+    stage.site.redis.thaw();
+    let back = stage.record.now();
+    stage.until_both_answer(200).await;
+    stage.recovers(back).await;
+    for service in [&stage.admission, &stage.scheduler] {
+        until_metric(service, "anteroom_queue_depth", &[], |it| it.is_some()).await;
+        assert_eq!(logged(service, "\"message\":\"the store is up\""), 2, "at the start, and now");
+    }
+    stage.ends_well().await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
+    let mut stage = Stage::open(Redis::start().await).await;
+    stage.fills().await;
+    let from = stage.record.now();
+    stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    stage.until_refused_since(from).await;
+    let more = |it: Option<f64>| it > Some(0.0);
+    let refused = ["kind=\"unavailable\""];
+    until_metric(&stage.admission, "anteroom_store_errors_total", &refused, more).await;
+    until_metric(&stage.scheduler, "anteroom_tick_errors_total", &[], more).await;
+    stage.until_both_answer(200).await;
+    let reason = "command not allowed when used memory";
+    until("the scheduler says why", PATIENCE, async || logged(&stage.scheduler, reason) > 0).await;
+    stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    let back = stage.record.now();
+    stage.recovers(back).await;
+    until("the scheduler says so", PATIENCE, async || {
+        logged(&stage.scheduler, "a call to the store works again") > 0
+    })
+    .await;
+    stage.ends_well().await;
+}
+
+#[tokio::test]
+async fn a_read_only_replica_is_named_in_probe_and_log() {
+    let mut stage = Stage::open(Redis::start().await).await;
+    stage.site.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    for said in stage.until_both_answer(503).await {
+        assert!(said.contains("store: "), "{said}");
+    }
+    let reason = "read-only replica";
+    for service in [&stage.admission, &stage.scheduler] {
+        until("the log says why", PATIENCE, async || logged(service, reason) > 0).await;
+    }
+    stage.site.redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    stage.until_both_answer(200).await;
+    assert!(stage.admission.process.try_exit().is_none());
+}
