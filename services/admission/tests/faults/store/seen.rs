@@ -1,6 +1,9 @@
 //! What whoever is on call sees of a store that fails: probes, metrics, log.
 
-use anteroom_testkit::{PATIENCE, Redis, Service, until};
+use anteroom_testkit::{
+    PATIENCE, Redis, Service, until,
+    witness::{Call, Told},
+};
 
 use crate::stage::{Stage, metric};
 
@@ -24,6 +27,8 @@ async fn a_store_that_is_away_shows_in_probes_metrics_and_log() {
     let mut stage = Stage::open(Redis::start().await).await;
     stage.fills().await;
     stage.until_both_answer(200).await;
+    let mut visitor = stage.caller();
+    visitor.until_told(Call::Join, |told| *told != Told::Nothing).await;
     let frozen = stage.record.now();
     stage.site.redis.freeze();
     for said in stage.until_both_answer(503).await {
@@ -36,8 +41,10 @@ async fn a_store_that_is_away_shows_in_probes_metrics_and_log() {
     until_metric(admission, "anteroom_store_errors_total", &["kind=\"unknown\""], more).await;
     until_metric(admission, "anteroom_store_errors_total", &["kind=\"unavailable\""], more).await;
     until_metric(admission, "anteroom_http_request_seconds_count", &["status=\"503\""], more).await;
-    let held = ["answer=\"store_unavailable\""];
-    until_metric(admission, "anteroom_gate_answers_total", &held, more).await;
+    let refused = visitor.ask(Call::Authorize).await;
+    assert_eq!((refused.status, &*refused.code), (Some(403), "store_unavailable"));
+    let counted = ["answer=\"store_unavailable\""];
+    until_metric(admission, "anteroom_gate_answers_total", &counted, more).await;
     until_metric(scheduler, "anteroom_tick_errors_total", &["tick=\"promote\""], more).await;
     for (service, name) in [(admission, "admission"), (scheduler, "scheduler")] {
         let label = format!("service=\"{name}\"");
@@ -85,6 +92,7 @@ async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
 #[tokio::test]
 async fn a_read_only_replica_is_named_in_probe_and_log() {
     let mut stage = Stage::open(Redis::start().await).await;
+    stage.until_both_answer(200).await;
     stage.site.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
     for said in stage.until_both_answer(503).await {
         assert!(said.contains("store: "), "{said}");
