@@ -6,7 +6,7 @@
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
 -- Codes: OK NO_RULES
 
-local ENDED_CHUNK, WALK, SMALL_WALK = 100, 200, 100
+local ENDED_CHUNK, WALK, SMALL_WALK = 50, 100, 50
 
 if not load({
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'young', 'credit', 'credit_at', 'dropped',
@@ -101,23 +101,28 @@ local function forget(stones)
   if #old > 0 then call('ZREM', GONE, unpack(old)) end
   return #old
 end
-if forget(call('ZRANGE', GONE, 0, WALK - 1)) >= WALK / 2 then more = 1 end
+if forget(call('ZRANGE', GONE, 0, 0)) > 0 and forget(call('ZRANGE', GONE, 0, WALK - 1)) >= WALK / 2 then
+  more = 1
+end
 forget((walk(GONE, 'walk_gone', SMALL_WALK)))
 
 forget_revoked(WALK)
 
 -- Marks that no place in line and no young ticket needs.
-local old = {}
 local keep_from = head() or m.ticket + 1
-local first = call('ZRANGE', MARKS, 0, SMALL_WALK)
-for i = 1, #first - 1 do
-  -- A mark serves the tickets up to the next one.
-  local ticket, at = string.match(first[i], '^(%d+):(%d+)')
-  local upto = tonumber(string.match(first[i + 1], '^(%d+)'))
-  if upto > keep_from or tonumber(at) + GONE_KEPT > now then break end
-  old[#old + 1] = first[i]
+local function forget_marks(most)
+  local first, old = call('ZRANGE', MARKS, 0, most), {}
+  for i = 1, #first - 1 do
+    -- A mark serves the tickets up to the next one.
+    local ticket, at = string.match(first[i], '^(%d+):(%d+)')
+    local upto = tonumber(string.match(first[i + 1], '^(%d+)'))
+    if upto > keep_from or tonumber(at) + GONE_KEPT > now then break end
+    old[#old + 1] = first[i]
+  end
+  if #old > 0 then call('ZREM', MARKS, unpack(old)) end
+  return #old
 end
-if #old > 0 then call('ZREM', MARKS, unpack(old)) end
+if forget_marks(1) > 0 then forget_marks(SMALL_WALK) end
 
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone',

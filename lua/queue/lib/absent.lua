@@ -17,8 +17,10 @@ local function age()
   end
 end
 
--- For each of these tickets: false when present (young, or seen in a slot of the ring), else
+-- For each of these tickets, which ascend: false when present (young, or seen in a slot of the ring), else
 -- S_AWAY, or ABANDONED when it was never seen although no slot since its join is forgotten.
+-- Tickets in line stand close together, so the bitmaps are read by windows, not bit by bit.
+local WINDOW = 512 -- bytes
 local function absence(tickets)
   local found, ask, ring = {}, {}, read_ring()
   for i, ticket in ipairs(tickets) do
@@ -28,20 +30,18 @@ local function absence(tickets)
   for back = 0, 4 do
     if #ask == 0 or m.slot - back < 0 then break end
     local slot = (m.slot - back) % 5
-    local base, get, asked, rest = ring[slot + 1], {}, {}, {}
+    local key, base, rest = KEYS[SEEN + 1 + slot], ring[slot + 1], {}
+    local from, bytes = -WINDOW, ''
     for _, i in ipairs(ask) do
-      if tickets[i] >= base then
-        get[#get + 1], get[#get + 2], get[#get + 3] = 'GET', 'u1', tickets[i] - base
-        asked[#asked + 1] = i
-      else
-        rest[#rest + 1] = i
+      local at = tickets[i] - base
+      local byte, set = math.floor(at / 8), nil
+      if at >= 0 then
+        if byte >= from + WINDOW then
+          from, bytes = byte, call('GETRANGE', key, byte, byte + WINDOW - 1)
+        end
+        set = string.byte(bytes, byte - from + 1)
       end
-    end
-    if #asked > 0 then
-      local bits = call('BITFIELD', KEYS[SEEN + 1 + slot], unpack(get))
-      for k, i in ipairs(asked) do
-        if bits[k] == 0 then rest[#rest + 1] = i end
-      end
+      if not set or bit.band(set, 2 ^ (7 - at % 8)) == 0 then rest[#rest + 1] = i end
     end
     ask = rest
   end

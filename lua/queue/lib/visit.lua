@@ -1,8 +1,9 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
 -- ARGV after the first: runs of items that share an epoch: epoch, renew (1 or 0; authorize only), number of
 -- items, then per item place id and ticket.
--- The outcomes are one string of doubles (8 bytes, most significant first). Each begins with code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the
--- value is its position, and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
+-- The outcomes are one string of doubles (8 bytes, most significant first). Each begins with
+-- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its position,
+-- and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
 local VISIT_FIELDS = { 'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'rate', 'rate_slow', 'drop' }
 local out, used = {}, 0
 

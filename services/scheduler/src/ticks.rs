@@ -16,9 +16,9 @@ use crate::scheduled::Scheduled;
 /// Calls of one promotion, 200 places each: 100 000 a second at the default tick.
 const PROMOTE_CALLS: u32 = 50;
 /// Calls of one sweep.
-const SWEEP_CALLS: u32 = 10;
+const SWEEP_CALLS: u32 = 20;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
-const WALKED_BY_A_CALL: u64 = 200;
+const WALKED_BY_A_CALL: u64 = 100;
 
 /// A kind of tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
