@@ -69,8 +69,12 @@ async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_t
     passes(&scene.record, Duration::from_secs(2)).await;
     let told = line[2].ask(Call::Place).await.told;
     assert_eq!(told, Told::Waiting { position: Some(1) }, "nobody is promoted");
-    let depth = metric(&admission, "anteroom_queue_depth", &[]).await;
-    assert_eq!(depth, Some(2.0), "admission shows the line");
+    let told = Caller::new(&scene, 5).until_told(Call::Join, |told| *told != Told::Nothing).await;
+    assert_eq!(told, Told::Waiting { position: Some(3) }, "joins are taken");
+    until("admission shows the line", PATIENCE, async || {
+        metric(&admission, "anteroom_queue_depth", &[]).await == Some(3.0)
+    })
+    .await;
 
     let _scheduler = site.scheduler().await;
     line[2].until_told(Call::Place, |told| matches!(told, Told::Ready { .. })).await;

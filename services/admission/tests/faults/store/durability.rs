@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until, witness::Told};
+use anteroom_testkit::{
+    Fault, PATIENCE, Proxy, Redis, Site, until,
+    witness::{Call, Caller, Doors, Record, Scene, Told},
+};
 
 use crate::stage::Stage;
 
@@ -70,6 +73,42 @@ async fn a_snapshot_loses_what_came_after_it() {
     stage.recovers(back).await;
     stage.ends_well().await;
     assert!(lost_since(&stage, saved) > 0, "a join after the snapshot is told that it was lost");
+}
+
+#[tokio::test]
+async fn what_was_done_after_the_snapshot_is_undone() {
+    let queue = "[queues.hall]\ncapacity = 2\njoins_per_address = \"none\"\n";
+    let redis = Redis::builder().arg("--save", "86400 1").start().await;
+    let mut site = Site::new(redis, queue, &[]);
+    let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
+    let scene = Scene {
+        doors: Doors::new([admission.url("public")]),
+        record: Record::new(),
+        queue: "hall".to_owned(),
+        patience: PATIENCE,
+    };
+    let heard = |told: &Told| *told != Told::Nothing;
+    let [mut claims, mut finishes, mut joins, mut other] =
+        [1, 2, 3, 4].map(|visitor| Caller::new(&scene, visitor));
+    for visitor in [&mut claims, &mut finishes] {
+        assert!(matches!(visitor.until_told(Call::Join, heard).await, Told::Ready { .. }));
+    }
+    assert!(matches!(finishes.ask(Call::Claim).await.told, Told::Active { .. }));
+    site.redis.run::<()>(&["SAVE"]).await;
+    assert!(matches!(claims.ask(Call::Claim).await.told, Told::Active { .. }));
+    assert_eq!(joins.ask(Call::Join).await.ticket, Some(3));
+    assert_eq!(finishes.ask(Call::Leave).await.status, Some(204));
+    site.redis.restart().await;
+
+    assert!(matches!(claims.until_told(Call::Place, heard).await, Told::Ready { .. }));
+    assert!(matches!(finishes.ask(Call::Place).await.told, Told::Active { .. }));
+    let lost = Told::Gone { reason: "lost".to_owned() };
+    assert_eq!(joins.ask(Call::Place).await.told, lost);
+    assert_eq!(other.ask(Call::Join).await.ticket, Some(3), "a ticket is given again");
+    assert_eq!(joins.ask(Call::Leave).await.status, Some(204));
+    let told = other.ask(Call::Place).await.told;
+    assert_eq!(told, Told::Waiting { position: Some(1) }, "another's token does nothing to it");
+    assert_eq!(joins.ask(Call::Place).await.told, lost);
 }
 
 #[tokio::test]

@@ -79,6 +79,10 @@ async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
     stage.until_both_answer(200).await;
     let reason = "command not allowed when used memory";
     until("the scheduler says why", PATIENCE, async || logged(&stage.scheduler, reason) > 0).await;
+    let admin = format!("{}/v1/admin/queues/hall", stage.admission.url("service"));
+    let patch = reqwest::Client::new().patch(admin).header("content-type", "application/json");
+    let refused = patch.body("{\"state\":\"closed\"}").send().await.expect("an answer");
+    assert_eq!(refused.status(), 503, "an override is a write too");
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     let back = stage.record.now();
     stage.recovers(back).await;
