@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::{Busiest, Rules, busiest, check, rules::micros};
 
-/// What was asked.
+/// What was asked. Whoever else ends a place, a backend or an operator, is written down as a leave of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the operations of the queue")]
@@ -70,7 +70,7 @@ pub struct Line {
     pub visitor: u32,
     /// Whose place it is: two visitors of one identity share it.
     pub identity: u32,
-    /// What was asked.
+    /// What was asked. Whoever else ends a place, a backend or an operator, is written down as a leave of it.
     pub call: Call,
     /// Which process was asked.
     pub door: u8,

@@ -39,8 +39,8 @@ fn promise_05_a_lost_join_is_caught() {
 #[test]
 fn promise_05_an_end_for_no_reason_is_caught() {
     let look = |story: Story, reason| story.looks(1, (200, 202), 1, gone(reason));
-    look(inside(), "completed").breaks(5, "never left", &[3, 4]);
-    look(inside(), "evicted").breaks(5, "nobody evicted it", &[3, 4]);
+    look(inside(), "completed").breaks(5, "nobody ended it", &[3, 4]);
+    look(inside(), "evicted").breaks(5, "nobody ended it", &[3, 4]);
     look(inside(), "unclaimed").breaks(5, "was claimed", &[3, 4]);
     look(inside(), "expired").breaks(5, "was to stand longer", &[3, 4]);
     look(one(), "abandoned").breaks(5, "was to stand longer", &[1, 2]);

@@ -28,8 +28,9 @@ fn gone(place: &Place) -> Option<Violation> {
         };
         match reason.as_str() {
             "lost" => accuse("although the store lost nothing"),
-            "evicted" => accuse("although nobody evicted it"),
-            "left" | "completed" if line.received < place.left_at => accuse("and never left"),
+            "left" | "completed" | "evicted" if line.received < place.left_at => {
+                accuse("and nobody ended it")
+            }
             "unclaimed" if claimed => accuse("although it was claimed"),
             _ if line.received < until => accuse("and was to stand longer"),
             _ => None,
