@@ -9,7 +9,6 @@ use anteroom_testkit::{
     Redis, Service, Site,
     witness::{Crowd, Doors, Habit, Record, Rules, Scene},
 };
-use nix::sys::signal::Signal;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tokio::{
     task::JoinSet,
@@ -85,7 +84,7 @@ impl Chaos {
             sleep(calm).await;
             if random.random_bool(0.5) {
                 happened[0] += 1;
-                service.process.signal(Signal::SIGKILL);
+                service.process.kill();
                 sleep(Duration::from_millis(random.random_range(0..3_000))).await;
                 service = self.start(unit).await;
             } else {
