@@ -19,8 +19,10 @@ use crate::{answer::Head, cpu, request::Requests};
 
 /// No answer is longer.
 const MOST_ANSWER: usize = 16 * 1024;
-/// An answer that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// An answer that comes later than this after the end is none.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a thread looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What is to be sent, and how.
 #[derive(Clone)]
@@ -133,7 +135,10 @@ impl Shared {
         let share = (worker..self.plan.connections).step_by(self.workers.len());
         let run = async {
             let connections = share.map(|number| self.connection(number, tally));
-            futures_util::future::try_join_all(connections).await
+            tokio::select! {
+                all = futures_util::future::try_join_all(connections) => all.map(drop),
+                () = self.too_late() => Err(anyhow::anyhow!("an answer never came")),
+            }
         };
         let outcome = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -147,6 +152,14 @@ impl Shared {
         }
         let thread = tally.thread.load(Ordering::Relaxed);
         tally.cpu_at_end.store(cpu::of_own_thread(thread), Ordering::Release);
+    }
+
+    /// One clock for all connections: a timer for each answer would cost too much.
+    async fn too_late(&self) {
+        while !self.stop.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK).await;
+        }
+        tokio::time::sleep(PATIENCE).await;
     }
 
     async fn connection(&self, number: usize, tally: &Worker) -> anyhow::Result<()> {
@@ -176,8 +189,7 @@ impl Shared {
     async fn read(&self, stream: &mut TcpStream, answer: &mut [u8]) -> anyhow::Result<()> {
         let mut read = 0;
         loop {
-            let readable = tokio::time::timeout(PATIENCE, stream.readable());
-            readable.await.context("no answer")??;
+            stream.readable().await?;
             match stream.try_read(&mut answer[read..]) {
                 Ok(0) => bail!("the connection was closed after {read} bytes of an answer"),
                 Ok(more) => read += more,

@@ -96,7 +96,7 @@ pub async fn measure(
     let told_after = Told::ask(world, question.operation).await?;
     let runs = load.is_running();
     load.finish()?;
-    ensure!(runs, "the load ended by itself");
+    ensure!(runs && after.answered > before.answered, "the load came to a halt");
     let us = |of: fn(&Counted) -> u64| (of(&after) - of(&before)) as f64 / 1e3;
     Ok(Window {
         seconds: (after.at - before.at).as_secs_f64(),

@@ -3,10 +3,16 @@
 //! Lines are filled through the product's own operations, in batches, so what stands in the store is
 //! what joins over HTTP would have left there.
 
-use std::{collections::HashMap, net::SocketAddr, time::Duration};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use anteroom_core::{
-    queue::{Join, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, Status, Token, TokenKeys, Visit},
+    queue::{
+        Join, Place, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, Status, Token, TokenKeys, Visit,
+    },
     store::{Config as StoreConfig, Store},
 };
 use anteroom_runtime::Config;
@@ -22,6 +28,8 @@ const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
 const IN_FLIGHT: usize = 2_000;
 /// For the driver's own calls, which compete with nothing.
 const AMPLE: Duration = Duration::from_secs(20);
+/// About as often as places are promoted.
+const A_TICK: Duration = Duration::from_millis(100);
 
 /// What every queue of the benchmark has: nobody is passed over, no session ends, nobody is over a
 /// limit during the run. The limits themselves are on, for they cost something.
@@ -103,18 +111,27 @@ impl World {
 
     /// Lets so many new visitors join, and expects all of them to wait.
     pub async fn fill(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
-        self.join(queue, "waits", visitors, Status::Waiting).await
+        let joined = self.join(queue, "waits", visitors).await?;
+        let places = joined.into_iter().map(|(of, place)| {
+            ensure!(place.status == Status::Waiting, "who should wait in {queue} is {place:?}");
+            Ok(of)
+        });
+        places.collect()
     }
 
-    /// Lets so many new visitors in.
+    /// Lets so many new visitors in, waiting for their turns if they do not come at once.
     pub async fn admit(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
-        let places = self.join(queue, "inside", visitors, Status::Ready).await?;
-        let queue = &self.queue(queue)?;
-        let claim = async |of| match queue.claim(of).await? {
-            Visit::Here(place) if place.status == Status::Active => Ok(of),
-            other => bail!("a claim of the benchmark ended in {other:?}"),
+        let joined = self.join(queue, "goes in", visitors).await?;
+        let (queue, deadline) = (&self.queue(queue)?, Instant::now() + AMPLE);
+        let claim = async |of| loop {
+            match queue.claim(of).await? {
+                Visit::Here(place) if place.status == Status::Active => return Ok(of),
+                Visit::NotReady(_) if Instant::now() < deadline => tokio::time::sleep(A_TICK).await,
+                other => bail!("a claim of the benchmark ended in {other:?}"),
+            }
         };
-        stream::iter(places).map(claim).buffered(IN_FLIGHT).try_collect().await
+        let places = joined.into_iter().map(|(of, _)| claim(of));
+        stream::iter(places).buffered(IN_FLIGHT).try_collect().await
     }
 
     async fn join(
@@ -122,13 +139,12 @@ impl World {
         queue: &str,
         who: &str,
         visitors: u64,
-        expect: Status,
-    ) -> anyhow::Result<Vec<PlaceRef>> {
+    ) -> anyhow::Result<Vec<(PlaceRef, Place)>> {
         let queue = &self.queue(queue)?;
         let join = async |n| {
             let key = format!("a visitor of the benchmark who {who}: {n}");
             match queue.join(PlaceId::of_key(queue.name(), key.as_bytes())).await? {
-                Join::Created(of, place) if place.status == expect => Ok(of),
+                Join::Created(of, place) => Ok((of, place)),
                 other => bail!("a join of the benchmark ended in {other:?}"),
             }
         };
