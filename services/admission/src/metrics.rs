@@ -57,7 +57,9 @@ pub struct Metrics {
     pub gauges: QueueGauges,
     /// Event streams open at the moment.
     pub streams: IntGauge,
-    /// Connections refused because `max_connections` were open, both ports.
+    /// Connections closed while they waited for their client, because others came, both ports.
+    pub connections_closed: IntCounter,
+    /// Connections refused because `max_connections` were being served, both ports.
     pub connections_refused: IntCounter,
 }
 
@@ -87,15 +89,20 @@ impl Metrics {
             counts: QueueCounts::register(registry)?,
             gauges: QueueGauges::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
+            connections_closed: IntCounter::new(
+                "anteroom_connections_closed_total",
+                "Connections closed while they waited for their client, because others came.",
+            )?,
             connections_refused: IntCounter::new(
                 "anteroom_connections_refused_total",
-                "Connections refused because max_connections were open.",
+                "Connections refused because max_connections were being served.",
             )?,
         };
         registry.register(Box::new(metrics.http.clone()))?;
         registry.register(Box::new(metrics.joined.clone()))?;
         registry.register(Box::new(metrics.gate.clone()))?;
         registry.register(Box::new(metrics.streams.clone()))?;
+        registry.register(Box::new(metrics.connections_closed.clone()))?;
         registry.register(Box::new(metrics.connections_refused.clone()))?;
         Ok(metrics)
     }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::metrics::Metrics;
-use crate::serve::Server;
+use crate::serve::{Server, descriptors};
 use crate::{http, revocations, snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
@@ -35,8 +35,9 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     tokio::spawn(revocations::keep(app.clone()));
     write_listening(Port::Public, public.local_addr()?);
     write_listening(Port::Service, service.local_addr()?);
-    let public = Server::new(public, http::public(&app), app.clone());
-    let service = Server::new(service, http::service(&app), app.clone());
+    let share = descriptors::share(app.live().config.admission.max_connections);
+    let public = Server::new(public, http::public(&app), app.clone(), share);
+    let service = Server::new(service, http::service(&app), app.clone(), share);
 
     let stop = async {
         shutdown.cancelled().await;

@@ -82,6 +82,18 @@ impl Site {
         Service::listening(process, &["public", "service", "metrics"]).await
     }
 
+    /// Starts an admission that may open only so many files and connections.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn narrow_admission(&self, descriptors: u32) -> Service {
+        let mut shell = Command::new("sh");
+        let limit = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &limit]).arg(binary("anteroom-admission"));
+        let process = launch(shell, &self.redis, &self.config_file(), &self.env());
+        Service::listening(process, &["public", "service", "metrics"]).await
+    }
+
     /// Starts a scheduler.
     ///
     /// # Panics
@@ -203,6 +215,10 @@ fn scheduler(redis: &Redis, file: &Path, env: &[(&str, &str)]) -> Process {
 }
 
 fn start(name: &str, redis: &Redis, file: &Path, env: &[(&str, &str)]) -> Process {
+    launch(Command::new(binary(name)), redis, file, env)
+}
+
+fn launch(mut program: Command, redis: &Redis, file: &Path, env: &[(&str, &str)]) -> Process {
     let url = redis.url();
     let mut all = vec![
         ("ANTEROOM_STORE__URL", url.as_str()),
@@ -214,8 +230,8 @@ fn start(name: &str, redis: &Redis, file: &Path, env: &[(&str, &str)]) -> Proces
         ("ANTEROOM_LOG__FORMAT", "json"),
     ];
     all.extend(env);
-    let file = file.to_string_lossy();
-    Process::spawn(binary(name), ["--config", &*file], &all)
+    program.arg("--config").arg(file).envs(all);
+    Process::start(program)
 }
 
 /// The address that a service logs for one of its ports.

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
 use super::problem::{Code, Problem};
@@ -57,13 +57,9 @@ pub async fn json_body<T: DeserializeOwned>(
         let admission = &app.live().config.admission;
         admission.header_timeout.min(admission.request_timeout)
     };
-    let body = match tokio::time::timeout(patience, Limited::new(body, MAX_BODY).collect()).await {
+    let body = match tokio::time::timeout(patience, whole(body)).await {
         Err(_) => return Err(Problem::new(Code::BodyTimeout)),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            return Err(Problem::new(Code::BodyTooLarge));
-        }
-        Ok(Err(_)) => return Err(Problem::new(Code::InvalidBody).detail("the body broke off")),
-        Ok(Ok(body)) => body.to_bytes(),
+        Ok(body) => body?,
     };
     if body.is_empty() {
         return parse_json(b"{}");
@@ -72,6 +68,25 @@ pub async fn json_body<T: DeserializeOwned>(
         return Err(Problem::new(Code::UnsupportedMediaType));
     }
     parse_json(&body)
+}
+
+/// The bytes of a body of at most [`MAX_BODY`] bytes.
+///
+/// They are copied together as they come: a body in chunks of one byte would otherwise take a hundred
+/// times its size.
+pub async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame
+            .map_err(|_| Problem::new(Code::InvalidBody).detail("the body broke off"))?
+            .into_data()
+            .unwrap_or_default();
+        if bytes.len() + frame.len() > MAX_BODY {
+            return Err(Problem::new(Code::BodyTooLarge));
+        }
+        bytes.extend_from_slice(&frame);
+    }
+    Ok(bytes)
 }
 
 /// [`json_body`] as an extractor.

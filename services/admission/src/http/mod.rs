@@ -21,6 +21,7 @@ mod straight;
 pub mod visitor;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -28,7 +29,6 @@ use axum::routing::{MethodRouter, any, get};
 use futures_util::FutureExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request};
-use hyper::body::Incoming;
 use tower::Service as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -53,17 +53,18 @@ pub struct Port {
     pub router: Router,
     /// Its calls that need no router.
     straight: Option<Straight>,
+    /// Its requests under way.
+    pub under_way: Arc<AtomicUsize>,
 }
 
 impl Port {
     /// The answer to a request from this peer.
-    pub fn answer(&self, request: Request<Incoming>, peer: Peer) -> Answering {
+    pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> Answering {
         let entered =
             self.straight.as_ref().and_then(|straight| straight.enter(&request, peer.0.ip()));
         if let Some(entered) = entered {
             return entered.answer(request);
         }
-        let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
         // A router is always ready, its clone is a counted reference, and it cannot fail.
         let routed = self.router.clone().call(request);
@@ -112,13 +113,14 @@ fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> P
     let metrics = app.metrics.http(templates.iter().map(String::as_str));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let straight = is_public.then(|| Straight::new(shell.clone()));
+    let under_way = shell.under_way.clone();
     let router = router
         .route(OPENAPI, document_route(&document))
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
-    Port { router, straight }
+    Port { router, straight, under_way }
 }
 
 /// This document.

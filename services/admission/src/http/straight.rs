@@ -12,7 +12,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use http::{Method, Request};
-use hyper::body::Incoming;
 
 use super::problem::Problem;
 use super::shell::{Answering, Passage, Shell};
@@ -60,7 +59,7 @@ impl Straight {
     }
 
     /// Takes the request in when it is one of the three, and there is room; else it is the router's.
-    pub fn enter(&self, request: &Request<Incoming>, peer: IpAddr) -> Option<Entered> {
+    pub fn enter(&self, request: &Request<Body>, peer: IpAddr) -> Option<Entered> {
         let live = self.shell.app().live();
         let (call, name) = Call::of(request.method(), request.uri().path())?;
         let queue = live.queue(name)?;
@@ -88,7 +87,7 @@ pub struct Entered {
 
 impl Entered {
     /// The answer.
-    pub fn answer(self, request: Request<Incoming>) -> Answering {
+    pub fn answer(self, request: Request<Body>) -> Answering {
         let Self { call, passage, visitor, app } = self;
         let (parts, body) = request.into_parts();
         match call {
@@ -101,7 +100,7 @@ impl Entered {
             },
             Call::Place => passage.answered_by(queue::place(visitor), Problem::into_response),
             Call::Join => {
-                let request = Request::from_parts(parts, Body::new(body));
+                let request = Request::from_parts(parts, body);
                 passage
                     .answered_by(queue::join(State(app), visitor, request), Problem::into_response)
             }

@@ -1,4 +1,5 @@
-//! What the connection past `max_connections` gets: a 503 at once, and goodbye.
+//! What the connection past `max_connections` gets while all the others are being served: a 503 at
+//! once, and goodbye.
 //!
 //! It is written without reading HTTP, in a task that lives a second at most. Past so many such
 //! tasks the connection is simply closed.
@@ -15,7 +16,6 @@ use tokio::sync::Semaphore;
 
 use crate::http::problem::{Code, Problem, RETRY_SOON};
 
-const MOST: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Turns connections away.
@@ -25,9 +25,9 @@ pub struct Crowded {
 }
 
 impl Crowded {
-    /// Counts them in `refused`.
-    pub fn new(refused: IntCounter) -> Self {
-        Self { tasks: Arc::new(Semaphore::new(MOST)), refused }
+    /// Turns at most so many away at a time, and counts all in `refused`.
+    pub fn new(most: usize, refused: IntCounter) -> Self {
+        Self { tasks: Arc::new(Semaphore::new(most)), refused }
     }
 
     /// Answers 503 and closes.
@@ -78,7 +78,7 @@ mod tests {
         let mut client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
         let refused = IntCounter::new("refused", "refused").expect("a name");
-        Crowded::new(refused.clone()).turn_away(stream);
+        Crowded::new(1, refused.clone()).turn_away(stream);
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("sent");
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.expect("an answer");

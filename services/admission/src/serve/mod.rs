@@ -4,7 +4,10 @@
 //! client that connects and says nothing, sends its head by drops, takes no answer, or is one too
 //! many, is let go.
 
+mod awaited;
+mod connections;
 mod crowded;
+pub mod descriptors;
 mod idle;
 mod write_timeout;
 
@@ -24,10 +27,12 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use self::awaited::awaited;
+use self::connections::{Connections, Full};
 use self::crowded::Crowded;
+use self::descriptors::Share;
 use self::idle::Idle;
 use self::write_timeout::WriteTimeout;
 use crate::app::App;
@@ -37,13 +42,15 @@ use crate::http::shell::Answering;
 
 /// Descriptors ran out, or the like: a pause lets some come free.
 const PAUSE: Duration = Duration::from_millis(50);
+/// When to ask again for room.
+const SOON: Duration = Duration::from_millis(5);
 
 /// One port that is ready to serve.
 pub struct Server {
     listener: TcpListener,
     port: Arc<Port>,
     app: Arc<App>,
-    connections: Arc<Semaphore>,
+    connections: Arc<Connections>,
     crowded: Crowded,
     first_byte_timeout: Duration,
     header_timeout: Duration,
@@ -53,14 +60,15 @@ pub struct Server {
 
 impl Server {
     /// A port with the bounds of the configuration at the start.
-    pub fn new(listener: TcpListener, port: Port, app: Arc<App>) -> Self {
+    pub fn new(listener: TcpListener, port: Port, app: Arc<App>, share: Share) -> Self {
         let config = app.live().config.clone();
         let admission = &config.admission;
+        let (closed, refused) = (&app.metrics.connections_closed, &app.metrics.connections_refused);
         Self {
             listener,
             port: Arc::new(port),
-            connections: Arc::new(Semaphore::new(admission.max_connections)),
-            crowded: Crowded::new(app.metrics.connections_refused.clone()),
+            connections: Connections::new(share.connections, closed.clone()),
+            crowded: Crowded::new(share.farewells, refused.clone()),
             first_byte_timeout: admission.first_byte_timeout,
             header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,
@@ -77,7 +85,7 @@ impl Server {
             tokio::select! {
                 () = stop.cancelled() => break,
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.take(stream, peer, &graceful),
+                    Ok((stream, peer)) => self.take(stream, peer, &graceful).await,
                     Err(error) => self.accept_failed(&error).await,
                 },
             }
@@ -90,21 +98,26 @@ impl Server {
         }
     }
 
-    fn take(&self, stream: TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
-        let Ok(permit) = self.connections.clone().try_acquire_owned() else {
-            self.app.operations.record(false);
-            return self.crowded.turn_away(stream);
+    async fn take(&self, stream: TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
+        let place = loop {
+            match self.connections.enter() {
+                Ok(place) => break place,
+                Err(Full::Soon) => tokio::time::sleep(SOON).await,
+                Err(Full::Served) => {
+                    self.app.operations.record(false);
+                    return self.crowded.turn_away(stream);
+                }
+            }
         };
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        let idle = Idle::new();
+        let idle = place.idle.clone();
         let service = Connection { port: self.port.clone(), peer: Peer(peer), idle: idle.clone() };
         let (builder, watcher) = (self.builder.clone(), graceful.watcher());
         let (first_byte, write_timeout) = (self.first_byte_timeout, self.write_timeout);
         let header_timeout = self.header_timeout;
         let stop = self.app.stopping.clone();
-        tokio::spawn(async move {
-            let _permit: OwnedSemaphorePermit = permit;
+        place.serve(async move {
             if !spoke(&stream, first_byte, &stop).await {
                 return;
             }
@@ -165,7 +178,11 @@ impl hyper::service::Service<Request<Incoming>> for Connection {
     type Future = Answered;
 
     fn call(&self, request: Request<Incoming>) -> Answered {
-        self.idle.over();
+        if !self.idle.over() {
+            // The connection has to go, and its task is about to end.
+            return Answered { answering: Answering::Now(None), idle: self.idle.clone() };
+        }
+        let request = request.map(|body| awaited(body, &self.idle, &self.port.under_way));
         Answered { answering: self.port.answer(request, self.peer), idle: self.idle.clone() }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     answer::Answer,
     raw::Raw,
-    room::{ONE, Room},
+    room::{ONE, Room, TOKEN},
 };
 
 const JOIN: &str = "/v1/queues/concert/tokens";
@@ -101,20 +101,25 @@ async fn a_body_of_16_kib_is_taken_and_no_more_in_any_form() {
 }
 
 #[tokio::test]
-async fn the_connection_past_the_cap_is_answered_503() {
+async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served() {
     let env = [("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4")];
     let room = Room::start_with(ONE, &env).await;
-    let ask = "GET /nothing HTTP/1.1\r\nhost: room\r\n\r\n";
+    // A place has two streams at most, and a stream is served until it ends.
     let mut open = Vec::new();
-    let refused = loop {
-        assert!(open.len() < 5, "a cap of four takes no fifth");
-        let mut raw = Raw::open(&room).await.say(ask).await;
-        let head = raw.head().await;
-        if !head.starts_with("HTTP/1.1 404 ") {
-            break head + &raw.rest().await;
+    for _ in 0..2 {
+        let token = room.join().await.token();
+        for _ in 0..2 {
+            let events = format!(
+                "GET /v1/queues/concert/token/events HTTP/1.1\r\nhost: room\r\n{TOKEN}: {token}\r\n\r\n"
+            );
+            let mut raw = Raw::open(&room).await.say(&events).await;
+            assert!(raw.head().await.starts_with("HTTP/1.1 200 "));
+            open.push(raw);
         }
-        open.push(raw);
-    };
+    }
+    let ask = "GET /nothing HTTP/1.1\r\nhost: room\r\n\r\n";
+    let mut raw = Raw::open(&room).await.say(ask).await;
+    let refused = raw.head().await + &raw.rest().await;
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     for part in [
         "retry-after: 1\r\n",
@@ -133,19 +138,46 @@ async fn the_connection_past_the_cap_is_answered_503() {
 }
 
 #[tokio::test]
-async fn the_request_past_the_cap_is_answered_at_once() {
-    let env = [("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1")];
+async fn the_connection_past_the_cap_takes_the_place_of_one_that_waits_for_its_client() {
+    let env = [("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4")];
     let room = Room::start_with(ONE, &env).await;
-    // A request whose body does not come is under way until its time-out.
-    let slow = Raw::open(&room).await.say(&format!("{HEAD}content-length: 2\r\n\r\n")).await;
+    let ask = "GET /nothing HTTP/1.1\r\nhost: room\r\n\r\n";
+    let mut open = Vec::new();
+    for _ in 0..12 {
+        let mut raw = Raw::open(&room).await.say(ask).await;
+        assert!(raw.head().await.starts_with("HTTP/1.1 404 "));
+        open.push(raw);
+    }
+    assert!(room.metrics("metrics").await.contains("anteroom_connections_refused_total 0"));
+    assert_eq!(open[0].rest().await.split("\r\n\r\n").count(), 1, "it was closed");
+}
+
+#[tokio::test]
+async fn the_request_past_the_cap_is_answered_at_once() {
+    let env = [
+        ("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1"),
+        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
+        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
+    ];
+    let room = Room::start_with(ONE, &env).await;
+    // A body that does not come is no request under way; a store that does not answer makes one.
+    let mut bodiless =
+        Raw::open(&room).await.say(&format!("{HEAD}content-length: 2\r\n\r\n")).await;
+    room.get("/v1/queues/concert").send().await.is(200);
+    room.anteroom.redis.freeze();
+    let mut asks =
+        Raw::open(&room).await.say(&format!("{HEAD}content-length: 2\r\n\r\n{{}}")).await;
     until("the one place is taken", PATIENCE, async || room.get("/x").send().await.status == 503)
         .await;
     let refused = room.get("/v1/queues/concert").send().await;
     assert_eq!(refused.refuses(503, "overloaded").header("retry-after"), "1");
     room.get("/v1/queues/concert/authorize").send().await.refuses(403, "overloaded");
-    let mut slow = slow.say("{}").await;
-    assert!(slow.head().await.starts_with("HTTP/1.1 201 "));
+    room.anteroom.redis.thaw();
+    assert!(asks.head().await.starts_with("HTTP/1.1 201 "));
     room.get("/v1/queues/concert").send().await.is(200);
+    bodiless = bodiless.say("{}").await;
+    assert!(bodiless.head().await.starts_with("HTTP/1.1 201 "));
 }
 
 #[tokio::test]

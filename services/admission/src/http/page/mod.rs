@@ -15,10 +15,9 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{StatusCode, Uri};
-use http_body_util::{BodyExt as _, Limited};
 
 use self::render::{Page, Shown};
-use super::extract::MAX_BODY;
+use super::extract::whole;
 use super::problem::{Code, Problem, whole_seconds};
 use super::queue::{Identity, is_strong_key};
 use super::visitor::{Held, Visitor};
@@ -115,11 +114,7 @@ pub async fn join(
 
 /// The key that the form carries makes two presses of the button one join.
 async fn form_identity(visitor: &Visitor, request: Request) -> Result<PlaceId, Problem> {
-    let body = Limited::new(request.into_body(), MAX_BODY)
-        .collect()
-        .await
-        .map_err(|_| Problem::new(Code::BodyTooLarge))?
-        .to_bytes();
+    let body = whole(request.into_body()).await?;
     Ok(match form_key(&body) {
         Some(key) => PlaceId::of_key(visitor.queue.name(), key.as_bytes()),
         None => visits::anonymous(&visitor.queue),

@@ -39,7 +39,8 @@ pub struct Shell {
     metrics: HttpMetrics,
     max_concurrent_requests: usize,
     request_timeout: Duration,
-    under_way: AtomicUsize,
+    /// Requests under way.
+    pub under_way: Arc<AtomicUsize>,
 }
 
 impl Shell {
@@ -52,7 +53,7 @@ impl Shell {
             metrics,
             max_concurrent_requests: config.admission.max_concurrent_requests,
             request_timeout: config.admission.request_timeout,
-            under_way: AtomicUsize::new(0),
+            under_way: Arc::default(),
         }
     }
 
@@ -87,8 +88,8 @@ impl Shell {
         }
     }
 
-    fn take_room(self: &Arc<Self>) -> Option<UnderWay> {
-        let guard = UnderWay(self.clone());
+    fn take_room(&self) -> Option<UnderWay> {
+        let guard = UnderWay(self.under_way.clone());
         let before = self.under_way.fetch_add(1, Ordering::Relaxed);
         (before < self.max_concurrent_requests).then_some(guard)
     }
@@ -105,11 +106,11 @@ impl Shell {
 }
 
 /// Counts one request for as long as it lives.
-struct UnderWay(Arc<Shell>);
+struct UnderWay(Arc<AtomicUsize>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

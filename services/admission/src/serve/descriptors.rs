@@ -1,0 +1,69 @@
+//! How many connections the descriptors of this process allow.
+//!
+//! A cap that the system cannot keep is none: the accept loop would run out of descriptors first, and
+//! with it the store's connections and the metrics port. So at the start the soft limit is raised to
+//! the hard one, which needs no right, and what is left of it bounds the connections.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// For the store, the metrics port, files, and connections that are just being closed.
+const OWN: u64 = 256;
+/// Ports that take connections: the public and the service port.
+const PORTS: u64 = 2;
+
+/// What one port may hold open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Connections that are served.
+    pub connections: usize,
+    /// Connections that are being turned away.
+    pub farewells: usize,
+}
+
+/// The share of each port, of at most `max_connections`; says so when that is more than fits.
+pub fn share(max_connections: usize) -> Share {
+    let Some(limit) = raised() else { return of(u64::MAX, max_connections) };
+    let share = of(limit, max_connections);
+    if share.connections < max_connections {
+        tracing::warn!(
+            limit,
+            connections = share.connections,
+            max_connections,
+            "the limit on open files is too low for admission.max_connections"
+        );
+    }
+    share
+}
+
+/// The limit on open files, after raising it; absent where the system does not tell.
+fn raised() -> Option<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
+    Some(if raised { hard } else { soft })
+}
+
+fn of(limit: u64, max_connections: usize) -> Share {
+    let port = (limit - OWN.min(limit / 4)) / PORTS;
+    let port = usize::try_from(port).unwrap_or(usize::MAX);
+    let farewells = (port / 8).clamp(1, 256);
+    Share { connections: max_connections.min(port - farewells.min(port - 1)), farewells }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_and_farewells_fit_into_the_limit() {
+        for limit in [8, 64, 256, 1_024, 4_096, 20_000, 1_048_576, u64::MAX] {
+            for max_connections in [1, 100, 10_000, 1_000_000] {
+                let share = of(limit, max_connections);
+                assert!((1..=max_connections).contains(&share.connections), "{limit} {share:?}");
+                let all = PORTS * (share.connections + share.farewells) as u64;
+                assert!(all < limit, "{limit} {share:?}");
+            }
+        }
+        assert_eq!(of(1_048_576, 10_000), Share { connections: 10_000, farewells: 256 });
+        assert_eq!(of(256, 10_000), Share { connections: 84, farewells: 12 });
+    }
+}

@@ -1,0 +1,25 @@
+//! More connections than the process may have descriptors: its own are kept.
+
+use anteroom_testkit::{PATIENCE, until};
+
+use crate::attack::Attack;
+use crate::siege::Siege;
+
+#[tokio::test]
+async fn the_store_and_the_metrics_keep_their_descriptors() {
+    let mut siege = Siege::new(128).await;
+    siege.attack(80, Attack::Silence);
+    until("others had to go", PATIENCE, async || siege.closed().await > 20.0).await;
+    // A new connection to the store needs descriptors.
+    siege.site.redis.run::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]).await;
+    let ready = format!("{}/readyz", siege.admission.url("metrics"));
+    until("the store is back", PATIENCE, async || {
+        reqwest::get(&ready).await.is_ok_and(|answer| answer.status() == 200)
+    })
+    .await;
+    let slowest = siege.visitors(3).await;
+    let log = siege.admission.process.stdout();
+    assert!(log.contains("the limit on open files is too low"), "{log}");
+    assert!(!log.contains("cannot accept connections"), "{log}");
+    siege.end("descriptors", slowest).await;
+}

@@ -1,0 +1,43 @@
+//! More than anybody needs to say: refused, without much memory, while visitors come in.
+
+use anteroom_testkit::{PATIENCE, until};
+
+use crate::attack::Attack;
+use crate::siege::Siege;
+
+const ATTACKERS: usize = 16;
+const VISITORS: u32 = 20;
+
+async fn holds(attack: Attack, attacks: usize) {
+    let mut siege = Siege::new(1_024).await;
+    siege.attack(ATTACKERS, attack);
+    until("the flood is there", PATIENCE, async || siege.attacks() >= attacks).await;
+    let slowest = siege.visitors(VISITORS).await;
+    siege.end(&format!("{attack:?}"), slowest).await;
+}
+
+#[tokio::test]
+async fn a_header_without_an_end() {
+    holds(Attack::HugeHead, 200).await;
+}
+
+#[tokio::test]
+async fn headers_without_an_end() {
+    holds(Attack::ManyHeaders, 200).await;
+}
+
+#[tokio::test]
+async fn bodies_past_their_bound() {
+    holds(Attack::BigBody, 200).await;
+}
+
+#[tokio::test]
+async fn chunks_without_an_end() {
+    holds(Attack::EndlessChunks, 2 * ATTACKERS).await;
+}
+
+/// These are requests like any other: nobody is thrown out, and the connections share the processor.
+#[tokio::test]
+async fn requests_one_behind_the_other() {
+    holds(Attack::Pipeline, ATTACKERS).await;
+}

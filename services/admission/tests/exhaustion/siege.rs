@@ -1,0 +1,179 @@
+//! An admission under attack, and the visitors who come to it all the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anteroom_testkit::{PATIENCE, Redis, Service, Site, until};
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::attack::Attack;
+
+/// Room for everyone: a join is a turn at once.
+pub const QUEUE: &str = "[queues.concert]\ncapacity = 1_000_000\njoins_per_address = \"none\"\n";
+/// How much more memory an admission may take under attack, in KiB. A connection can make it keep 48 KiB:
+/// a head, or what is ahead of it, and a body.
+const MOST_MEMORY: u64 = 16 * 1024;
+
+/// An admission and its attackers.
+pub struct Siege {
+    pub site: Site,
+    pub admission: Service,
+    http: Client,
+    attackers: JoinSet<()>,
+    attacks: Arc<AtomicUsize>,
+    before: u64,
+}
+
+impl Siege {
+    /// An admission that may open so many descriptors.
+    pub async fn new(descriptors: u32) -> Self {
+        Self::with(descriptors, &[]).await
+    }
+
+    /// [`new`](Self::new) with this environment besides.
+    pub async fn with(descriptors: u32, env: &[(&str, &str)]) -> Self {
+        // A machine under attack may be slow; here it is not the store that gives up.
+        let patient = [
+            ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
+            ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
+            ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
+        ];
+        let env: Vec<_> = patient.iter().chain(env).copied().collect();
+        let site = Site::new(Redis::start().await, QUEUE, &env);
+        let admission = site.narrow_admission(descriptors).await;
+        let http = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(PATIENCE);
+        let mut siege = Self {
+            site,
+            admission,
+            http: http.build().expect("a client"),
+            attackers: JoinSet::new(),
+            attacks: Arc::default(),
+            before: 0,
+        };
+        let ready = format!("{}/readyz", siege.admission.url("metrics"));
+        until("admission is ready", PATIENCE, async || {
+            siege.http.get(&ready).send().await.is_ok_and(|answer| answer.status() == 200)
+        })
+        .await;
+        siege.visitors(1).await;
+        siege.before = siege.memory("VmRSS");
+        siege
+    }
+
+    /// Lets so many attackers come, each again as soon as it is thrown out.
+    pub fn attack(&mut self, attackers: usize, attack: Attack) {
+        for _ in 0..attackers {
+            let address = self.address();
+            let attacks = self.attacks.clone();
+            self.attackers.spawn(async move {
+                loop {
+                    if let Ok(stream) = TcpStream::connect(&address).await {
+                        attacks.fetch_add(1, Ordering::Relaxed);
+                        // However it ends, the next one begins.
+                        let _ = attack.run(stream).await;
+                    }
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            });
+        }
+    }
+
+    /// Attacks begun so far.
+    pub fn attacks(&self) -> usize {
+        self.attacks.load(Ordering::Relaxed)
+    }
+
+    /// Files and connections that admission has open.
+    pub fn open_files(&self) -> usize {
+        let folder = format!("/proc/{}/fd", self.admission.process.id());
+        std::fs::read_dir(folder).expect("a running process").count()
+    }
+
+    /// Lets visitors go through one by one, each call on a connection of its own, and tells how long
+    /// the slowest call took.
+    pub async fn visitors(&self, count: u32) -> Duration {
+        let mut slowest = Duration::ZERO;
+        for _ in 0..count {
+            let began = Instant::now();
+            let token = self.join().await;
+            slowest = slowest.max(began.elapsed());
+            for (method, path, status) in [
+                (Method::GET, "authorize", 200),
+                (Method::GET, "token", 200),
+                (Method::DELETE, "token", 204),
+            ] {
+                let began = Instant::now();
+                let call = self.call(method, path).header("x-anteroom-token", &token);
+                let answer = call.send().await.expect("an answer");
+                assert_eq!(answer.status(), status, "{answer:?}");
+                slowest = slowest.max(began.elapsed());
+            }
+        }
+        slowest
+    }
+
+    /// The token of somebody new.
+    pub async fn join(&self) -> String {
+        let answer = self.call(Method::POST, "tokens").json(&json!({})).send().await;
+        let answer = answer.expect("an answer to a join");
+        let (status, text) = (answer.status(), answer.text().await.expect("a body"));
+        assert_eq!(status, 201, "{text}");
+        let place: Value = serde_json::from_str(&text).expect("a place");
+        place["token"].as_str().expect("a token").to_owned()
+    }
+
+    fn call(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("{}/v1/queues/concert/{path}", self.admission.url("public"));
+        self.http.request(method, url)
+    }
+
+    /// A value of admission's metrics, all those added up whose labels hold this.
+    pub async fn metric(&self, name: &str, label: &str) -> f64 {
+        let url = format!("{}/metrics", self.admission.url("metrics"));
+        let answer = self.http.get(url).send().await.expect("an answer");
+        let text = answer.text().await.expect("a text");
+        let named = |line: &&str| {
+            let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']));
+            rest.is_some_and(|rest| rest.contains(label))
+        };
+        text.lines()
+            .filter(named)
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
+    }
+
+    /// Connections closed to make room for others.
+    pub async fn closed(&self) -> f64 {
+        self.metric("anteroom_connections_closed_total", "").await
+    }
+
+    /// Ends the attack, and holds the memory to its bound.
+    pub async fn end(mut self, what: &str, slowest: Duration) {
+        self.attackers.shutdown().await;
+        let (before, peak) = (self.before, self.memory("VmHWM"));
+        eprintln!(
+            "{what}: {} attacks, slowest call of a visitor {slowest:?}, memory {before} KiB before, \
+             {peak} KiB at most",
+            self.attacks()
+        );
+        assert!(peak < before + MOST_MEMORY, "{what}: from {before} to {peak} KiB");
+    }
+
+    /// `host:port` of the public port.
+    pub fn address(&self) -> String {
+        self.admission.url("public").trim_start_matches("http://").to_owned()
+    }
+
+    /// A line of the system's account of the process, in KiB.
+    fn memory(&self, name: &str) -> u64 {
+        let file = format!("/proc/{}/status", self.admission.process.id());
+        let status = std::fs::read_to_string(file).expect("a running process");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let value = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+        value.unwrap_or_else(|| panic!("no {name}: {status}"))
+    }
+}

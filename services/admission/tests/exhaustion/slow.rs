@@ -1,0 +1,57 @@
+//! Clients that are slow on purpose, more of them than there are descriptors: whoever waits longest goes
+//! when somebody comes.
+
+use anteroom_testkit::{PATIENCE, until};
+
+use crate::attack::Attack;
+use crate::siege::Siege;
+
+/// What admission may open here; its public port takes 84 connections then.
+const DESCRIPTORS: u32 = 256;
+const ATTACKERS: usize = 120;
+const VISITORS: u32 = 3;
+
+async fn hold_out(attack: Attack) {
+    hold_out_from(Siege::new(DESCRIPTORS).await, attack).await;
+}
+
+async fn hold_out_from(mut siege: Siege, attack: Attack) {
+    siege.attack(ATTACKERS, attack);
+    until("every connection is taken", PATIENCE, async || siege.open_files() >= 84).await;
+    until("others had to go", PATIENCE, async || siege.closed().await > 20.0).await;
+    let slowest = siege.visitors(VISITORS).await;
+    assert!(siege.open_files() < DESCRIPTORS as usize);
+    siege.end(&format!("{attack:?}"), slowest).await;
+}
+
+#[tokio::test]
+async fn silent_clients_hold_out_nobody() {
+    hold_out(Attack::Silence).await;
+}
+
+#[tokio::test]
+async fn slow_heads_hold_out_nobody() {
+    hold_out(Attack::SlowHead).await;
+}
+
+#[tokio::test]
+async fn slow_bodies_hold_out_nobody() {
+    hold_out(Attack::SlowBody).await;
+}
+
+/// They are no requests under way.
+#[tokio::test]
+async fn slow_bodies_do_not_use_up_the_concurrent_requests() {
+    let few = [("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "16")];
+    hold_out_from(Siege::with(DESCRIPTORS, &few).await, Attack::SlowBody).await;
+}
+
+#[tokio::test]
+async fn clients_that_never_read_hold_out_nobody() {
+    hold_out(Attack::NeverReads).await;
+}
+
+#[tokio::test]
+async fn idle_connections_hold_out_nobody() {
+    hold_out(Attack::Idle).await;
+}
