@@ -28,6 +28,19 @@ fn of_task(folder: &Path) -> u64 {
     schedstat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or_default()
 }
 
+/// Of all programs of the machine together, and of its host where it is a virtual one and the host kept it
+/// waiting; to 10 ms.
+pub fn of_machine() -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = line.split_whitespace().skip(1).flat_map(str::parse).collect();
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    let [user, nice, system, _, _, irq, softirq, steal, ..] = ticks[..] else {
+        anyhow::bail!("/proc/stat is of another form: {line}")
+    };
+    Ok((user + nice + system + irq + softirq + steal) * 10_000_000)
+}
+
 /// Resident memory of a process in bytes.
 pub fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
@@ -51,6 +64,7 @@ mod tests {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(of_process(process).expect("runs") >= before.0 + 1_000_000);
+        assert!(of_machine().expect("Linux") > 0);
         assert!(resident_bytes(process).expect("runs") > 100_000);
     }
 }

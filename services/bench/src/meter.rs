@@ -46,6 +46,8 @@ pub struct Window {
     pub store_us: f64,
     /// Of the load generator.
     pub generator_us: f64,
+    /// Of all other programs on the machine.
+    pub others_us: f64,
     /// Calls of the operation's script, as admission counts them.
     pub calls: f64,
     /// Items in these calls.
@@ -65,6 +67,11 @@ impl Window {
     /// A total per request.
     pub fn per_request(&self, total: f64) -> f64 {
         total / self.requests
+    }
+
+    /// How much of a core other programs took.
+    pub fn others_cores(&self) -> f64 {
+        (self.others_us / 1e6 / self.seconds).max(0.0)
     }
 
     /// Processor time of everything that took part, a request.
@@ -105,6 +112,7 @@ pub async fn measure(
         scheduler_us: us(|it| it.cpu.scheduler),
         store_us: us(|it| it.cpu.store),
         generator_us: us(|it| it.generator),
+        others_us: us(|it| it.machine) - us(Counted::ours),
         calls: told_after.calls - told_before.calls,
         items: told_after.items - told_before.items,
         evalsha: told_after.evalsha - told_before.evalsha,
@@ -132,6 +140,7 @@ struct Counted {
     answered: u64,
     generator: u64,
     cpu: Cpu,
+    machine: u64,
 }
 
 impl Counted {
@@ -141,7 +150,12 @@ impl Counted {
             answered: load.answered(),
             generator: load.cpu_ns(),
             cpu: world.cpu()?,
+            machine: cpu::of_machine()?,
         })
+    }
+
+    fn ours(&self) -> u64 {
+        self.generator + self.cpu.admission + self.cpu.scheduler + self.cpu.store
     }
 }
 

@@ -124,7 +124,8 @@ fn section(settings: &Settings, hellos: &[Hello], measured: &[Measured]) -> Sect
             "{} connections, {} rounds of {:?} each; `least` and `most` are the ratio's over the \
              rounds. `CPU ratio` compares the processor time of all that took part instead of \
              requests per second: other programs on the machine disturb it less. Processor times \
-             are µs a request. {} visitors wait in the line that is asked for places and in the one \
+             are µs a request; `others' cores` is what other programs took meanwhile: near 0 when the \
+             figures are to be trusted. {} visitors wait in the line that is asked for places and in the one \
              that takes the joins, which grows by them.",
             settings.connections, settings.rounds, settings.window, settings.waiting
         ),
@@ -242,6 +243,7 @@ impl Measured {
             .figure("scheduler µs", over(&|it| it.per_request(it.scheduler_us)))
             .figure("generator µs", over(&|it| it.per_request(it.generator_us)))
             .figure("EVALSHA/request", over(&|it| it.per_request(it.calls)))
+            .figure("others' cores", over(&Window::others_cores))
     }
 }
 
@@ -259,4 +261,5 @@ fn hello_row(hellos: &[Hello]) -> Row {
         .figure("scheduler µs", 0.0)
         .figure("generator µs", median(&over(|hello| hello.generator_us)))
         .figure("EVALSHA/request", 0.0)
+        .figure("others' cores", f64::NAN)
 }
