@@ -144,8 +144,8 @@ mod tests {
     fn a_long_line_is_walked_faster() {
         let (idle_ttl, second) = (Duration::from_secs(600), Duration::from_secs(1));
         assert_eq!(walk_calls(0, idle_ttl, second), 1);
-        assert_eq!(walk_calls(30_000, idle_ttl, second), 1);
-        assert_eq!(walk_calls(30_001, idle_ttl, second), 2);
+        assert_eq!(walk_calls(15_000, idle_ttl, second), 1);
+        assert_eq!(walk_calls(15_001, idle_ttl, second), 2);
         assert_eq!(walk_calls(u64::MAX, idle_ttl, second), SWEEP_CALLS);
         assert_eq!(walk_calls(200_000, Duration::ZERO, second), SWEEP_CALLS, "nothing known yet");
         assert_eq!(walk_calls(0, Duration::ZERO, second), 1);
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_call_walks_as_far_as_the_script_says() {
         let script = include_str!("../../../lua/queue/sweep.lua");
-        let line = format!("local ENDED_CHUNK, WALK, SMALL_WALK = 100, {WALKED_BY_A_CALL}, 100");
+        let line = format!("local ENDED_CHUNK, WALK, SMALL_WALK = 50, {WALKED_BY_A_CALL}, 50");
         assert!(script.contains(&line), "{line}");
     }
 
