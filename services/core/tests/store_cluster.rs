@@ -4,7 +4,7 @@
 mod store_support;
 
 use anteroom_core::store::{Config, Error, Mode, Repeat, Store};
-use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, until, until_some};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until, until_some};
 use redis::Value;
 use store_support::{add, brisk, opened, patient};
 
@@ -42,22 +42,14 @@ async fn a_moved_slot_is_followed() {
     let cluster = Cluster::start(3, 0).await;
     let store = on_cluster(&cluster, patient("")).await;
     assert_eq!(add(&store, "a", "1", 1, Repeat::Never).await, Ok((1, 1)));
-    let from = cluster.owner(&key("a")).await;
-    let to = (from + 1) % 3;
-    let slot = cluster.primaries[0].run::<i64>(&["CLUSTER", "KEYSLOT", "a"]).await.to_string();
-    let from_id: String = cluster.primaries[from].run(&["CLUSTER", "MYID"]).await;
-    let to_id: String = cluster.primaries[to].run(&["CLUSTER", "MYID"]).await;
-    let (from, to) = (&cluster.primaries[from], &cluster.primaries[to]);
-    to.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]).await;
-    from.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]).await;
+    let to = (cluster.owner(&key("a")).await + 1) % 3;
+    let moving = SlotMove::begin(&cluster, "a", to).await;
     // Not yet moved: answered by the old owner.
     assert_eq!(add(&store, "a", "2", 1, Repeat::Never).await, Ok((2, 2)));
-    let port = to.port().to_string();
-    from.run::<Value>(&["MIGRATE", "127.0.0.1", &port, &key("a"), "0", "5000"]).await;
+    moving.move_key(&key("a")).await;
     // The key has moved, the slot has not: the old owner says ASK.
     assert_eq!(add(&store, "a", "3", 1, Repeat::Never).await, Ok((3, 3)));
-    to.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
-    from.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
+    moving.end().await;
     // Now the old owner says MOVED.
     assert_eq!(add(&store, "a", "4", 1, Repeat::Never).await, Ok((4, 4)));
 }

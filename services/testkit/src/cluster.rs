@@ -11,7 +11,7 @@ const SLOTS: usize = 16_384;
 pub struct Cluster {
     /// The primaries of the start, in the order of their slots.
     pub primaries: Vec<Redis>,
-    /// The replicas of the start.
+    /// The replicas of the start: the first of the first primary, the first of the second, and so on.
     pub replicas: Vec<Redis>,
 }
 
@@ -48,6 +48,13 @@ impl Cluster {
         }
         cluster.agree("cluster_state:ok").await;
         cluster
+    }
+
+    /// Changes a setting of all nodes.
+    pub async fn set(&self, setting: &str, value: &str) {
+        for node in self.nodes() {
+            node.run::<Value>(&["CONFIG", "SET", setting, value]).await;
+        }
     }
 
     /// The addresses of the primaries of the start.

@@ -11,8 +11,10 @@ mod process;
 mod proxy;
 mod redis_builder;
 mod redis_server;
+mod replication;
 mod sentinel;
 mod services;
+mod slot_move;
 mod tls;
 mod until;
 
@@ -23,6 +25,7 @@ pub use redis_builder::{RedisBuilder, free_port};
 pub use redis_server::Redis;
 pub use sentinel::Sentinel;
 pub use services::{Anteroom, Service, Site, binary};
+pub use slot_move::SlotMove;
 pub use tls::Certificates;
 pub use until::{until, until_some};
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use redis::{Client, Cmd, ConnectionAddr, IntoConnectionInfo, Value, aio::MultiplexedConnection};
+use redis::{
+    Client, Cmd, ConnectionAddr, IntoConnectionInfo, RedisResult, Value, aio::MultiplexedConnection,
+};
 use tempfile::TempDir;
 
 use crate::{Certificates, PATIENCE, Process, RedisBuilder};
@@ -127,6 +129,10 @@ impl Redis {
     /// # Panics
     /// When the server cannot be reached.
     pub async fn connection(&self) -> MultiplexedConnection {
+        self.try_connection().await.expect("the server is reachable")
+    }
+
+    async fn try_connection(&self) -> RedisResult<MultiplexedConnection> {
         let address = ConnectionAddr::Unix(self.directory.path().join("redis.sock"));
         let mut info = address.into_connection_info().expect("a socket is an address");
         if let Some(password) = &self.builder.password {
@@ -140,7 +146,6 @@ impl Redis {
             .expect("the address is valid")
             .get_multiplexed_async_connection_with_config(&config)
             .await
-            .expect("the server is reachable")
     }
 
     /// Runs one command on a fresh connection.
@@ -148,15 +153,16 @@ impl Redis {
     /// # Panics
     /// When it fails.
     pub async fn run<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_run(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// [`run`](Self::run) on a server that may not answer.
+    pub(crate) async fn try_run<T: redis::FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         let mut command = Cmd::new();
         for word in words {
             command.arg(word);
         }
-        let mut connection = self.connection().await;
-        command
-            .query_async(&mut connection)
-            .await
-            .unwrap_or_else(|error| panic!("{words:?}: {error}"))
+        command.query_async(&mut self.try_connection().await?).await
     }
 
     /// How often the server has run a command, such as `evalsha` or `script|load`.

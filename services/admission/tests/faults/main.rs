@@ -2,6 +2,8 @@
 //! written down, and held to the promises afterwards.
 
 mod chaos;
+mod cluster;
+mod sentinel;
 mod services;
 mod stage;
 mod store;

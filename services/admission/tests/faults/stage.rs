@@ -10,7 +10,7 @@ use anteroom_testkit::{
 };
 use tokio::task::JoinHandle;
 
-const QUEUE: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
+const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
     joins_per_address = \"none\"\nrequests_per_place = 0\n";
 
@@ -37,6 +37,18 @@ pub struct Stage {
     rules: Rules,
 }
 
+/// The rules of every queue.
+pub fn rules() -> Rules {
+    Rules {
+        capacity: Some(25),
+        batch: Some(40),
+        interval: Duration::from_secs(1),
+        claim_ttl: Duration::from_secs(5),
+        session_ttl: Duration::from_secs(5),
+        ..Rules::default()
+    }
+}
+
 /// How the services came back.
 #[derive(Debug)]
 struct Recovery {
@@ -54,7 +66,14 @@ impl Stage {
 
     /// Opens on this store, with an environment for the services.
     pub async fn open_with(redis: Redis, env: &[(&str, &str)]) -> Self {
-        let site = Site::new(redis, QUEUE, env);
+        Self::open_beside(&[], redis, env).await
+    }
+
+    /// Opens with further queues beside it that have the same rules; [`visit`](Self::visit) fills them.
+    pub async fn open_beside(queues: &[&str], redis: Redis, env: &[(&str, &str)]) -> Self {
+        let all = ["hall"].iter().chain(queues);
+        let file: String = all.map(|name| format!("[queues.{name}]\n{QUEUE}")).collect();
+        let site = Site::new(redis, &file, env);
         let (admission, scheduler) = (site.admission().await, site.scheduler().await);
         let record = Record::new();
         let scene = Scene {
@@ -64,15 +83,7 @@ impl Stage {
             // Every call has an answer; the record tells how late.
             patience: 2 * PATIENCE,
         };
-        let rules = Rules {
-            capacity: Some(25),
-            batch: Some(40),
-            interval: Duration::from_secs(1),
-            claim_ttl: Duration::from_secs(5),
-            session_ttl: Duration::from_secs(5),
-            ..Rules::default()
-        };
-        Self { site, record, admission, scheduler, scene, crowds: Vec::new(), rules }
+        Self { site, record, admission, scheduler, scene, crowds: Vec::new(), rules: rules() }
     }
 
     /// Visitors come; returns when some have been served and many wait.
@@ -105,17 +116,33 @@ impl Stage {
     }
 
     fn come(&mut self, visitors: u32, arrive_within: Duration) {
-        let crowd = Crowd {
-            first: 1_000 * u32::try_from(self.crowds.len()).expect("a few"),
-            visitors,
-            arrive_within,
-            look_every: Duration::from_millis(300),
-            stay: Duration::from_millis(300),
-            seed: rand::random(),
-        };
-        let scene = self.scene.clone();
-        let visit = async move { crowd.visit(&scene, 8 * PATIENCE).await };
-        self.crowds.push(tokio::spawn(visit));
+        let first = 1_000 * u32::try_from(self.crowds.len()).expect("a few");
+        self.crowds.push(visit(self.scene.clone(), first, visitors, arrive_within));
+    }
+
+    /// Lets visitors come to another queue of this admission, with a record of its own.
+    pub fn visit(
+        &self,
+        queue: &str,
+        visitors: u32,
+        within: Duration,
+    ) -> (Record, JoinHandle<Ended>) {
+        let record = Record::new();
+        let scene = Scene { record: record.clone(), queue: queue.to_owned(), ..self.scene.clone() };
+        (record, visit(scene, 0, visitors, within))
+    }
+
+    /// Each call has a good answer again.
+    pub async fn until_each_call_works(&mut self) {
+        let since = self.record.now();
+        self.more_come().await;
+        for call in
+            [Call::Join, Call::Place, Call::Claim, Call::Authorize, Call::Renew, Call::Leave]
+        {
+            let works =
+                |line: &Line| line.sent >= since && line.call == call && line.told != Told::Nothing;
+            self.until_line(&format!("{call:?} works"), works).await;
+        }
     }
 
     /// Waits for a line such as this one.
@@ -200,6 +227,18 @@ impl Stage {
         let slower = recovery.answers.max(recovery.promotes);
         assert!(slower < PATIENCE, "{recovery:?}");
     }
+}
+
+fn visit(scene: Scene, first: u32, visitors: u32, arrive_within: Duration) -> JoinHandle<Ended> {
+    let crowd = Crowd {
+        first,
+        visitors,
+        arrive_within,
+        look_every: Duration::from_millis(300),
+        stay: Duration::from_millis(300),
+        seed: rand::random(),
+    };
+    tokio::spawn(async move { crowd.visit(&scene, 8 * PATIENCE).await })
 }
 
 /// Status and text of a page of a service's metrics port.

@@ -1,0 +1,140 @@
+//! A Redis Cluster loses a primary, and moves a slot, while visitors go through.
+
+use std::time::Duration;
+
+use anteroom_testkit::{
+    Cluster, Redis, SlotMove,
+    witness::{Call, Ended, Line, Record, Told},
+};
+use tokio::task::JoinHandle;
+
+use crate::stage::{Stage, rules};
+
+/// A queue on the primary that has the stage's queue, in another slot.
+const NEIGHBOUR: &str = "bar";
+/// A queue on another primary.
+const ELSEWHERE: &str = "park";
+
+async fn open(cluster: &Cluster) -> Stage {
+    let nodes = cluster.urls().join(",");
+    let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &nodes)];
+    let stage = Stage::open_beside(&[NEIGHBOUR, ELSEWHERE], Redis::start().await, &env).await;
+    let keys: u64 = stage.site.redis.run(&["DBSIZE"]).await;
+    assert_eq!(keys, 0, "the cluster is used");
+    assert_eq!(cluster.owner("hall").await, cluster.owner(NEIGHBOUR).await);
+    assert_ne!(cluster.owner("hall").await, cluster.owner(ELSEWHERE).await);
+    stage
+}
+
+/// Nothing happened there: nobody was refused from `from` to `to`, and many asked.
+async fn untouched(queue: (Record, JoinHandle<Ended>), from: u64, to: u64) {
+    let (record, visit) = queue;
+    let ended = visit.await.expect("visitors do not panic");
+    let asked = record.count(|line| (from..to).contains(&line.sent));
+    let refused = record.count(|line| line.status.is_none_or(|status| status >= 500));
+    let mut took: Vec<_> = record
+        .lines()
+        .iter()
+        .map(|line| Duration::from_micros(line.received - line.sent))
+        .collect();
+    took.sort_unstable();
+    let (p99, longest) = (took[(took.len() - 1) * 99 / 100], took[took.len() - 1]);
+    eprintln!("another queue: {asked} calls meanwhile, p99 {p99:?}, longest {longest:?}");
+    assert!(asked > 50, "{asked} calls meanwhile");
+    assert_eq!((refused, ended.unfinished), (0, 0), "nobody noticed");
+    record.hold_to(&rules());
+}
+
+#[tokio::test]
+async fn promise_05_a_replica_takes_over_and_the_whole_journey_goes_on() {
+    let mut cluster = Cluster::start(3, 1).await;
+    let mut stage = open(&cluster).await;
+    stage.fills().await;
+    let mut visitor = stage.caller();
+    visitor.until_told(Call::Join, |told| *told != Told::Nothing).await;
+
+    let owner = cluster.owner("hall").await;
+    cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;
+    let killed = stage.record.now();
+    cluster.primaries[owner].kill();
+    let refused = visitor.ask(Call::Authorize).await;
+    assert_eq!((refused.status, &*refused.code), (Some(403), "store_unavailable"));
+    cluster.replicas[owner].takes_over().await;
+    let back = stage.record.now();
+    eprintln!("a replica took over after {:?}", Duration::from_micros(back - killed));
+    stage.recovers(back).await;
+    let refused = |line: &Line| line.sent >= killed && line.status == Some(503);
+    assert!(stage.record.count(refused) > 0, "visitors noticed");
+    stage.until_each_call_works().await;
+    stage.ends_well().await;
+}
+
+#[tokio::test]
+async fn promise_05_without_full_coverage_only_the_queues_of_the_lost_primary_wait_for_its_replica()
+{
+    let mut cluster = Cluster::start(3, 1).await;
+    cluster.set("cluster-require-full-coverage", "no").await;
+    let mut stage = open(&cluster).await;
+    stage.fills().await;
+    let elsewhere = stage.visit(ELSEWHERE, 150, Duration::from_secs(8));
+
+    let owner = cluster.owner("hall").await;
+    cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;
+    let killed = elsewhere.0.now();
+    cluster.primaries[owner].kill();
+    cluster.replicas[owner].takes_over().await;
+    let (taken, back) = (elsewhere.0.now(), stage.record.now());
+    stage.recovers(back).await;
+    untouched(elsewhere, killed, taken).await;
+    stage.ends_well().await;
+}
+
+#[tokio::test]
+async fn promise_05_a_slot_moves_and_only_its_queue_waits() {
+    let cluster = Cluster::start(3, 0).await;
+    let mut stage = open(&cluster).await;
+    stage.fills().await;
+    let neighbour = stage.visit(NEIGHBOUR, 150, Duration::from_secs(8));
+
+    let (begun, besides) = (stage.record.now(), neighbour.0.now());
+    let to = cluster.owner(ELSEWHERE).await;
+    let moving = SlotMove::begin(&cluster, "hall", to).await;
+    let keys = moving.keys().await;
+    let (early, late) = keys.split_at(keys.len() / 2);
+    for key in early {
+        moving.move_key(key).await;
+    }
+    // Some keys here, some there: no script can have them all.
+    stage.until_refused_since(begun).await;
+    for key in late {
+        moving.move_key(key).await;
+    }
+    moving.end().await;
+    let (back, moved) = (stage.record.now(), neighbour.0.now());
+    eprintln!("{} keys, {:?}", keys.len(), Duration::from_micros(back - begun));
+    stage.recovers(back).await;
+    stage.until_each_call_works().await;
+    next_ticket_continues(&stage, begun, back).await;
+    untouched(neighbour, besides, moved).await;
+    stage.ends_well().await;
+    let key = "anteroom:v1:queue:{hall}:meta";
+    assert_eq!(cluster.primaries[to].run::<u64>(&["EXISTS", key]).await, 1, "it has moved");
+}
+
+/// Whoever joins after the move stands behind all who joined before, in the same life of the queue.
+async fn next_ticket_continues(stage: &Stage, begun: u64, back: u64) {
+    let lines = stage.record.lines();
+    let given = |from: u64, to: u64| {
+        let joins = lines.iter().filter(move |line| line.sent >= from && line.received < to);
+        joins.filter(|line| line.status == Some(201)).filter_map(|line| line.given)
+    };
+    let last = given(0, begun).max_by_key(|place| place.ticket).expect("joins before");
+    let next = given(back, u64::MAX).min_by_key(|place| place.ticket).expect("joins after");
+    assert_eq!(last.epoch, next.epoch);
+    assert!(last.ticket < next.ticket, "{last:?}, {next:?}");
+    // A join whose answer was lost has a ticket too; nobody else takes one.
+    let unknown = lines.iter().filter(|line| line.call == Call::Join && line.status != Some(201));
+    let most = last.ticket + 1 + unknown.count() as u64;
+    assert!(next.ticket <= most, "{last:?}, {next:?}: tickets were left out");
+    eprintln!("last ticket before {}, first after {}", last.ticket, next.ticket);
+}

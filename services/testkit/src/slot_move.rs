@@ -1,0 +1,45 @@
+//! A slot of a Redis Cluster on its way from one primary to another, key by key.
+
+use redis::Value;
+
+use crate::{Cluster, Redis};
+
+/// A move that has begun. It stays half done until [`end`](Self::end).
+pub struct SlotMove<'c> {
+    slot: String,
+    from: &'c Redis,
+    to: &'c Redis,
+    to_id: String,
+}
+
+impl<'c> SlotMove<'c> {
+    /// Announces to both primaries of the start that the slot of `tag` is about to move.
+    pub async fn begin(cluster: &'c Cluster, tag: &str, to: usize) -> Self {
+        let (from, to) = (&cluster.primaries[cluster.owner(tag).await], &cluster.primaries[to]);
+        let slot: u16 = from.run(&["CLUSTER", "KEYSLOT", tag]).await;
+        let slot = slot.to_string();
+        let from_id: String = from.run(&["CLUSTER", "MYID"]).await;
+        let to_id: String = to.run(&["CLUSTER", "MYID"]).await;
+        to.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]).await;
+        from.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]).await;
+        Self { slot, from, to, to_id }
+    }
+
+    /// The keys that have not moved yet.
+    pub async fn keys(&self) -> Vec<String> {
+        self.from.run(&["CLUSTER", "GETKEYSINSLOT", &self.slot, "1000"]).await
+    }
+
+    /// Moves one of them.
+    pub async fn move_key(&self, key: &str) {
+        let port = self.to.port().to_string();
+        self.from.run::<Value>(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]).await;
+    }
+
+    /// The slot belongs to the other primary from now on.
+    pub async fn end(self) {
+        for node in [self.to, self.from] {
+            node.run::<Value>(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.to_id]).await;
+        }
+    }
+}
