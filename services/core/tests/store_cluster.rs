@@ -46,7 +46,7 @@ async fn a_moved_slot_is_followed() {
     let moving = SlotMove::begin(&cluster, "a", to).await;
     // Not yet moved: answered by the old owner.
     assert_eq!(add(&store, "a", "2", 1, Repeat::Never).await, Ok((2, 2)));
-    moving.move_key(&key("a")).await;
+    moving.step(&[key("a")]).await;
     // The key has moved, the slot has not: the old owner says ASK.
     assert_eq!(add(&store, "a", "3", 1, Repeat::Never).await, Ok((3, 3)));
     moving.end().await;

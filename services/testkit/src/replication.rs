@@ -24,8 +24,24 @@ impl Redis {
     /// # Panics
     /// When nobody makes it one.
     pub async fn takes_over(&self) {
-        until("the replica takes over", 2 * PATIENCE, || async {
-            self.replication("role").await.is_some_and(|role| role == "master")
+        self.becomes("master").await;
+    }
+
+    /// Waits until it is a replica.
+    ///
+    /// # Panics
+    /// When nobody makes it one.
+    pub async fn follows(&self) {
+        self.becomes("slave").await;
+        until("it follows", 2 * PATIENCE, || async {
+            self.replication("master_link_status").await.is_some_and(|link| link == "up")
+        })
+        .await;
+    }
+
+    async fn becomes(&self, role: &str) {
+        until(&format!("the role is {role}"), 2 * PATIENCE, || async {
+            self.replication("role").await.is_some_and(|is| is == role)
         })
         .await;
     }

@@ -7,6 +7,7 @@ use crate::{PATIENCE, Redis, until};
 /// One Sentinel with a quorum of one.
 pub struct Sentinel {
     server: Redis,
+    name: String,
 }
 
 impl Sentinel {
@@ -25,11 +26,24 @@ impl Sentinel {
             server.run::<Vec<Value>>(&["SENTINEL", "REPLICAS", name]).await.len() >= replicas
         })
         .await;
-        Self { server }
+        Self { server, name: name.to_owned() }
     }
 
     /// Its address.
     pub fn url(&self) -> String {
         self.server.url()
+    }
+
+    /// Waits until it says that this is the primary.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn names(&self, primary: &Redis) {
+        let question = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name];
+        until("the Sentinel names the primary", 2 * PATIENCE, || async {
+            let (_, port): (String, u16) = self.server.run(&question).await;
+            port == primary.port()
+        })
+        .await;
     }
 }

@@ -1,4 +1,4 @@
-//! A slot of a Redis Cluster on its way from one primary to another, key by key.
+//! A slot of a Redis Cluster on its way from one primary to another, in steps.
 
 use redis::Value;
 
@@ -30,10 +30,12 @@ impl<'c> SlotMove<'c> {
         self.from.run(&["CLUSTER", "GETKEYSINSLOT", &self.slot, "1000"]).await
     }
 
-    /// Moves one of them.
-    pub async fn move_key(&self, key: &str) {
+    /// Moves some of them, in one step.
+    pub async fn step(&self, keys: &[String]) {
         let port = self.to.port().to_string();
-        self.from.run::<Value>(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]).await;
+        let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+        words.extend(keys.iter().map(String::as_str));
+        self.from.run::<Value>(&words).await;
     }
 
     /// The slot belongs to the other primary from now on.

@@ -1,6 +1,9 @@
 //! A small room in full use: services, a store to break, and visitors who go through meanwhile.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Duration,
+};
 
 use anteroom_testkit::{
     PATIENCE, Redis, Service, Site, until, until_some,
@@ -162,6 +165,23 @@ impl Stage {
     /// What was told is as good as lost from `from` on, until the store came back at `back`.
     pub fn loses(&mut self, from: u64, back: u64) {
         self.rules.losses.push((from, back));
+    }
+
+    /// How many callers were refused since then because of the store.
+    pub fn refused_since(&self, since: u64) -> usize {
+        self.record.count(|line| {
+            let refusal = (line.status.unwrap_or(0), line.code.as_str());
+            line.sent >= since && UNAVAILABLE.contains(&refusal)
+        })
+    }
+
+    /// The queue has had one life, and every ticket of it is somebody's.
+    pub fn no_ticket_is_missing(&self) {
+        let lines = self.record.lines();
+        let places: BTreeSet<_> = lines.iter().filter_map(|line| line.given).collect();
+        let epochs: BTreeSet<_> = places.iter().map(|place| place.epoch).collect();
+        assert_eq!(epochs.len(), 1, "one life");
+        assert!(places.iter().map(|place| place.ticket).eq(1..=places.len() as u64), "{places:?}");
     }
 
     /// Everybody's visit comes to its end, without a new start of the services; every answer was given within
