@@ -30,4 +30,4 @@ pub use tls::Certificates;
 pub use until::{until, until_some};
 
 /// How long anything that must happen may take before a test gives up on it.
-pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(45);
