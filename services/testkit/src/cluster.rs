@@ -47,6 +47,9 @@ impl Cluster {
             replica.run::<Value>(&["CLUSTER", "REPLICATE", &primary]).await;
         }
         cluster.agree("cluster_state:ok").await;
+        for replica in &cluster.replicas {
+            cluster.know_as_replica(replica).await;
+        }
         cluster
     }
 
@@ -68,6 +71,24 @@ impl Cluster {
         (0..self.primaries.len())
             .find(|index| slot < (index + 1) * SLOTS / self.primaries.len())
             .unwrap_or(0)
+    }
+
+    /// Waits until all nodes know that this one is a replica, and well: before, nobody votes for it.
+    ///
+    /// # Panics
+    /// When they do not learn it.
+    pub async fn know_as_replica(&self, replica: &Redis) {
+        let id: String = replica.run(&["CLUSTER", "MYID"]).await;
+        // Id, address, flags: a failing one has a flag more.
+        let says_so = |line: &str| {
+            line.starts_with(&id) && line.split(' ').nth(2).is_some_and(|it| it.ends_with("slave"))
+        };
+        for node in self.nodes() {
+            until("a node knows the replica", PATIENCE, || async {
+                node.run::<String>(&["CLUSTER", "NODES"]).await.lines().any(says_so)
+            })
+            .await;
+        }
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Redis> {
