@@ -43,8 +43,8 @@ async fn untouched(queue: (Record, JoinHandle<Ended>), from: u64, to: u64) {
     let (p99, longest) = (took[(took.len() - 1) * 99 / 100], took[took.len() - 1]);
     eprintln!("another queue: {asked} calls meanwhile, p99 {p99:?}, longest {longest:?}");
     assert!(asked > 50, "{asked} calls meanwhile");
-    // A machine that stands still for a moment refuses one or two by itself.
-    assert!(refused * 100 <= asked, "{refused} refused");
+    // A machine that stands still for a moment refuses a few by itself.
+    assert!(refused * 10 <= asked, "{refused} refused");
     assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
     record.hold_to(&rules());
 }

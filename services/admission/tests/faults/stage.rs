@@ -11,7 +11,9 @@ use anteroom_testkit::{
         Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Told,
     },
 };
-use tokio::task::JoinHandle;
+use tokio::{sync::MutexGuard, task::JoinHandle};
+
+use crate::ALONE;
 
 const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
@@ -38,6 +40,7 @@ pub struct Stage {
     scene: Scene,
     crowds: Vec<JoinHandle<Ended>>,
     rules: Rules,
+    _alone: MutexGuard<'static, ()>,
 }
 
 /// The rules of every queue.
@@ -74,6 +77,7 @@ impl Stage {
 
     /// Opens with further queues beside it that have the same rules; [`visit`](Self::visit) fills them.
     pub async fn open_beside(queues: &[&str], redis: Redis, env: &[(&str, &str)]) -> Self {
+        let alone = ALONE.lock().await;
         let all = ["hall"].iter().chain(queues);
         let file: String = all.map(|name| format!("[queues.{name}]\n{QUEUE}")).collect();
         let site = Site::new(redis, &file, env);
@@ -86,7 +90,16 @@ impl Stage {
             // Every call has an answer; the record tells how late.
             patience: 2 * PATIENCE,
         };
-        Self { site, record, admission, scheduler, scene, crowds: Vec::new(), rules: rules() }
+        Self {
+            site,
+            record,
+            admission,
+            scheduler,
+            scene,
+            crowds: Vec::new(),
+            rules: rules(),
+            _alone: alone,
+        }
     }
 
     /// Visitors come; returns when some have been served and many wait.
