@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anteroom_testkit::PATIENCE;
 use anyhow::{Context as _, ensure};
 
 use crate::{
@@ -16,6 +17,8 @@ use crate::{
     settings::Settings,
     world::{Cpu, World},
 };
+
+const A_MOMENT: Duration = Duration::from_millis(5);
 
 /// Enough for queue time to go on after the scheduler was stopped.
 pub const SOME_TICKS: Duration = Duration::from_millis(250);
@@ -94,16 +97,14 @@ pub async fn measure(
         connections: settings.connections,
         threads: settings.threads,
     });
-    tokio::time::sleep(settings.warm_up).await;
+    warm_up(&load, settings).await?;
     // The questions stand outside of the window, the counters at its ends.
     let told_before = Told::ask(world, question.operation).await?;
     let before = Counted::read(world, &load)?;
-    tokio::time::sleep(settings.window).await;
+    pass(&load, settings.window).await?;
     let after = Counted::read(world, &load)?;
     let told_after = Told::ask(world, question.operation).await?;
-    let runs = load.is_running();
     load.finish()?;
-    ensure!(runs && after.answered > before.answered, "the load came to a halt");
     let us = |of: fn(&Counted) -> u64| (of(&after) - of(&before)) as f64 / 1e3;
     Ok(Window {
         seconds: (after.at - before.at).as_secs_f64(),
@@ -118,6 +119,28 @@ pub async fn measure(
         evalsha: told_after.evalsha - told_before.evalsha,
         script_us: told_after.script_us - told_before.script_us,
     })
+}
+
+/// Waits until all connections are made and answered, and the warm-up is over.
+async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
+    let mut left = settings.connections as u64;
+    while left > 0 && load.is_running() {
+        let before = load.answered();
+        pass(load, A_MOMENT).await?;
+        left = left.saturating_sub(load.answered() - before);
+    }
+    pass(load, settings.warm_up).await
+}
+
+/// Lets the load run for so long, and on a machine that has no time for it until something is answered.
+async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
+    let (begin, before) = (Instant::now(), load.answered());
+    tokio::time::sleep(time).await;
+    while load.answered() == before && load.is_running() {
+        ensure!(begin.elapsed() < PATIENCE, "nothing was answered in {PATIENCE:?}");
+        tokio::time::sleep(A_MOMENT).await;
+    }
+    Ok(())
 }
 
 /// [`measure`] without ticks, so that all scripts are those of the operation. Queue time stands still
@@ -216,12 +239,12 @@ pub async fn hello(
     let (connections, threads) = (settings.connections, settings.threads);
     let addresses = vec![address];
     let load = Load::start(Plan { addresses, requests, expect: 200, connections, threads });
-    tokio::time::sleep(settings.warm_up).await;
+    warm_up(&load, settings).await?;
     let read = || -> anyhow::Result<_> {
         Ok((Instant::now(), load.answered(), cpu::of_process(id)?, load.cpu_ns()))
     };
     let before = read()?;
-    tokio::time::sleep(settings.window).await;
+    pass(&load, settings.window).await?;
     let after = read()?;
     load.finish()?;
     let requests = (after.1 - before.1) as f64;

@@ -18,7 +18,7 @@
 //! ```
 
 /// A request is a few dozen short-lived allocations: the C library's allocator takes four times as
-/// long for them.
+/// long for them. Without huge pages, which make an idle service 15 MB larger.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
