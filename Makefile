@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint fuzz clean
+.PHONY: help run build test bench lint fuzz soak clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,9 @@ lint: ## Checks formatting and lints
 
 fuzz: ## Fuzzes all that comes from outside, FUZZ_SECONDS (30) for each target, where a nightly toolchain is
 	@scripts/fuzz.sh
+
+soak: ## Plays a million random histories and ten minutes of killed processes, for hours
+	@scripts/soak.sh
 
 clean: ## Removes everything that was built
 	cargo clean

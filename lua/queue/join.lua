@@ -25,9 +25,11 @@ hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
 local line, at_once, tickets, marks, born = {}, {}, {}, {}, {}
--- The smallest ticket in line; it matters only where tickets may have run far ahead of it.
-local first = m.ticket + #ids < 4 * m.max_waiting and 1 or head() or m.ticket + 1
+-- The smallest ticket in line, false when nobody stands there; it matters only where tickets may have run
+-- far ahead of it.
+local first = m.ticket + #ids < 4 * m.max_waiting and 1 or head()
 local cleared = {} -- identities whose ended place was cleared away in this call
+local back = {} -- identities whose place was away and came back in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
@@ -37,6 +39,7 @@ local function held(i, id)
   if not records[i] or cleared[id] then return end
   local _, ticket, since = struct.unpack(RECORD, records[i])
   local status, detail = locate_held(ticket, records[i])
+  if status == S_AWAY and back[id] then return S_WAITING, RETURNED, ticket end
   if status ~= IS_GONE then return status, detail, ticket end
   cleared[id] = true
   if detail == UNCLAIMED then
@@ -84,17 +87,24 @@ for i, id in ipairs(ids) do
   local status, detail, ticket
   if not born[id] then status, detail, ticket = held(i, id) end
   if born[id] then
+    -- It is heard once more, as if it had come in a call of its own.
+    if born[id][2] == S_WAITING then seen[#seen + 1] = born[id][1] end
     answer_ticket(OK, unpack(born[id]))
   elseif status == S_READY or status == S_ACTIVE then
     tell(ticket)
     answer_admitted(OK, status, detail)
   elseif status then
-    if status == S_AWAY then depth = depth + 1 end -- it stands in line again, before all new ones
+    -- It stands in line again, before all new ones.
+    if status == S_AWAY then depth, back[id] = depth + 1, true end
     tell(ticket)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   elseif not takes then
     answer_ticket(CLOSED, 0, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
-  elseif depth >= m.max_waiting or m.ticket + 1 - first >= 4 * m.max_waiting or m.ticket >= LAST_TICKET then
+  elseif
+    depth >= m.max_waiting
+    or first and m.ticket + 1 - first >= 4 * m.max_waiting
+    or m.ticket >= LAST_TICKET
+  then
     answer_ticket(FULL, 0, 0, 0)
   else
     m.ticket = m.ticket + 1
@@ -104,7 +114,7 @@ for i, id in ipairs(ids) do
       born[id] = { m.ticket, S_READY, ceil(m.claim_ttl / 1000) }
     else
       -- Returned places are in nobody's position: the line ends with those that never left it.
-      depth, lined = depth + 1, lined + 1
+      depth, lined, first = depth + 1, lined + 1, first or m.ticket
       line[#line + 1], line[#line + 2] = m.ticket, id
       local median, slow = eta(lined, promotes)
       mark(m.ticket, m.ticket % TOLD_EVERY == 0 and median or nil)

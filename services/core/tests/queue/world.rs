@@ -35,6 +35,29 @@ impl World {
         queue
     }
 
+    /// It is the beginning again: nothing was ever written.
+    pub async fn begin_again(&self) {
+        self.set_now(START);
+        self.redis.run::<()>(&["FLUSHALL"]).await;
+    }
+
+    /// What a queue's keys hold now is what [`lose`](Self::lose) goes back to.
+    pub async fn keep(&self, queue: &str) {
+        self.copy(&format!("anteroom:v1:queue:{{{queue}}}:"), "kept:").await;
+    }
+
+    /// The queue's keys hold again what they held when they were kept.
+    pub async fn lose(&self, queue: &str) {
+        self.copy("kept:", &format!("anteroom:v1:queue:{{{queue}}}:")).await;
+    }
+
+    async fn copy(&self, from: &str, to: &str) {
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do redis.call('DEL', key) end \
+            for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
+            redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
+        self.redis.run::<()>(&["EVAL", script, "0", from, to]).await;
+    }
+
     pub fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }

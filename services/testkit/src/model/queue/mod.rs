@@ -94,7 +94,7 @@ struct Admitted {
     ends: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     /// The last ticket given when the slot was opened.
     top: u64,
@@ -109,7 +109,7 @@ struct Promoted {
 }
 
 /// One queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Queue {
     /// The rules in force.
     pub rules: Rules,
@@ -229,7 +229,9 @@ impl Queue {
         {
             return Told::Gone(if at + GONE_KEPT > self.now { *reason } else { Gone::Ended });
         }
-        if ticket > self.last_ticket {
+        // Never given, or given to somebody else before it could be forgotten: the store lost it.
+        let mark = self.marks.range(..=ticket).next_back().map(|mark| self.joined[mark].0);
+        if ticket > self.last_ticket || mark.is_some_and(|joined| joined + GONE_KEPT > self.now) {
             return Told::Gone(Gone::Lost);
         }
         Told::Gone(Gone::Ended)
@@ -364,33 +366,39 @@ impl Queue {
                 admitted.ends = ends;
                 self.last = self.now;
                 if cut {
-                    self.revoke(ticket, id);
+                    self.revoke(&[(ticket, id)]);
                 }
             }
         }
         self.locate(id, ticket)
     }
 
-    /// Gives up or finishes; nothing when it was gone before.
-    pub fn leave(&mut self, wall: u64, id: Id, ticket: u64) -> Option<Gone> {
+    /// These give up or finish, in one call; nothing for who was gone before.
+    pub fn leave(&mut self, wall: u64, places: &[(Id, u64)]) -> Vec<Option<Gone>> {
         self.read_clock(wall);
         self.last = self.now;
-        let reason = match self.locate(id, ticket) {
-            Told::Gone(_) => return None,
-            Told::Active { .. } => {
-                self.revoke(ticket, id);
-                Gone::Completed
-            }
-            Told::Ready { .. } => {
-                self.give_back(ticket);
-                Gone::Left
-            }
-            Told::Waiting { .. } => Gone::Left,
+        let mut ended = Vec::new();
+        let leave = |&(id, ticket): &(Id, u64)| {
+            let reason = match self.locate(id, ticket) {
+                Told::Gone(_) => return None,
+                Told::Active { .. } => {
+                    ended.push((ticket, id));
+                    Gone::Completed
+                }
+                Told::Ready { .. } => {
+                    self.give_back(ticket);
+                    Gone::Left
+                }
+                Told::Waiting { .. } => Gone::Left,
+            };
+            self.line.remove(&ticket);
+            self.admitted.remove(&ticket);
+            self.bury(ticket, id, reason);
+            Some(reason)
         };
-        self.line.remove(&ticket);
-        self.admitted.remove(&ticket);
-        self.bury(ticket, id, reason);
-        Some(reason)
+        let left = places.iter().map(leave).collect();
+        self.revoke(&ended);
+        left
     }
 
     /// An eviction by ticket; whether anybody held it.
@@ -406,7 +414,7 @@ impl Queue {
         let (reason, held) = match self.locate(admitted.id, ticket) {
             Told::Gone(reason) => (reason, false),
             Told::Active { .. } => {
-                self.revoke(ticket, admitted.id);
+                self.revoke(&[(ticket, admitted.id)]);
                 (Gone::Evicted, true)
             }
             _ => (Gone::Evicted, true),

@@ -11,7 +11,7 @@ const TRUSTED: u64 = 250_000;
 const KEPT: u64 = 2_000_000;
 
 /// The list and its version, and for how long nothing is given away.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Revoked {
     /// Ticket, identity and version.
     list: BTreeMap<u64, (Id, u64)>,
@@ -37,13 +37,15 @@ impl Queue {
         self.now.max(self.revoked.version + 1)
     }
 
-    /// An active place ends now, or sooner than was said.
-    pub(super) fn revoke(&mut self, ticket: u64, id: Id) {
-        if !self.rules.local_answers {
+    /// Active places end now, or sooner than was said: those of one call share a version.
+    pub(super) fn revoke(&mut self, ended: &[(u64, Id)]) {
+        if !self.rules.local_answers || ended.is_empty() {
             return;
         }
         self.revoked.version = self.next_version();
-        self.revoked.list.insert(ticket, (id, self.revoked.version));
+        for (ticket, id) in ended {
+            self.revoked.list.insert(*ticket, (*id, self.revoked.version));
+        }
         self.forget_revoked();
     }
 

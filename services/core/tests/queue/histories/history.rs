@@ -1,0 +1,295 @@
+//! A history as it is played: each step asked of the queue and of the model, and compared.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anteroom_core::queue::{Epoch, Override, PlaceRef, Queue, Rules, State};
+use anteroom_testkit::model::queue::{self as model, Reading};
+
+use super::step::{Op, Step, VISITORS};
+use crate::world::World;
+
+/// How often the scheduler ticks and visitors poll while time passes: within what queue time and heard
+/// time take in one step.
+const EVERY_US: u64 = 4_000_000;
+
+const OPEN: u64 = 0;
+const PAUSED: u64 = 1;
+const CLOSED: u64 = 2;
+
+pub fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).expect("a short time")
+}
+
+fn model_rules(rules: &Rules) -> model::Rules {
+    model::Rules {
+        capacity: rules.capacity.unwrap_or(0),
+        batch: rules.batch.unwrap_or(0),
+        interval: micros(rules.interval),
+        claim_ttl: micros(rules.claim_ttl),
+        session_ttl: micros(rules.session_ttl),
+        session_max: micros(rules.session_max),
+        idle_ttl: micros(rules.idle_ttl),
+        keep_ttl: micros(rules.keep_ttl),
+        first_poll_ttl: micros(rules.first_poll_ttl),
+        max_waiting: rules.max_waiting,
+        paused: false,
+        closed: false,
+        local_answers: rules.local_answers,
+    }
+}
+
+/// A rule that an operator has overridden, and until when (µs of the store's clock).
+type Overridden = BTreeMap<&'static str, (u64, Option<u64>)>;
+
+/// What a loss goes back to.
+struct Kept {
+    model: model::Queue,
+    overridden: Overridden,
+    epoch: Option<Epoch>,
+}
+
+/// A queue, its model, and what the visitors hold.
+pub struct History<'a> {
+    pub world: &'a World,
+    pub queue: Queue,
+    pub model: model::Queue,
+    /// The rules of the file.
+    file: model::Rules,
+    overridden: Overridden,
+    /// The present life of the queue, once somebody has joined in it.
+    pub epoch: Option<Epoch>,
+    kept: Option<Kept>,
+    /// Every place that a visitor was ever given, the latest first.
+    pub places: BTreeMap<u64, Vec<PlaceRef>>,
+    /// The last position told of each place: it only ever improves.
+    pub positions: BTreeMap<u64, u64>,
+    /// The version of the revocations that was read last.
+    version: Option<u64>,
+    /// The steps so far, for repeats.
+    done: Vec<Step>,
+}
+
+/// What is wrong with it, if anything is.
+pub type Outcome = Result<(), String>;
+
+pub fn differ<T: std::fmt::Debug + PartialEq>(what: &str, told: &T, model: &T) -> Outcome {
+    if told == model {
+        Ok(())
+    } else {
+        Err(format!("{what}: told {told:?}, the model says {model:?}"))
+    }
+}
+
+impl History<'_> {
+    /// Puts an override in force. Scripts that look at the rules notice its end, and so does `refresh`.
+    async fn put(
+        &mut self,
+        over: Override,
+        name: &'static str,
+        value: u64,
+        lasts: Option<u64>,
+    ) -> Outcome {
+        let until = lasts.map(|seconds| self.world.now() / 1_000_000 + seconds);
+        self.queue.override_rules(&[over], until).await.map_err(|error| error.to_string())?;
+        self.overridden.insert(name, (value, until.map(|seconds| seconds * 1_000_000)));
+        self.refresh();
+        Ok(())
+    }
+
+    /// A script looks at the rules: overrides that have ended are over for good.
+    pub fn refresh(&mut self) {
+        let wall = self.world.now();
+        self.overridden.retain(|_, (_, until)| until.is_none_or(|until| until > wall));
+        let over = |name| self.overridden.get(name).map(|(value, _)| *value);
+        let state = over("state").unwrap_or(OPEN);
+        self.model.rules = model::Rules {
+            paused: state == PAUSED,
+            closed: state == CLOSED,
+            capacity: over("capacity").unwrap_or(self.file.capacity),
+            batch: over("batch").unwrap_or(self.file.batch),
+            session_max: over("session_max").unwrap_or(self.file.session_max),
+            interval: over("interval").unwrap_or(self.file.interval),
+            max_waiting: over("max_waiting").unwrap_or(self.file.max_waiting),
+            ..self.model.rules.clone()
+        };
+    }
+
+    async fn apply(&mut self, step: &Step) -> Outcome {
+        let wall = self.world.now();
+        let error = |error: anteroom_core::store::Error| error.to_string();
+        match *step {
+            Step::Join { who } => self.visits(Op::Join, &[(who, 0)]).await?,
+            Step::Place { who, which } => self.visits(Op::Place, &[(who, which)]).await?,
+            Step::Claim { who, which } => self.visits(Op::Claim, &[(who, which)]).await?,
+            Step::Authorize { who, which, renew: true } => {
+                self.visits(Op::Authorize, &[(who, which)]).await?;
+            }
+            Step::Authorize { who, which, renew: false } => {
+                let Some(of) = self.ref_of(who, which) else { return Ok(()) };
+                let visit = self.queue.authorize(of, false).await.map_err(error)?;
+                let (id, ticket) = self.known(of);
+                let model = self.model.enter(wall, id, ticket, false);
+                self.compare("authorize", &visit, of, model)?;
+            }
+            Step::Renew { who, which } => self.visits(Op::Renew, &[(who, which)]).await?,
+            Step::Leave { who, which } => self.visits(Op::Leave, &[(who, which)]).await?,
+            Step::Together { op, ref whom } => self.visits(op, whom).await?,
+            Step::AllPoll => {
+                let everyone: Vec<_> = (0..VISITORS).map(|who| (who, 0)).collect();
+                self.visits(Op::Place, &everyone).await?;
+            }
+            Step::Tick => self.tick().await?,
+            Step::Sweep => {
+                let sweep = self.queue.sweep().await.map_err(error)?;
+                let told = (sweep.unclaimed, sweep.expired, sweep.away, sweep.abandoned);
+                differ("sweep", &told, &self.model.sweep(wall))?;
+            }
+            Step::Pass { ms, scheduler } => {
+                let end = wall + 1000 * ms;
+                while scheduler && self.world.now() + EVERY_US < end {
+                    self.world.set_now(self.world.now() + EVERY_US);
+                    self.tick().await?;
+                }
+                self.world.set_now(end);
+            }
+            Step::Wait { seconds, asleep } => {
+                let end = wall + seconds * 1_000_000;
+                while self.world.now() + EVERY_US < end {
+                    self.world.set_now(self.world.now() + EVERY_US);
+                    self.tick().await?;
+                    let awake = (0..VISITORS).filter(|who| asleep & (1 << who) == 0);
+                    let awake: Vec<_> = awake.map(|who| (who, 0)).collect();
+                    self.visits(Op::Place, &awake).await?;
+                }
+            }
+            Step::Leap { seconds } => {
+                self.world.set_now(wall.saturating_add_signed(seconds * 1_000_000));
+            }
+            Step::Pause(paused, lasts) => {
+                let state = paused.then_some(State::Paused);
+                let value = if paused { PAUSED } else { OPEN };
+                self.put(Override::State(state), "state", value, lasts).await?;
+            }
+            Step::Close(closed, lasts) => {
+                let state = closed.then_some(State::Closed);
+                let value = if closed { CLOSED } else { OPEN };
+                self.put(Override::State(state), "state", value, lasts).await?;
+            }
+            Step::Capacity(most, lasts) => {
+                self.put(Override::Capacity(Some(most)), "capacity", most, lasts).await?;
+            }
+            Step::Batch(most, lasts) => {
+                self.put(Override::Batch(Some(most)), "batch", most, lasts).await?;
+            }
+            Step::SessionMax(seconds, lasts) => {
+                let time = Duration::from_secs(seconds);
+                let over = Override::SessionMax(Some(time));
+                self.put(over, "session_max", micros(time), lasts).await?;
+            }
+            Step::Interval(seconds, lasts) => {
+                let time = Duration::from_secs(seconds);
+                self.put(Override::Interval(Some(time)), "interval", micros(time), lasts).await?;
+            }
+            Step::MaxWaiting(most, lasts) => {
+                self.put(Override::MaxWaiting(Some(most)), "max_waiting", most, lasts).await?;
+            }
+            Step::Evict { ticket } => {
+                let evicted = self.queue.evict(ticket).await.map_err(error)?;
+                differ("evict", &evicted, &self.model.evict(wall, ticket))?;
+            }
+            Step::LocalAnswers(on) => {
+                let overrides = [Override::LocalAnswers(Some(on))];
+                self.queue.override_rules(&overrides, None).await.map_err(error)?;
+                self.refresh();
+                self.model.set_local_answers(wall, on);
+            }
+            Step::Revocations => {
+                let read = self.queue.revocations(self.version).await.map_err(error)?;
+                let told = Reading {
+                    queue_time: read.queue_time_us,
+                    local_answers: read.local_answers,
+                    version: read.version,
+                    whole: read.whole,
+                    ended: read.ended.iter().map(|(id, ticket)| (id.0, *ticket)).collect(),
+                };
+                differ("revocations", &told, &self.model.revocations(wall, self.version))?;
+                self.version = Some(read.version);
+            }
+            Step::Reset => {
+                self.queue.reset().await.map_err(error)?;
+                self.model.reset(wall);
+                self.epoch = None;
+                self.positions.clear();
+            }
+            Step::ForgetScripts => self.world.redis.script_flush().await,
+            Step::Keep => {
+                self.world.keep(self.queue.name()).await;
+                let (model, overridden) = (self.model.clone(), self.overridden.clone());
+                self.kept = Some(Kept { model, overridden, epoch: self.epoch });
+            }
+            Step::Lose => {
+                let Some(kept) = &self.kept else { return Ok(()) };
+                self.world.lose(self.queue.name()).await;
+                self.model = kept.model.clone();
+                (self.overridden, self.epoch) = (kept.overridden.clone(), kept.epoch);
+                self.positions.clear();
+            }
+            Step::Again => {
+                if let Some(last) = self.done.last().cloned() {
+                    Box::pin(self.apply(&last)).await?;
+                }
+            }
+        }
+        if !matches!(step, Step::Again) {
+            self.done.push(step.clone());
+        }
+        Ok(())
+    }
+
+    async fn tick(&mut self) -> Outcome {
+        loop {
+            let tick = self.queue.promote().await.map_err(|error| error.to_string())?;
+            let wall = self.world.now();
+            self.refresh();
+            self.model.promote(wall, tick.promoted, tick.away, tick.abandoned)?;
+            if !tick.more {
+                let held_back = self.model.held_back();
+                return differ("places held back without a reason", &held_back, &false);
+            }
+        }
+    }
+
+    /// The whole as the snapshot shows it.
+    async fn whole(&self) -> Outcome {
+        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let (ready, active) = self.model.admitted();
+        let told = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
+        differ("snapshot", &told, &[self.model.depth(), self.model.away(), ready, active])
+    }
+}
+
+/// Plays a history from its beginning on an empty store.
+pub async fn play(world: &World, rules: &Rules, steps: &[Step]) -> Outcome {
+    let queue = world.queue("history", rules.clone()).await;
+    let file = model_rules(rules);
+    let mut history = History {
+        world,
+        queue,
+        model: model::Queue::new(file.clone(), world.now()),
+        file,
+        overridden: BTreeMap::new(),
+        epoch: None,
+        kept: None,
+        places: BTreeMap::new(),
+        positions: BTreeMap::new(),
+        version: None,
+        done: Vec::new(),
+    };
+    for (at, step) in steps.iter().enumerate() {
+        history.apply(step).await.map_err(|error| format!("step {at}, {step:?}: {error}"))?;
+    }
+    // The snapshot reads the clock without writing it, so the model's time must be its time.
+    history.apply(&Step::Sweep).await?;
+    history.whole().await
+}

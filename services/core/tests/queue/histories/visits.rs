@@ -1,0 +1,152 @@
+//! What visitors ask for, alone or together, compared with the model.
+
+use anteroom_core::queue::{GoneReason, Join, Leave, Place, PlaceRef, Status, Visit};
+use anteroom_core::store::Error;
+use anteroom_testkit::model::queue::{self as model, Gone, Joined, Told};
+use futures_util::future::join_all;
+
+use super::history::{History, Outcome, differ, micros};
+use super::step::Op;
+use crate::world::visitor;
+
+impl History<'_> {
+    pub fn ref_of(&self, who: u64, which: usize) -> Option<PlaceRef> {
+        let places = self.places.get(&who)?;
+        places.get(which.min(places.len() - 1)).copied()
+    }
+
+    /// What the model knows of a place: nobody ever had this ticket when it is of another life.
+    pub fn known(&self, of: PlaceRef) -> (model::Id, u64) {
+        (of.id.0, if self.epoch == Some(of.epoch) { of.ticket } else { u64::MAX })
+    }
+
+    /// A place as the model tells it.
+    fn told(&self, place: &Place) -> Told {
+        // Scripts tell whole milliseconds, rounded up.
+        let ends = self.model.now() + place.expires_in.map_or(0, micros);
+        match place.status {
+            Status::Waiting => Told::Waiting { position: place.position },
+            Status::Ready => Told::Ready { ends },
+            Status::Active => Told::Active { ends },
+        }
+    }
+
+    fn rounded(&self, told: Told) -> Told {
+        let up = |ends: u64| self.model.now() + (ends - self.model.now()).div_ceil(1000) * 1000;
+        match told {
+            Told::Ready { ends } => Told::Ready { ends: up(ends) },
+            Told::Active { ends } => Told::Active { ends: up(ends) },
+            other => other,
+        }
+    }
+
+    pub fn compare(&mut self, what: &str, visit: &Visit, of: PlaceRef, model: Told) -> Outcome {
+        let told = match visit {
+            Visit::Gone(reason) => Told::Gone(gone(*reason)),
+            Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
+                if place.status == Status::Waiting {
+                    let before = self.positions.insert(of.ticket, place.position);
+                    if before.is_some_and(|before| before < place.position) {
+                        return Err(format!("{what}: position of {} got worse", of.ticket));
+                    }
+                }
+                self.told(place)
+            }
+        };
+        let model = self.rounded(model);
+        differ(what, &told, &model)
+    }
+
+    /// What these visitors ask for at once: one call, decided in their order.
+    pub async fn visits(&mut self, op: Op, whom: &[(u64, usize)]) -> Outcome {
+        if op == Op::Join {
+            let ids: Vec<_> = whom.iter().map(|(who, _)| visitor(&self.queue, *who)).collect();
+            let joins = join_all(ids.into_iter().map(|id| self.queue.join(id))).await;
+            for ((who, _), join) in whom.iter().zip(joins) {
+                self.joined(*who, join.map_err(|error| error.to_string())?)?;
+            }
+            return Ok(());
+        }
+        let places: Vec<_> =
+            whom.iter().filter_map(|(who, which)| self.ref_of(*who, *which)).collect();
+        if op == Op::Leave && !places.is_empty() {
+            let leaves = join_all(places.iter().map(|of| self.queue.leave(*of))).await;
+            let known: Vec<_> = places.iter().map(|of| self.known(*of)).collect();
+            let model = self.model.leave(self.world.now(), &known);
+            for (leave, model) in leaves.into_iter().zip(model) {
+                let left = match leave.map_err(|error| error.to_string())? {
+                    Leave::Left(reason) => Some(gone(reason)),
+                    Leave::Already => None,
+                };
+                differ("leave", &left, &model)?;
+            }
+            return Ok(());
+        }
+        let visits = join_all(places.iter().map(|of| self.visit(op, *of))).await;
+        for (of, visit) in places.into_iter().zip(visits) {
+            self.visited(op, of, &visit.map_err(|error| error.to_string())?)?;
+        }
+        Ok(())
+    }
+
+    async fn visit(&self, op: Op, of: PlaceRef) -> Result<Visit, Error> {
+        match op {
+            Op::Claim => self.queue.claim(of).await,
+            Op::Authorize => self.queue.authorize(of, true).await,
+            Op::Renew => self.queue.renew(of).await,
+            Op::Join | Op::Place | Op::Leave => self.queue.place(of).await,
+        }
+    }
+
+    fn joined(&mut self, who: u64, join: Join) -> Outcome {
+        self.refresh();
+        let id = visitor(&self.queue, who);
+        let ready = matches!(&join, Join::Created(_, place) if place.status == Status::Ready);
+        let model = self.model.join(self.world.now(), id.0, ready)?;
+        match (join, model) {
+            (Join::Created(of, _), Joined::New(ticket)) => {
+                self.places.entry(who).or_default().insert(0, of);
+                self.epoch = Some(of.epoch);
+                differ("ticket", &of.ticket, &ticket)
+            }
+            (Join::Same(of, place), Joined::Same(ticket, told)) => {
+                differ("promise 4: ticket of the same place", &of.ticket, &ticket)?;
+                self.compare("join", &Visit::Here(place), of, told)
+            }
+            (Join::Full, Joined::Full) | (Join::Closed { .. }, Joined::Closed) => Ok(()),
+            other => Err(format!("join: {other:?}")),
+        }
+    }
+
+    fn visited(&mut self, op: Op, of: PlaceRef, visit: &Visit) -> Outcome {
+        let (wall, (id, ticket)) = (self.world.now(), self.known(of));
+        let model = match op {
+            Op::Claim => self.model.enter(wall, id, ticket, false),
+            Op::Authorize => self.model.enter(wall, id, ticket, true),
+            Op::Renew => self.model.renew(wall, id, ticket),
+            Op::Join | Op::Place | Op::Leave => self.model.place(wall, id, ticket),
+        };
+        if op == Op::Claim {
+            let waiting = matches!(model, Told::Waiting { .. });
+            differ("not_ready", &matches!(visit, Visit::NotReady(_)), &waiting)?;
+        }
+        if op == Op::Renew {
+            let refused = matches!(model, Told::Waiting { .. } | Told::Ready { .. });
+            differ("not_active", &matches!(visit, Visit::NotActive(_)), &refused)?;
+        }
+        self.compare(&format!("{op:?}"), visit, of, model)
+    }
+}
+
+fn gone(reason: GoneReason) -> Gone {
+    match reason {
+        GoneReason::Completed => Gone::Completed,
+        GoneReason::Left => Gone::Left,
+        GoneReason::Unclaimed => Gone::Unclaimed,
+        GoneReason::Expired => Gone::Expired,
+        GoneReason::Abandoned => Gone::Abandoned,
+        GoneReason::Evicted => Gone::Evicted,
+        GoneReason::Lost => Gone::Lost,
+        GoneReason::Ended => Gone::Ended,
+    }
+}
