@@ -20,7 +20,7 @@ mod until;
 
 pub use cluster::Cluster;
 pub use process::Process;
-pub use proxy::{Fault, Proxy};
+pub use proxy::{Cut, Fault, Proxy};
 pub use redis_builder::{RedisBuilder, free_port};
 pub use redis_server::Redis;
 pub use sentinel::Sentinel;

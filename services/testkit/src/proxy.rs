@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -21,7 +21,8 @@ use tokio::{
 pub enum Fault {
     /// Nothing: all bytes pass.
     Pass,
-    /// Connections stay open and nothing comes through, in either direction.
+    /// Connections stay open and nothing comes through, in either direction, until it ends: then what was
+    /// sent meanwhile comes, as after a partition.
     Blackhole,
     /// Open connections are reset, and new ones at once.
     Refuse,
@@ -29,6 +30,17 @@ pub enum Fault {
     Delay(Duration),
     /// Replies come byte by byte, so far apart.
     Trickle(Duration),
+}
+
+/// When the link breaks, for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The server never hears of the request.
+    Before,
+    /// It was executed, and nobody hears of it.
+    After,
+    /// It was executed, and half of the reply comes.
+    Amid,
 }
 
 /// A proxy on a port of its own. Dropping it closes everything.
@@ -44,8 +56,8 @@ struct State {
     /// Connections numbered lower than this are silent for ever: half-open.
     silent_below: AtomicU64,
     next_number: AtomicU64,
-    /// The next request that holds these bytes loses its reply and its connection.
-    cut: Mutex<Option<Vec<u8>>>,
+    /// The next request that holds these bytes loses its connection.
+    cut: Mutex<Option<(Vec<u8>, Cut)>>,
     cuts: AtomicUsize,
 }
 
@@ -98,10 +110,15 @@ impl Proxy {
     /// The next request that holds `bytes` is passed on, and when its reply comes the connection
     /// is reset instead: it was executed, and nobody hears of it.
     pub fn cut_reply_to(&self, bytes: &[u8]) {
-        *lock(&self.state.cut) = Some(bytes.to_vec());
+        self.cut(bytes, Cut::After);
     }
 
-    /// How many replies were cut.
+    /// The connection of the next request that holds `bytes` is reset, so early or late.
+    pub fn cut(&self, bytes: &[u8], cut: Cut) {
+        *lock(&self.state.cut) = Some((bytes.to_vec(), cut));
+    }
+
+    /// How many requests were cut.
     pub fn cuts(&self) -> usize {
         self.state.cuts.load(Ordering::SeqCst)
     }
@@ -143,12 +160,12 @@ async fn serve(mut client: TcpStream, state: Arc<State>, number: u64) {
         return;
     };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let wire = Wire { state, number, cutting: AtomicBool::new(false) };
+    let wire = Wire { state, number, cut: Mutex::new(None) };
     let reset = {
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
         tokio::select! {
-            () = wire.requests(from_client, to_server) => false,
+            reset = wire.requests(from_client, to_server) => reset,
             reset = wire.replies(from_server, to_client) => reset,
             () = wire.refused() => true,
         }
@@ -162,30 +179,45 @@ async fn serve(mut client: TcpStream, state: Arc<State>, number: u64) {
 struct Wire {
     state: Arc<State>,
     number: u64,
-    cutting: AtomicBool,
+    /// The next reply is to be cut in this way.
+    cut: Mutex<Option<Cut>>,
 }
 
 impl Wire {
-    fn silent(&self) -> bool {
-        *self.state.fault.borrow() == Fault::Blackhole
-            || self.number < self.state.silent_below.load(Ordering::SeqCst)
+    /// False when it is silent for ever.
+    async fn passes(&self) -> bool {
+        let mut fault = self.state.fault.subscribe();
+        // The sender lives in the state that this holds.
+        let _ = fault.wait_for(|fault| *fault != Fault::Blackhole).await;
+        self.number >= self.state.silent_below.load(Ordering::SeqCst)
     }
 
-    async fn requests(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+    /// True when the client is to see a reset.
+    async fn requests(
+        &self,
+        mut from: impl AsyncRead + Unpin,
+        mut to: impl AsyncWrite + Unpin,
+    ) -> bool {
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(read) = from.read(&mut buffer).await
             && read > 0
         {
             let bytes = &buffer[..read];
-            let armed = lock(&self.state.cut)
-                .take_if(|cut| bytes.windows(cut.len()).any(|window| window == cut.as_slice()));
-            if armed.is_some() {
-                self.cutting.store(true, Ordering::SeqCst);
+            let armed = lock(&self.state.cut).take_if(|(cut, _)| {
+                bytes.windows(cut.len()).any(|window| window == cut.as_slice())
+            });
+            if let Some((_, cut)) = armed {
+                self.state.cuts.fetch_add(1, Ordering::SeqCst);
+                if cut == Cut::Before {
+                    return true;
+                }
+                *lock(&self.cut) = Some(cut);
             }
-            if !self.silent() && to.write_all(bytes).await.is_err() {
-                return;
+            if self.passes().await && to.write_all(bytes).await.is_err() {
+                return false;
             }
         }
+        false
     }
 
     /// True when the client is to see a reset.
@@ -198,11 +230,14 @@ impl Wire {
         while let Ok(read) = from.read(&mut buffer).await
             && read > 0
         {
-            if self.cutting.load(Ordering::SeqCst) {
-                self.state.cuts.fetch_add(1, Ordering::SeqCst);
+            let cut = *lock(&self.cut);
+            if cut == Some(Cut::Amid) {
+                let _ = to.write_all(&buffer[..read / 2]).await;
+            }
+            if cut.is_some() {
                 return true;
             }
-            if self.silent() {
+            if !self.passes().await {
                 continue;
             }
             let fault = *self.state.fault.borrow();

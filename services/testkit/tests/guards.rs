@@ -3,7 +3,7 @@
 
 use std::{path::Path, time::Duration};
 
-use anteroom_testkit::{Fault, PATIENCE, Process, Proxy, Redis, free_port};
+use anteroom_testkit::{Cut, Fault, PATIENCE, Process, Proxy, Redis, free_port};
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
 use tokio::{
@@ -138,6 +138,35 @@ async fn a_cut_passes_the_request_and_drops_the_reply() {
     assert_eq!(proxy.cuts(), 1);
     let mut again = through(&proxy).await;
     assert!(ask(&mut again, "precious").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_cut_may_come_before_the_request_or_in_the_middle_of_the_reply() {
+    let proxy = Proxy::start(parrot().await).await;
+    let text = "precious";
+    for (cut, comes) in [(Cut::Before, ""), (Cut::Amid, "prec"), (Cut::After, "")] {
+        let mut stream = through(&proxy).await;
+        proxy.cut(text.as_bytes(), cut);
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut reply = Vec::new();
+        // A reset follows what has come.
+        let _ = stream.read_to_end(&mut reply).await;
+        assert_eq!(String::from_utf8_lossy(&reply), comes, "{cut:?}");
+    }
+    assert_eq!(proxy.cuts(), 3);
+}
+
+#[tokio::test]
+async fn what_was_sent_into_a_black_hole_comes_when_it_ends() {
+    let proxy = Proxy::start(parrot().await).await;
+    let mut stream = through(&proxy).await;
+    proxy.set(Fault::Blackhole);
+    let silence = tokio::time::timeout(Duration::from_millis(50), ask(&mut stream, "late")).await;
+    assert!(silence.is_err(), "nothing comes through");
+    proxy.set(Fault::Pass);
+    let mut reply = [0; 4];
+    stream.read_exact(&mut reply).await.unwrap();
+    assert_eq!(&reply, b"late");
 }
 
 #[tokio::test]

@@ -1,0 +1,56 @@
+//! Promises 1 to 5 on a broken link, from a record of every answer.
+
+use std::time::Duration;
+
+use anteroom_testkit::{
+    PATIENCE, until,
+    witness::{Crowd, Doors, Record, Rules, Scene, Told},
+};
+
+use crate::breaks::Linked;
+
+const QUEUE: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
+    claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
+    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
+    let linked = Linked::start(QUEUE).await;
+    let record = Record::new();
+    let scene = Scene {
+        doors: Doors::new([linked.admission.url("public")]),
+        record: record.clone(),
+        queue: "hall".to_owned(),
+        patience: 2 * PATIENCE,
+    };
+    let crowd = Crowd {
+        first: 1,
+        visitors: 500,
+        arrive_within: Duration::from_secs(15),
+        look_every: Duration::from_millis(300),
+        stay: Duration::from_millis(300),
+        seed: rand::random(),
+    };
+    let breaks = linked.breaks(2, async || {
+        // The next break finds everything going on; in the end there is nobody any more.
+        let from = record.now();
+        let is_over = || record.now() > from + 5_000_000;
+        until("somebody is told of a place again", PATIENCE, async || {
+            is_over() || record.count(|line| line.sent > from && line.told != Told::Nothing) > 30
+        })
+        .await;
+    });
+    let (ended, ()) = tokio::join!(crowd.visit(&scene, 8 * PATIENCE), breaks);
+    let rules = Rules {
+        capacity: Some(25),
+        batch: Some(40),
+        interval: Duration::from_secs(1),
+        claim_ttl: Duration::from_secs(5),
+        session_ttl: Duration::from_secs(5),
+        ..Rules::default()
+    };
+    let busiest = record.hold_to(&rules);
+    eprintln!("{} lines, {busiest:?}", record.count(|_| true));
+    assert!(busiest.inside > 20, "the room was full, for nearly all to see");
+    assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
+}
