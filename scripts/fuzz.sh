@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for FUZZ_SECONDS (30). Without a nightly toolchain it does nothing: the seeds
+# Runs each fuzz target for FUZZ_SECONDS (30), from FUZZ_SEED (0: another one each time). Without a nightly toolchain it does nothing: the seeds
 # and every input that was once found are run by `make test`.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,7 +25,7 @@ for seeds in fuzz/seeds/*/; do
   target=$(basename "$seeds")
   mkdir -p "fuzz/corpus/$target"
   if fuzz run "$target" "fuzz/corpus/$target" "$seeds" -- \
-    -max_total_time="$seconds" -timeout=10 -max_len=4096 >"$log" 2>&1; then
+    -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=10 -max_len=4096 >"$log" 2>&1; then
     echo "$target: $(grep -m 1 '^Done ' "$log")"
   else
     tail -n 60 "$log"

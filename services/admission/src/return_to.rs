@@ -52,7 +52,9 @@ impl ReturnTo {
     }
 
     fn address(&self, text: &str, head: &str) -> Option<String> {
-        let (_, rest) = head.split_once("://")?;
+        // Behind the first colon: parsers also take one slash, or none, for the two of an address.
+        let (_, rest) = head.split_once(':')?;
+        let rest = rest.strip_prefix("//")?;
         let mut url = Url::parse(text).ok()?;
         let userinfo = rest.split('/').next()?.contains('@');
         if userinfo || rest.contains("//") || !self.origins.contains(&url.origin()) {
