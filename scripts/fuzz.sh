@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for FUZZ_SECONDS (30), from FUZZ_SEED (0: another one each time). Without a nightly toolchain it does nothing: the seeds
+# Runs each fuzz target for FUZZ_SECONDS (30), from FUZZ_SEED (0: another one each time). Without a nightly
+# toolchain it does nothing: the seeds
 # and every input that was once found are run by `make test`.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
