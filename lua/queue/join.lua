@@ -24,7 +24,8 @@ local depth = lined + call('ZCARD', RETURNED)
 hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
-local line, at_once, tickets, marks, born = {}, {}, {}, {}, {}
+local line, at_once, tickets, marks = {}, {}, {}, {}
+local born = {} -- identities that got their place in this call, and where in `out` it is told
 -- The smallest ticket in line, false when nobody stands there; it matters only where tickets may have run
 -- far ahead of it.
 local first = m.ticket + #ids < 4 * m.max_waiting and 1 or head()
@@ -78,18 +79,25 @@ local function tell(ticket)
   out[used] = ticket
 end
 
-local function answer_ticket(code, ticket, status, value, median, slow)
+-- Tells the place that this call gave to an identity once more. It is heard again, as if it had come in a
+-- call of its own.
+local function tell_again(first)
+  local ticket, head = out[first], out[first + 1] - CREATED + OK
   tell(ticket)
-  answer(code, status, value, median, slow)
+  used = used + 1
+  out[used] = head
+  if math.floor(head / 8) % 16 == S_WAITING then
+    seen[#seen + 1] = ticket
+    out[used + 1], out[used + 2] = out[first + 2], out[first + 3]
+    used = used + 2
+  end
 end
 
 for i, id in ipairs(ids) do
   local status, detail, ticket
   if not born[id] then status, detail, ticket = held(i, id) end
   if born[id] then
-    -- It is heard once more, as if it had come in a call of its own.
-    if born[id][2] == S_WAITING then seen[#seen + 1] = born[id][1] end
-    answer_ticket(OK, unpack(born[id]))
+    tell_again(born[id])
   elseif status == S_READY or status == S_ACTIVE then
     tell(ticket)
     answer_admitted(OK, status, detail)
@@ -99,28 +107,30 @@ for i, id in ipairs(ids) do
     tell(ticket)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   elseif not takes then
-    answer_ticket(CLOSED, 0, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
+    tell(0)
+    answer(CLOSED, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
   elseif
     depth >= m.max_waiting
     or first and m.ticket + 1 - first >= 4 * m.max_waiting
     or m.ticket >= LAST_TICKET
   then
-    answer_ticket(FULL, 0, 0, 0)
+    tell(0)
+    answer(FULL, 0, 0)
   else
-    m.ticket = m.ticket + 1
+    ticket = m.ticket + 1
+    m.ticket, born[id] = ticket, used + 1
+    tell(ticket)
     if may_pass() then
-      at_once[#at_once + 1], tickets[#tickets + 1] = id, m.ticket
-      mark(m.ticket)
-      born[id] = { m.ticket, S_READY, ceil(m.claim_ttl / 1000) }
+      at_once[#at_once + 1], tickets[#tickets + 1] = id, ticket
+      mark(ticket)
+      answer(CREATED, S_READY, ceil(m.claim_ttl / 1000))
     else
       -- Returned places are in nobody's position: the line ends with those that never left it.
-      depth, lined, first = depth + 1, lined + 1, first or m.ticket
-      line[#line + 1], line[#line + 2] = m.ticket, id
-      local median, slow = eta(lined, promotes)
-      mark(m.ticket, m.ticket % TOLD_EVERY == 0 and median or nil)
-      born[id] = { m.ticket, S_WAITING, lined, median, slow }
+      depth, lined, first = depth + 1, lined + 1, first or ticket
+      line[#line + 1], line[#line + 2] = ticket, id
+      local median = answer_line(CREATED, lined, promotes)
+      mark(ticket, ticket % TOLD_EVERY == 0 and median or nil)
     end
-    answer_ticket(CREATED, unpack(born[id]))
   end
 end
 

@@ -67,7 +67,7 @@ local function keep_seen()
   for _, ticket in ipairs(seen) do
     -- A ticket below the base cannot be in line, unless the store lost writes.
     if ticket >= m.base then
-      set[k + 1], set[k + 2], set[k + 3], set[k + 4] = 'SET', 'u1', ticket - m.base, '1'
+      set[k + 1], set[k + 2], set[k + 3], set[k + 4] = 'SET', 'u1', string.format('%d', ticket - m.base), '1'
       k = k + 4
     end
   end

@@ -1,83 +1,84 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
--- ARGV after the first: runs of items that share an epoch: epoch, renew (1 or 0; authorize only), number of
--- items, then per item place id and ticket.
--- The outcomes are one string of doubles (8 bytes, most significant first). Each begins with
+-- ARGV after the first: runs of items that share an epoch: epoch, renew (1 or 0; authorize only), the tickets
+-- as one string of doubles, then as many place ids.
+-- The outcomes are one string of doubles, too (8 bytes each, most significant first). Each begins with
 -- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its position,
 -- and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
 local VISIT_FIELDS = { 'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'rate', 'rate_slow', 'drop' }
 local out, used = {}, 0
 
-local function answer(code, status, value, median, slow)
-  out[used + 1] = code + 8 * status + 128 * value
-  if median then
-    out[used + 2], out[used + 3] = median, slow
-    used = used + 3
-  else
-    used = used + 1
-  end
+local function doubles(n)
+  return '>' .. string.rep('d', n)
+end
+
+local function answer(code, status, value)
+  used = used + 1
+  out[used] = code + 8 * status + 128 * value
+end
+
+-- Returns the median wait that it tells.
+local function answer_line(code, place, promotes)
+  local median, slow = eta(place, promotes)
+  out[used + 1], out[used + 2], out[used + 3] = code + 8 * S_WAITING + 128 * place, median, slow
+  used = used + 3
+  return median
 end
 
 local function answer_waiting(code, id, ticket, set, promotes)
-  local place = position(id, ticket, set)
-  answer(code, S_WAITING, place, eta(place, promotes))
+  answer_line(code, position(id, ticket, set), promotes)
 end
 
 local function answer_admitted(code, status, till)
-  answer(code, status, ceil((till - now) / 1000))
+  local left = till - now + 999
+  used = used + 1
+  out[used] = code + 8 * status + 128 * (left - left % 1000) / 1000
 end
 
 -- The reply: OK, the epoch, the outcomes.
 local function reply()
-  return { OK, m.epoch, struct.pack('>' .. string.rep('d', used), unpack(out, 1, used)) }
+  return { OK, m.epoch, struct.pack(doubles(used), unpack(out, 1, used)) }
 end
 
--- The items of this call: ids, tickets, of which the epoch is not in force, and which ask for renewal.
-local function read_items()
-  local ids, tickets, foreign, renew, n, at = {}, {}, {}, {}, 0, 2
-  while ARGV[at] do
-    local other, renews, last = ARGV[at] ~= m.epoch, ARGV[at + 1] == '1', at + 2 + 2 * ARGV[at + 2]
-    for i = at + 3, last, 2 do
-      n = n + 1
-      ids[n], tickets[n] = ARGV[i], tonumber(ARGV[i + 1])
-      if other then foreign[n] = true end
-      if renews then renew[n] = true end
-    end
-    at = last + 1
-  end
-  return ids, tickets, foreign, renew
+-- Where an item stands: status and detail (the set of a place in line, the end of an admitted one), and
+-- since when; or IS_GONE and the reason. Its record or its ticket in `waiting` may be known (false: none).
+local function locate(id, ticket, record, score)
+  local status, detail, since
+  if record ~= nil then status, detail, since = locate_held(ticket, record) end
+  if status then return status, detail, since end
+  if score == nil then score = call('ZSCORE', WAITING, id) end
+  if score and tonumber(score) == ticket then return S_WAITING, WAITING end
+  if record == nil then status, detail, since = locate_held(ticket, call('HGET', HELD, id)) end
+  if status then return status, detail, since end
+  return IS_GONE, why_gone(id, ticket)
 end
 
--- Locates each item and lets `act(status, detail, id, ticket, since, renew)` answer: detail is the set of a
--- place in line, the end of an admitted one. The gone are answered here.
--- `admitted`: most items are expected to be, so that their records are read at once, else their ranks are.
+-- Locates each item and lets `act(status, detail, id, ticket, since, renew)` answer. The gone are answered
+-- here. `admitted`: most items are expected to be, so that their records are read at once, else their
+-- tickets are.
 local function each_visit(admitted, act)
-  local ids, tickets, foreign, renew = read_items()
-  if #ids == 0 then return end
-  local records = admitted and call('HMGET', HELD, unpack(ids))
-  local scores = not admitted and call('ZMSCORE', WAITING, unpack(ids))
-  for i = 1, #ids do
-    local id, ticket = ids[i], tickets[i]
-    local status, detail, since
-    if foreign[i] then
-      status, detail = IS_GONE, LOST
-    else
-      if records then status, detail, since = locate_held(ticket, records[i]) end
-      if not status then
-        local score
-        if scores then score = scores[i] else score = call('ZSCORE', WAITING, id) end
-        if score and tonumber(score) == ticket then status, detail = S_WAITING, WAITING end
-      end
-      if not status and scores then
-        status, detail, since = locate_held(ticket, call('HGET', HELD, id))
-      end
-      if not status then
-        status, detail = IS_GONE, why_gone(id, ticket)
-      end
+  local at = 2
+  while ARGV[at] do
+    local mine, renew, packed = ARGV[at] == m.epoch, ARGV[at + 1] == '1', ARGV[at + 2]
+    local n, before = #packed / 8, at + 2
+    local tickets = { struct.unpack(doubles(n), packed) }
+    at = before + n + 1
+    local records, scores
+    if mine and admitted then
+      records = call('HMGET', HELD, unpack(ARGV, before + 1, before + n))
+    elseif mine then
+      scores = call('ZMSCORE', WAITING, unpack(ARGV, before + 1, before + n))
     end
-    if status == IS_GONE then
-      answer(IS_GONE, detail, 0)
-    else
-      act(status, detail, id, ticket, since, renew[i])
+    for i = 1, n do
+      local id, ticket = ARGV[before + i], tickets[i]
+      local status, detail, since = IS_GONE, LOST
+      if mine then
+        status, detail, since = locate(id, ticket, records and records[i], scores and scores[i])
+      end
+      if status == IS_GONE then
+        answer(IS_GONE, detail, 0)
+      else
+        act(status, detail, id, ticket, since, renew)
+      end
     end
   end
 end

@@ -256,13 +256,16 @@ impl Batch for Visits {
     }
 
     fn args(&self, items: &[Item]) -> Args {
-        let mut args = Args::with_capacity(4 + 2 * items.len(), 32 + 24 * items.len());
+        let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
         args.push(self.clock.argument());
+        let mut tickets = Vec::with_capacity(8 * items.len());
         for run in items.chunk_by(Item::is_like) {
-            args.push(run[0].place.epoch.0.as_slice());
-            args.push(u8::from(run[0].renew)).push(run.len());
+            args.push(run[0].place.epoch.0.as_slice()).push(u8::from(run[0].renew));
+            tickets.clear();
+            tickets.extend(run.iter().flat_map(|item| (item.place.ticket as f64).to_be_bytes()));
+            args.push(tickets.as_slice());
             for Item { place, .. } in run {
-                args.push(place.id.0.as_slice()).push(place.ticket);
+                args.push(place.id.0.as_slice());
             }
         }
         args
