@@ -30,7 +30,6 @@ local born = {} -- identities that got their place in this call, and where in `o
 -- far ahead of it.
 local first = m.ticket + #ids < 4 * m.max_waiting and 1 or head()
 local cleared = {} -- identities whose ended place was cleared away in this call
-local back = {} -- identities whose place was away and came back in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
@@ -39,8 +38,8 @@ local function held(i, id)
   if waiting[i] then return S_WAITING, WAITING, tonumber(waiting[i]) end
   if not records[i] or cleared[id] then return end
   local _, ticket, since = struct.unpack(RECORD, records[i])
+  if back[id] == ticket then return S_WAITING, RETURNED, ticket end
   local status, detail = locate_held(ticket, records[i])
-  if status == S_AWAY and back[id] then return S_WAITING, RETURNED, ticket end
   if status ~= IS_GONE then return status, detail, ticket end
   cleared[id] = true
   if detail == UNCLAIMED then
@@ -103,7 +102,7 @@ for i, id in ipairs(ids) do
     answer_admitted(OK, status, detail)
   elseif status then
     -- It stands in line again, before all new ones.
-    if status == S_AWAY then depth, back[id] = depth + 1, true end
+    if status == S_AWAY then depth = depth + 1 end
     tell(ticket)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   elseif not takes then

@@ -39,6 +39,10 @@ local function reply()
   return { OK, m.epoch, struct.pack(doubles(used), unpack(out, 1, used)) }
 end
 
+-- The tickets of identities that were away and came back in this call: what was read before is not true of
+-- them any more.
+local back = {}
+
 -- Where an item stands: status and detail (the set of a place in line, the end of an admitted one), and
 -- since when; or IS_GONE and the reason. Its record or its ticket in `waiting` may be known (false: none).
 local function locate(id, ticket, record, score)
@@ -70,8 +74,12 @@ local function each_visit(admitted, act)
     end
     for i = 1, n do
       local id, ticket = ARGV[before + i], tickets[i]
-      local status, detail, since = IS_GONE, LOST
-      if mine then
+      local status, detail, since
+      if not mine then
+        status, detail = IS_GONE, LOST
+      elseif back[id] == ticket then
+        status, detail = S_WAITING, RETURNED
+      else
         status, detail, since = locate(id, ticket, records and records[i], scores and scores[i])
       end
       if status == IS_GONE then
@@ -88,7 +96,7 @@ local function heartbeat(status, set, id, ticket)
   if #seen == 0 then hear() end
   if status == S_AWAY then
     come_back(id, ticket)
-    set = RETURNED
+    back[id], set = ticket, RETURNED
   end
   seen[#seen + 1] = ticket
   return set

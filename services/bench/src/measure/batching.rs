@@ -43,8 +43,9 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
             let question = Question { operation, requests, expect };
             let settings = settings.connections(connections);
             let it = measure_without_ticks(&world, &settings, &question).await?;
+            // Of those answered in the window each connection may have asked one before it.
             ensure!(
-                it.items >= it.requests,
+                it.items + connections as f64 >= it.requests,
                 "{operation}: requests that asked nothing of the store"
             );
             let name = operation.trim_start_matches("queue.");

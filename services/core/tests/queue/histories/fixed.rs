@@ -98,3 +98,29 @@ async fn two_leave_in_one_call_and_the_list_is_read() {
     ];
     holds(base, &steps).await;
 }
+
+/// The first of two tabs moved heard time on, and the second was told that the place, which had just come
+/// back, was abandoned.
+#[tokio::test]
+async fn two_tabs_come_back_in_one_call_at_the_end_of_keep_ttl() {
+    let base = Base {
+        interval: 1,
+        even: false,
+        claim_ttl: 77,
+        session_ttl: 5,
+        max_waiting: 10,
+        ..two_at_a_time()
+    };
+    let steps = [
+        Step::Join { who: 5 },
+        Step::Together { op: Op::Join, whom: vec![(6, 0), (2, 0), (4, 0), (1, 0)] },
+        Step::Together { op: Op::Join, whom: vec![(3, 0), (8, 0)] },
+        Step::Join { who: 11 },
+        Step::Together { op: Op::Claim, whom: vec![(5, 0)] },
+        Step::Wait { seconds: 173, asleep: 36962 },
+        Step::Join { who: 2 },
+        Step::Pass { ms: 10000, scheduler: false },
+        Step::Together { op: Op::Claim, whom: vec![(1, 0), (1, 0)] },
+    ];
+    holds(base, &steps).await;
+}
