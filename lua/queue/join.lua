@@ -24,7 +24,8 @@ local depth = lined + call('ZCARD', RETURNED)
 hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
-local line, at_once, tickets, marks = {}, {}, {}, {}
+local line, placed = {}, 0 -- ticket and id of each new place in line, and how many of both
+local at_once, tickets, marks = {}, {}, {}
 local born = {} -- identities that got their place in this call, and where in `out` it is told
 -- The smallest ticket in line, false when nobody stands there; it matters only where tickets may have run
 -- far ahead of it.
@@ -36,10 +37,10 @@ local free -- promotions that the rules still allow at once; looked up when firs
 -- ended but was not swept yet is cleared away, so that one identity never stands in two sets.
 local function held(i, id)
   if waiting[i] then return S_WAITING, WAITING, tonumber(waiting[i]) end
-  if not records[i] or cleared[id] then return end
-  local _, ticket, since = struct.unpack(RECORD, records[i])
-  if back[id] == ticket then return S_WAITING, RETURNED, ticket end
-  local status, detail = locate_held(ticket, records[i])
+  if cleared[id] then return end
+  local record = changed[id] and call('HGET', HELD, id) or records[i]
+  local _, ticket, since = struct.unpack(RECORD, record)
+  local status, detail = locate_held(ticket, record)
   if status ~= IS_GONE then return status, detail, ticket end
   cleared[id] = true
   if detail == UNCLAIMED then
@@ -54,7 +55,7 @@ local function held(i, id)
 end
 
 local function may_pass()
-  if depth > 0 or not promotes then return false end
+  if not promotes then return false end
   if not free then
     if not log then read_log() end
     free = math.min(room(), free_at_once(), MAX_CHUNK)
@@ -64,12 +65,12 @@ local function may_pass()
   return true
 end
 
+local mark_at = (m.marked_at or -MARK_EVERY) + MARK_EVERY
+
 local function mark(ticket, told)
-  if told or not m.marked_at or now - m.marked_at >= MARK_EVERY then
-    m.marked_at = now
-    marks[#marks + 1] = ticket
-    marks[#marks + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, now, m.heard or 0, told or -1)
-  end
+  m.marked_at, mark_at = now, now + MARK_EVERY
+  marks[#marks + 1] = ticket
+  marks[#marks + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, now, m.heard or 0, told or -1)
 end
 
 -- Of a join the ticket comes first.
@@ -92,11 +93,12 @@ local function tell_again(first)
   end
 end
 
-for i, id in ipairs(ids) do
-  local status, detail, ticket
-  if not born[id] then status, detail, ticket = held(i, id) end
-  if born[id] then
-    tell_again(born[id])
+for i = 1, #ids do
+  local id = ids[i]
+  local again, status, detail, ticket = born[id]
+  if not again and (waiting[i] or records[i]) then status, detail, ticket = held(i, id) end
+  if again then
+    tell_again(again)
   elseif status == S_READY or status == S_ACTIVE then
     tell(ticket)
     answer_admitted(OK, status, detail)
@@ -119,16 +121,17 @@ for i, id in ipairs(ids) do
     ticket = m.ticket + 1
     m.ticket, born[id] = ticket, used + 1
     tell(ticket)
-    if may_pass() then
+    if depth == 0 and may_pass() then
       at_once[#at_once + 1], tickets[#tickets + 1] = id, ticket
-      mark(ticket)
+      if now >= mark_at then mark(ticket) end
       answer(CREATED, S_READY, ceil(m.claim_ttl / 1000))
     else
       -- Returned places are in nobody's position: the line ends with those that never left it.
       depth, lined, first = depth + 1, lined + 1, first or ticket
-      line[#line + 1], line[#line + 2] = ticket, id
+      line[placed + 1], line[placed + 2], placed = ticket, id, placed + 2
       local median = answer_line(CREATED, lined, promotes)
-      mark(ticket, ticket % TOLD_EVERY == 0 and median or nil)
+      local told = ticket % TOLD_EVERY == 0 and median
+      if told or now >= mark_at then mark(ticket, told) end
     end
   end
 end
@@ -138,7 +141,7 @@ if #at_once > 0 then
   record(#at_once)
   write_log()
 end
-if #line > 0 then call('ZADD', WAITING, unpack(line)) end
+if placed > 0 then call('ZADD', WAITING, unpack(line)) end
 if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
 keep_seen()
 if next(born) then save({ 'ticket', 'last', 'marked_at' }) end

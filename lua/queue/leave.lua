@@ -14,9 +14,9 @@ local gave_back = false
 local ended, tickets = {}, {}
 each_visit(true, function(status, detail, id, ticket, since)
   local reason = LEFT
-  -- The same place may stand in one call twice: only the first takes it away.
+  changed[id] = true
   if status == S_ACTIVE or status == S_READY then
-    if call('ZREM', ADMITTED, id) == 0 then return answer(IS_GONE, LEFT, 0) end
+    call('ZREM', ADMITTED, id)
     call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
     if status == S_ACTIVE then
       reason = COMPLETED
@@ -27,7 +27,7 @@ each_visit(true, function(status, detail, id, ticket, since)
       gave_back = true
     end
   else
-    if call('ZREM', detail, id) == 0 then return answer(IS_GONE, LEFT, 0) end
+    call('ZREM', detail, id)
     m.dropped = (m.dropped or 0) + 1
   end
   call('HDEL', HELD, id)

@@ -66,8 +66,12 @@ local function position(id, ticket, set)
   return call('ZCOUNT', WAITING, '-inf', '(' .. string.format('%.0f', ticket)) + 1
 end
 
+-- Identities whose place this call has moved: what it read of them before is not true any more.
+local changed = {}
+
 -- A place that is away stands in line again with its old ticket.
 local function come_back(id, ticket)
+  changed[id] = true
   call('ZREM', AWAY, id)
   call('ZADD', RETURNED, ticket, id)
   call('HSET', HELD, id, note(S_WAITING, ticket, now, 0))

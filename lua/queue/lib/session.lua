@@ -1,6 +1,7 @@
 -- Sessions of active places.
 
 local function write_session(id, ticket, since, till)
+  changed[id] = true
   call('ZADD', ACTIVE, till, id)
   call('HSET', HELD, id, note(S_ACTIVE, ticket, since, till))
   save({ 'last' })

@@ -39,12 +39,8 @@ local function reply()
   return { OK, m.epoch, struct.pack(doubles(used), unpack(out, 1, used)) }
 end
 
--- The tickets of identities that were away and came back in this call: what was read before is not true of
--- them any more.
-local back = {}
-
 -- Where an item stands: status and detail (the set of a place in line, the end of an admitted one), and
--- since when; or IS_GONE and the reason. Its record or its ticket in `waiting` may be known (false: none).
+-- since when; or IS_GONE and the reason. Its record or its ticket in `waiting` may have been read (false: none).
 local function locate(id, ticket, record, score)
   local status, detail, since
   if record ~= nil then status, detail, since = locate_held(ticket, record) end
@@ -77,8 +73,8 @@ local function each_visit(admitted, act)
       local status, detail, since
       if not mine then
         status, detail = IS_GONE, LOST
-      elseif back[id] == ticket then
-        status, detail = S_WAITING, RETURNED
+      elseif changed[id] then
+        status, detail, since = locate(id, ticket)
       else
         status, detail, since = locate(id, ticket, records and records[i], scores and scores[i])
       end
@@ -96,7 +92,7 @@ local function heartbeat(status, set, id, ticket)
   if #seen == 0 then hear() end
   if status == S_AWAY then
     come_back(id, ticket)
-    back[id], set = ticket, RETURNED
+    set = RETURNED
   end
   seen[#seen + 1] = ticket
   return set

@@ -142,8 +142,7 @@ fn no_rules(script: &Script) -> Error {
 
 /// So many keep a call well below a millisecond with a million in line, on a slow machine too; by
 /// then the call's own cost is a small part of an item's.
-const MOST_JOINS: usize = 128;
-const MOST_VISITS: usize = 64;
+const MOST_ITEMS: usize = 64;
 
 /// Joins that share a call. `None`: the store holds no rules for the queue.
 struct Joins {
@@ -154,7 +153,7 @@ struct Joins {
 impl Batch for Joins {
     type Item = PlaceId;
     type Outcome = Option<Join>;
-    const MAX_ITEMS: usize = MOST_JOINS;
+    const MAX_ITEMS: usize = MOST_ITEMS;
 
     fn script(&self) -> &'static Script {
         &scripts::JOIN
@@ -245,7 +244,7 @@ struct Visits {
 impl Batch for Visits {
     type Item = Item;
     type Outcome = Option<Told>;
-    const MAX_ITEMS: usize = MOST_VISITS;
+    const MAX_ITEMS: usize = MOST_ITEMS;
 
     fn script(&self) -> &'static Script {
         self.script

@@ -124,3 +124,19 @@ async fn two_tabs_come_back_in_one_call_at_the_end_of_keep_ttl() {
     ];
     holds(base, &steps).await;
 }
+
+/// A session that a lowered session_max cuts was revoked by each of two renewals in one call.
+#[tokio::test]
+async fn two_tabs_renew_in_one_call_what_a_lowered_session_max_cuts() {
+    let base =
+        Base { interval: 1, even: false, session_ttl: 27, max_waiting: 3, ..two_at_a_time() };
+    let steps = [
+        Step::Join { who: 3 },
+        Step::Together { op: Op::Claim, whom: vec![(3, 0)] },
+        Step::LocalAnswers(true),
+        Step::SessionMax(5, None),
+        Step::Together { op: Op::Renew, whom: vec![(3, 0), (3, 0)] },
+        Step::Revocations,
+    ];
+    holds(base, &steps).await;
+}
