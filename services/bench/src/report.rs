@@ -115,6 +115,7 @@ impl Report {
         for line in &self.method {
             let _ = writeln!(text, "- {line}");
         }
+        let _ = write!(text, "\n## In short\n\n{}", summary(&self.sections));
         for section in &self.sections {
             let _ =
                 write!(text, "\n## {}\n\n{}\n\n{}", section.title, section.how, section.table());
@@ -127,6 +128,26 @@ impl Report {
         }
         text
     }
+}
+
+/// Every figure that has a budget.
+fn summary(sections: &[Section]) -> String {
+    let mut text = "| figure | measured | budget |\n|---|---:|---|\n".to_owned();
+    for section in sections {
+        let rows = section.rows.iter().flat_map(|row| row.budgets.iter().map(move |it| (row, it)));
+        for (row, budget) in rows {
+            let Section { name, .. } = section;
+            let Budget { figure, measured, .. } = budget;
+            let _ = writeln!(
+                text,
+                "| {name}: {}, {figure} | {} | {} |",
+                row.name,
+                shown(*measured),
+                budget.bound_and_verdict()
+            );
+        }
+    }
+    text
 }
 
 impl Section {
@@ -150,15 +171,21 @@ impl Section {
     }
 }
 
-impl std::fmt::Display for Budget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Budget {
+    fn bound_and_verdict(&self) -> String {
         let (sign, bound) = match self.bound {
             Bound::AtLeast(bound) => ('≥', bound),
             Bound::AtMost(bound) => ('≤', bound),
             Bound::Exactly(bound) => ('=', bound),
         };
         let verdict = if self.pass { "pass" } else { "**short**" };
-        write!(f, "{} {sign} {}: {verdict}", self.figure, shown(bound))
+        format!("{sign} {}: {verdict}", shown(bound))
+    }
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.figure, self.bound_and_verdict())
     }
 }
 
@@ -221,6 +248,12 @@ mod tests {
             section.table(),
             "| rows | ratio | bytes | free | budget |\n|---|---:|---:|---:|---|\n\
              | join | 0.71 | 121 | 1.00 | ratio ≥ 0.70: pass; bytes ≤ 120: **short** |\n"
+        );
+        assert_eq!(
+            summary(&[section]),
+            "| figure | measured | budget |\n|---|---:|---|\n\
+             | rows: join, ratio | 0.71 | ≥ 0.70: pass |\n\
+             | rows: join, bytes | 121 | ≤ 120: **short** |\n"
         );
     }
 }

@@ -54,20 +54,22 @@ pub async fn measure(
             // For longer than queue time goes on without them: nothing here ends so soon.
             world.anteroom.scheduler.freeze();
             reset(redis).await;
-            let (mut items, mut calls) = (0.0, 0.0);
+            let (mut items, mut calls, mut store_us) = (0.0, 0.0, 0.0);
             for series in (series..).take(WINDOWS) {
                 let it = meter::measure(world, &settings, &question(operation, series)).await?;
                 (items, calls) = (items + it.items, calls + it.calls);
+                store_us += it.store_us;
             }
             let name = question(operation, 0).operation.trim_start_matches("queue.");
-            rows.push(row(redis, format!("{name}, {connections}"), items / calls).await);
+            let name = format!("{name}, {connections}");
+            rows.push(row(redis, name, items / calls, store_us / items).await);
             world.anteroom.scheduler.thaw();
             tokio::time::sleep(meter::SOME_TICKS).await;
         }
     }
     reset(redis).await;
     tokio::time::sleep(settings.window * WINDOWS as u32).await;
-    rows.push(row(redis, "ticks".to_owned(), 1.0).await);
+    rows.push(row(redis, "ticks".to_owned(), 1.0, f64::NAN).await);
     let cores = match alone {
         Some(_) => {
             "Redis has the last core, where nothing ordinary may interrupt it (SCHED_FIFO); all else \
@@ -82,7 +84,8 @@ pub async fn measure(
             "In the longest line, at {CONNECTIONS:?} connections, the scheduler stopped meanwhile; its \
              ticks have a row of their own, without load. {cores}. By Redis' clock (`INFO \
              latencystats` of EVALSHA, `SLOWLOG` over {SLOW_US} µs): what the kernel, and the host of \
-             a virtual machine, took of the core while a script ran is in it."
+             a virtual machine, took of the core while a script ran is in it. Redis µs: processor time \
+             of the whole process, its share of the kernel's work included."
         ),
         rows,
     });
@@ -102,13 +105,14 @@ async fn reset(redis: &Redis) {
 }
 
 /// What Redis has seen since the reset.
-async fn row(redis: &Redis, name: String, items_a_call: f64) -> Row {
+async fn row(redis: &Redis, name: String, items_a_call: f64, item_us: f64) -> Row {
     let calls = redis.evalsha_calls().await;
     let stats: String = redis.run(&["INFO", "latencystats"]).await;
     let slow: u64 = redis.run(&["SLOWLOG", "LEN"]).await;
     let row = Row::new(name)
         .figure("calls", calls as f64)
         .figure("items a call", items_a_call)
+        .figure("Redis µs an item", item_us)
         .figure("p50 µs", percentile(&stats, "p50"))
         .figure("p99 µs", percentile(&stats, "p99"))
         .within("p99.99 µs", percentile(&stats, "p99.99"), Some(Bound::AtMost(1_000.0)))
