@@ -38,6 +38,10 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
         let mut next = Caller::new(&scene, visitor);
         next.until_told(Call::Join, |told| *told != Told::Nothing).await;
         holder.until_told(Call::Claim, is_active).await;
+        // Some ticks later, and at any moment between two of them.
+        let least = rand::random_range(4_400..4_700);
+        let is_older = |told: &Told| !matches!(told, Told::Active { left_ms } if *left_ms > least);
+        holder.until_told(Call::Place, is_older).await;
         let before = by_itself().await;
         let mut passes = true;
         while passes && by_itself().await == before {
