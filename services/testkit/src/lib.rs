@@ -6,6 +6,7 @@
 pub mod model;
 pub mod witness;
 
+mod clock;
 mod cluster;
 mod process;
 mod proxy;
@@ -18,6 +19,7 @@ mod slot_move;
 mod tls;
 mod until;
 
+pub use clock::Clock;
 pub use cluster::Cluster;
 pub use process::Process;
 pub use proxy::{Cut, Fault, Proxy};

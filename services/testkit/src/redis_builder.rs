@@ -3,12 +3,13 @@
 use std::{
     net::TcpListener,
     path::{Path, PathBuf},
+    process::Command,
     time::{Duration, Instant},
 };
 
 use redis::{Client, ConnectionAddr, Value};
 
-use crate::{Certificates, PATIENCE, Process, Redis};
+use crate::{Certificates, Clock, PATIENCE, Process, Redis};
 
 /// A port of the loopback that was free a moment ago.
 ///
@@ -27,6 +28,7 @@ pub struct RedisBuilder {
     certificates: Option<Certificates>,
     sentinel: bool,
     cluster: bool,
+    pub(crate) clock: Option<Clock>,
 }
 
 impl RedisBuilder {
@@ -61,6 +63,13 @@ impl RedisBuilder {
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.certificates = Some(Certificates::new());
+        self
+    }
+
+    /// Runs under this clock; so does what [`Redis::restart`] starts.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
         self
     }
 
@@ -141,7 +150,10 @@ impl RedisBuilder {
             set("--cluster-node-timeout", "1000".to_owned());
         }
         args.extend(self.args.iter().cloned());
-        let mut process = Process::spawn(binary(), &args, &[]);
+        let mut program = Command::new(binary());
+        program.args(&args);
+        self.clock.iter().for_each(|clock| clock.rules(&mut program));
+        let mut process = Process::start(program);
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = process.try_exit() {
@@ -152,6 +164,7 @@ impl RedisBuilder {
                 panic!("the server ended at once ({status}):\n{said}");
             }
             if answers(&socket).await {
+                self.clock.iter().for_each(|_| Clock::tidies_after(&process));
                 return Some(process);
             }
             assert!(Instant::now() < deadline, "the server does not answer:\n{}", process.stdout());

@@ -7,7 +7,7 @@ use redis::{
 };
 use tempfile::TempDir;
 
-use crate::{Certificates, PATIENCE, Process, RedisBuilder};
+use crate::{Certificates, Clock, PATIENCE, Process, RedisBuilder};
 
 /// A running server. Dropping it kills it and removes its directory.
 pub struct Redis {
@@ -90,6 +90,14 @@ impl Redis {
         self.kill();
         let process = self.builder.launch(self.directory.path(), self.ports).await;
         self.process = Some(process.expect("the ports of the old server are free"));
+    }
+
+    /// Its clock.
+    ///
+    /// # Panics
+    /// When it runs under the machine's.
+    pub fn clock(&self) -> &Clock {
+        self.builder.clock.as_ref().expect("a server under a clock of its own")
     }
 
     /// How long its append-only file is.

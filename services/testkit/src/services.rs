@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{PATIENCE, Process, Redis};
+use crate::{Clock, PATIENCE, Process, Redis};
 
 /// Compiling a service from nothing takes its time on a small machine.
 static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
@@ -92,6 +92,31 @@ impl Site {
         shell.args(["-c", &limit]).arg(binary("anteroom-admission"));
         let process = launch(shell, &self.redis, &self.config_file(), &self.env());
         Service::listening(process, &["public", "service", "metrics"]).await
+    }
+
+    /// Starts an admission under this clock.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn admission_under(&self, clock: &Clock) -> Service {
+        self.under(clock, "anteroom-admission", &["public", "service", "metrics"]).await
+    }
+
+    /// Starts a scheduler under this clock.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn scheduler_under(&self, clock: &Clock) -> Service {
+        self.under(clock, "anteroom-scheduler", &["metrics"]).await
+    }
+
+    async fn under(&self, clock: &Clock, name: &str, ports: &[&'static str]) -> Service {
+        let mut program = Command::new(binary(name));
+        clock.rules(&mut program);
+        let process = launch(program, &self.redis, &self.config_file(), &self.env());
+        let service = Service::listening(process, ports).await;
+        Clock::tidies_after(&service.process);
+        service
     }
 
     /// Starts a scheduler.

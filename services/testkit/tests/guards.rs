@@ -1,9 +1,12 @@
 //! The guards themselves: what they start ends with them, and what they say is so.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use anteroom_testkit::{Cut, Fault, PATIENCE, Process, Proxy, Redis, free_port};
+use anteroom_testkit::{Clock, Cut, Fault, PATIENCE, Process, Proxy, Redis, free_port};
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
 use tokio::{
@@ -52,6 +55,22 @@ async fn a_killed_process_says_so() {
 #[should_panic(expected = "never wrote")]
 async fn waiting_for_a_line_ends_with_the_process() {
     shell("echo something else").line("hello", PATIENCE).await;
+}
+
+#[tokio::test]
+async fn a_clock_is_wrong_for_whom_it_rules_and_leaps() {
+    let redis = Redis::builder().clock(Clock::off_by(600)).start().await;
+    let off_by = async || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        redis.run::<(i64, i64)>(&["TIME"]).await.0 - i64::try_from(now).unwrap()
+    };
+    assert!((540..660).contains(&off_by().await));
+    redis.clock().leaps_to(-600);
+    assert!((-660..-540).contains(&off_by().await));
+    let id = redis.id().unwrap();
+    for name in ["faketime_shm_", "sem.faketime_sem_"] {
+        assert!(!Path::new(&format!("/dev/shm/{name}{id}")).exists());
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! written down, and held to the promises afterwards.
 
 mod chaos;
+mod clocks;
 mod cluster;
 mod sentinel;
 mod services;

@@ -1,0 +1,218 @@
+//! The store's clock leaps under visitors who wait, are ready and are active: nobody expires, and the line
+//! goes on at once.
+
+use std::time::Duration;
+
+use anteroom_testkit::{
+    Clock, PATIENCE, Redis, RedisBuilder, Service, Site, until,
+    witness::{Call, Caller, Doors, Record, Scene, Told},
+};
+use tokio::sync::MutexGuard;
+
+use super::{WRONG, leap, store_is_off_by};
+use crate::ALONE;
+
+/// Every time is shorter than a leap, and longer than the test.
+const QUEUE: &str = "[queues.hall]\ncapacity = 6\nbatch = 20\ninterval = \"2s\"\n\
+    claim_ttl = \"8m\"\nsession_ttl = \"8m\"\nidle_ttl = \"8m\"\nkeep_ttl = \"8m\"\njoins_per_address = \"none\"\nrequests_per_place = 0\n";
+const TTL_MS: u64 = 480_000;
+/// So much of anybody's time a leap takes at most, in microseconds.
+const STEP: u64 = 5_000_000;
+/// What rounding to milliseconds hides.
+const ROUNDING: u64 = 1_000;
+/// So soon the next turn is given after the leap, or after the store's return.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Says something of the place.
+fn is_known(told: &Told) -> bool {
+    *told != Told::Nothing
+}
+
+/// A visitor inside, and until when it was told to be (µs of the record's clock).
+struct Inside {
+    caller: Caller,
+    until: u64,
+}
+
+/// Three are active, three are ready, and the others wait.
+struct Hall {
+    site: Site,
+    admission: Service,
+    scheduler: Service,
+    record: Record,
+    active: Vec<Inside>,
+    ready: Vec<Inside>,
+    waiting: Vec<Caller>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Hall {
+    async fn open(redis: RedisBuilder, local_answers: bool) -> Self {
+        let alone = ALONE.lock().await;
+        let redis = redis.clock(Clock::off_by(0)).start().await;
+        let queue = format!("{QUEUE}local_answers = {local_answers}\n");
+        let site = Site::new(redis, &queue, &[]);
+        let (admission, scheduler) = (site.admission().await, site.scheduler().await);
+        let scene = Scene {
+            doors: Doors::new([admission.url("public")]),
+            record: Record::new(),
+            queue: "hall".to_owned(),
+            patience: PATIENCE,
+        };
+        let mut hall = Self {
+            site,
+            admission,
+            scheduler,
+            record: scene.record.clone(),
+            active: Vec::new(),
+            ready: Vec::new(),
+            waiting: Vec::new(),
+            _alone: alone,
+        };
+        for visitor in 1..=30 {
+            let mut caller = Caller::new(&scene, visitor);
+            caller.until_told(Call::Join, is_known).await;
+            hall.waiting.push(caller);
+        }
+        for inside in 0..6 {
+            hall.head_is_ready().await;
+            if inside < 3 {
+                hall.first_ready_claims().await;
+            }
+        }
+        hall
+    }
+
+    async fn head_is_ready(&mut self) {
+        let mut caller = self.waiting.remove(0);
+        let waits = |told: &Told| matches!(told, Told::Waiting { .. } | Told::Nothing);
+        let told = caller.until_told(Call::Place, |told| !waits(told)).await;
+        assert!(matches!(told, Told::Ready { .. }), "it stood in line: {told:?}");
+        self.ready.push(Inside { caller, until: 0 });
+    }
+
+    async fn first_ready_claims(&mut self) {
+        let mut inside = self.ready.remove(0);
+        let told = inside.caller.until_told(Call::Claim, is_known).await;
+        assert!(matches!(told, Told::Active { .. }), "it had its turn: {told:?}");
+        self.active.push(Inside { until: 0, ..inside });
+    }
+
+    /// Two leave, and the first two of the line get their slots: one might be left of a slice from before.
+    /// Returns how long after `since` the second turn was given.
+    async fn goes_on(&mut self, since: u64) -> Duration {
+        for mut leaves in self.active.drain(..2) {
+            leaves.caller.until_told(Call::Leave, |told| matches!(told, Told::Gone { .. })).await;
+        }
+        for _ in 0..2 {
+            self.head_is_ready().await;
+        }
+        let took = Duration::from_micros(self.record.now() - since);
+        for _ in 0..2 {
+            self.first_ready_claims().await;
+        }
+        took
+    }
+
+    /// Everyone is where they were, and has lost at most a step since they last looked.
+    async fn nobody_expires(&mut self) {
+        for inside in self.active.iter_mut().chain(&mut self.ready) {
+            inside.looks(&self.record).await;
+        }
+        for inside in &mut self.active {
+            let told = inside.caller.until_told(Call::Authorize, is_known).await;
+            assert!(matches!(told, Told::Active { .. }), "it passes at the gate: {told:?}");
+        }
+        for (ahead, caller) in (0..).zip(&mut self.waiting) {
+            let told = caller.until_told(Call::Place, is_known).await;
+            assert_eq!(told, Told::Waiting { position: Some(ahead + 1) }, "the line is as it was");
+        }
+        assert_eq!((self.active.len(), self.ready.len()), (3, 3));
+    }
+
+    /// No service had to be started anew.
+    fn ends_well(mut self) {
+        for service in [&mut self.admission, &mut self.scheduler] {
+            assert!(service.process.try_exit().is_none(), "{}", service.process.stdout());
+        }
+    }
+}
+
+impl Inside {
+    async fn looks(&mut self, record: &Record) {
+        let sent = record.now();
+        let told = self.caller.until_told(Call::Place, is_known).await;
+        let received = record.now();
+        let (Told::Active { left_ms } | Told::Ready { left_ms }) = told else {
+            panic!("visitor {} was inside, and is {told:?}", self.caller.visitor)
+        };
+        assert!(left_ms <= TTL_MS, "visitor {} gained time: {left_ms} ms", self.caller.visitor);
+        let at_most = received + 1_000 * left_ms;
+        assert!(
+            at_most + STEP + ROUNDING >= self.until,
+            "visitor {} lost more than a step: {at_most} µs, was {} µs",
+            self.caller.visitor,
+            self.until,
+        );
+        self.until = sent + 1_000 * left_ms;
+    }
+}
+
+/// Whether turns were given soon, at least three times. A busy machine adds to some of them what it likes, and
+/// hardly to all: one that was soon is waited for, and not for ever.
+fn were_soon(took: &[Duration]) -> bool {
+    let soon = took.iter().any(|took| *took < SOON);
+    assert!(soon || took.len() < 5, "no turn within {SOON:?}: {took:?}");
+    soon && took.len() >= 3
+}
+
+/// Ten minutes ahead and back, again and again.
+async fn leaps_expire_nobody(local_answers: bool) {
+    let mut hall = Hall::open(Redis::builder(), local_answers).await;
+    hall.nobody_expires().await;
+    let (mut ahead, mut back) = (Vec::new(), Vec::new());
+    while !(were_soon(&ahead) && were_soon(&back)) {
+        for (seconds, took) in [(WRONG, &mut ahead), (0, &mut back)] {
+            leap(&hall.site.redis, seconds).await;
+            let leapt = hall.record.now();
+            took.push(hall.goes_on(leapt).await);
+            hall.nobody_expires().await;
+        }
+    }
+    eprintln!("the next turn after a leap ahead: {ahead:?}, back: {back:?}");
+    hall.ends_well();
+}
+
+#[tokio::test]
+async fn promise_12_leaps_of_the_stores_clock_expire_nobody_and_the_line_goes_on() {
+    leaps_expire_nobody(false).await;
+}
+
+#[tokio::test]
+async fn promise_12_leaps_of_the_stores_clock_expire_nobody_with_local_answers() {
+    leaps_expire_nobody(true).await;
+}
+
+#[tokio::test]
+async fn promise_05_a_store_away_for_twenty_minutes_expires_nobody_and_the_line_goes_on() {
+    let mut hall = Hall::open(Redis::builder().durable(), false).await;
+    hall.nobody_expires().await;
+    let (mut took, mut seconds) = (Vec::new(), 0);
+    while !were_soon(&took) {
+        hall.site.redis.kill();
+        until("the store is missed", PATIENCE, async || {
+            hall.waiting[0].clone().ask(Call::Place).await.status == Some(503)
+        })
+        .await;
+        // Twenty minutes in a moment: by its own clock the store was away for as long.
+        seconds += 2 * WRONG;
+        hall.site.redis.clock().leaps_to(seconds);
+        hall.site.redis.restart().await;
+        store_is_off_by(&hall.site.redis, seconds).await;
+        let back = hall.record.now();
+        took.push(hall.goes_on(back).await);
+        hall.nobody_expires().await;
+    }
+    eprintln!("the next turn after the store's return: {took:?}");
+    hall.ends_well();
+}

@@ -1,0 +1,77 @@
+//! A leap ends sessions at once, and a gate that answers by itself has not heard of it yet.
+
+use anteroom_testkit::{
+    Clock, PATIENCE, Redis, Site,
+    witness::{Call, Caller, Doors, Record, Scene, Told},
+};
+
+use super::{WRONG, leap};
+use crate::{ALONE, stage::metric};
+
+/// A session is shorter than what a leap takes of it.
+const QUEUE: &str = "[queues.desk]\ncapacity = 1\nclaim_ttl = \"1m\"\nsession_ttl = \"5s\"\n\
+    renew_on_authorize = false\nlocal_answers = true\n\
+    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+const LEAPS: u32 = 20;
+
+#[tokio::test]
+async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_given_away() {
+    let _alone = ALONE.lock().await;
+    let site = Site::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
+    let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
+    let record = Record::new();
+    let scene = Scene {
+        doors: Doors::new([admission.url("public")]),
+        record: record.clone(),
+        queue: "desk".to_owned(),
+        patience: PATIENCE,
+    };
+    let by_itself = async || {
+        let answers = ["answer=\"local\""];
+        metric(&admission, "anteroom_gate_answers_total", &answers).await.unwrap_or(0.0)
+    };
+    let is_active = |told: &Told| matches!(told, Told::Active { .. });
+    let mut holder = Caller::new(&scene, 0);
+    holder.until_told(Call::Join, |told| matches!(told, Told::Ready { .. })).await;
+    let mut ended_by_leaps = 0;
+    for visitor in 1..=LEAPS {
+        let mut next = Caller::new(&scene, visitor);
+        next.until_told(Call::Join, |told| *told != Told::Nothing).await;
+        holder.until_told(Call::Claim, is_active).await;
+        // Some ticks later, and at any moment between two of them.
+        let least = rand::random_range(4_400..4_700);
+        let is_older = |told: &Told| !matches!(told, Told::Active { left_ms } if *left_ms > least);
+        holder.until_told(Call::Place, is_older).await;
+        let before = by_itself().await;
+        let mut passes = true;
+        while passes && by_itself().await == before {
+            passes = is_active(&holder.ask(Call::Authorize).await.told);
+        }
+        // On a machine that stood still for the whole session there is nothing left to end.
+        ended_by_leaps += u32::from(passes);
+        let gate = async {
+            let mut last_pass = 0;
+            loop {
+                let sent = record.now();
+                if !is_active(&holder.ask(Call::Authorize).await.told) {
+                    return last_pass;
+                }
+                last_pass = sent;
+            }
+        };
+        let line = async {
+            leap(&site.redis, i64::from(visitor) * WRONG).await;
+            while !matches!(next.ask(Call::Place).await.told, Told::Ready { .. }) {}
+            record.now()
+        };
+        let (last_pass, given_away) = tokio::join!(gate, line);
+        assert!(
+            last_pass < given_away,
+            "visitor {} was let pass by a request sent {} µs after the next one's turn was told",
+            holder.visitor,
+            last_pass - given_away,
+        );
+        holder = next;
+    }
+    assert!(ended_by_leaps > LEAPS / 2, "only {ended_by_leaps} sessions were ended by a leap");
+}

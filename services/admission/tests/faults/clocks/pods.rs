@@ -1,0 +1,136 @@
+//! The pods' clocks are wrong by ten minutes, one ahead and one behind: they decide nothing.
+
+use std::time::Duration;
+
+use anteroom_core::queue::AssertionKeys;
+use anteroom_testkit::{
+    Clock, PATIENCE, Redis, Service, Site, until,
+    witness::{Call, Caller, Crowd, Doors, Habit, Record, Rules, Scene, Told},
+};
+
+use jiff::Timestamp;
+use reqwest::Client;
+use serde_json::json;
+use tokio::sync::MutexGuard;
+
+use super::{WRONG, leap, service_is_off_by};
+use crate::{
+    ALONE,
+    stage::{self, metric},
+};
+
+const QUEUES: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
+    claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
+    joins_per_address = \"none\"\nrequests_per_place = 0\n\
+    [queues.desk]\ncapacity = 1\nsession_ttl = \"5s\"\n\
+    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+/// What the shop and the room share.
+const IDENTITY: &str = "the-secret-between-shop-and-room";
+
+/// Two admissions and two schedulers, the first of each ahead, the second behind.
+struct Pods {
+    admissions: Vec<Service>,
+    schedulers: Vec<Service>,
+    site: Site,
+    _clocks: [Clock; 2],
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Pods {
+    async fn start() -> Self {
+        let alone = ALONE.lock().await;
+        let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
+        let secrets = ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY);
+        let site = Site::new(redis, QUEUES, &[secrets]);
+        let off = [WRONG, -WRONG];
+        let clocks = off.map(Clock::off_by);
+        let (mut admissions, mut schedulers) = (Vec::new(), Vec::new());
+        for (clock, seconds) in clocks.iter().zip(off) {
+            admissions.push(site.admission_under(clock).await);
+            schedulers.push(site.scheduler_under(clock).await);
+            for service in admissions.last().into_iter().chain(schedulers.last()) {
+                service_is_off_by(service, seconds).await;
+            }
+        }
+        Self { admissions, schedulers, site, _clocks: clocks, _alone: alone }
+    }
+
+    fn scene(&self, queue: &str) -> Scene {
+        Scene {
+            doors: Doors::new(self.admissions.iter().map(|it| it.url("public"))),
+            record: Record::new(),
+            queue: queue.to_owned(),
+            patience: PATIENCE,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by_ten_minutes() {
+    let pods = Pods::start().await;
+    let scene = pods.scene("hall");
+    let crowd = Crowd {
+        first: 1,
+        visitors: 400,
+        arrive_within: Duration::from_secs(5),
+        look_every: Duration::from_millis(300),
+        stay: Duration::from_millis(300),
+        seed: rand::random(),
+    };
+    let ended = crowd.visit(&scene, 8 * PATIENCE).await;
+    let busiest = scene.record.hold_to(&stage::rules());
+    eprintln!("{} lines, {busiest:?}", scene.record.count(|_| true));
+    assert!(busiest.inside > 20, "the room was full, for nearly all to see");
+    assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
+    let served = ended.done.iter().filter(|habit| **habit <= Habit::ManyTabs).count();
+    assert!(served * 10 > ended.done.len() * 7, "{served} served");
+    for scheduler in &pods.schedulers {
+        let promoted = metric(scheduler, "anteroom_queue_promoted_total", &[]).await;
+        assert!(promoted > Some(0.0), "each of the schedulers promotes");
+    }
+}
+
+#[tokio::test]
+async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods_clocks_say() {
+    let pods = Pods::start().await;
+    let scene = pods.scene("desk");
+    let mut visitor = Caller::new(&scene, 1);
+    visitor.until_told(Call::Join, |told| matches!(told, Told::Ready { .. })).await;
+    visitor.turn_to_the_next_door();
+    visitor.until_told(Call::Claim, |told| matches!(told, Told::Active { .. })).await;
+    let claimed = scene.record.now();
+    // To its end, each time by the other door. That it does not end before what any of them told is the
+    // record's to say.
+    loop {
+        visitor.turn_to_the_next_door();
+        match visitor.until_told(Call::Place, |told| *told != Told::Nothing).await {
+            Told::Active { left_ms } => assert!(left_ms <= 5_000, "{left_ms}"),
+            told => break assert_eq!(told, Told::Gone { reason: "expired".to_owned() }),
+        }
+        let lasted = Duration::from_micros(scene.record.now() - claimed);
+        assert!(lasted < PATIENCE, "still active after {lasted:?}");
+    }
+    let session_ttl = Duration::from_secs(5);
+    scene.record.hold_to(&Rules { capacity: Some(1), session_ttl, ..Rules::default() });
+}
+
+#[tokio::test]
+async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and_not_by_the_pods() {
+    let pods = Pods::start().await;
+    let keys = AssertionKeys::new(&[IDENTITY.to_owned().into()]);
+    let join = async |pod: &Service| {
+        let expiry = Timestamp::now().as_second() + 120;
+        let expiry = u64::try_from(expiry).expect("after 1970");
+        let assertion = keys.sign("desk", "ana", expiry).expect("there is a secret");
+        let request = Client::new().post(format!("{}/v1/queues/desk/tokens", pod.url("public")));
+        let answer = request.json(&json!({ "assertion": assertion })).send().await;
+        answer.expect("an answer").status().as_u16()
+    };
+    // The pods have the store's time from their last look at it, a second ago or more.
+    for (seconds, told) in [(0, [200, 201]), (WRONG, [401, 401]), (0, [200, 200])] {
+        leap(&pods.site.redis, seconds).await;
+        for pod in &pods.admissions {
+            until("it is judged so", PATIENCE, async || told.contains(&join(pod).await)).await;
+        }
+    }
+}
