@@ -53,11 +53,12 @@ local function is_clock_trusted()
   return m.local_answers ~= 1 or now - m.tick <= TRUSTED
 end
 
--- Once in each tick, before it moves the time of the tick on. Two such gaps in a row are a late scheduler,
--- which must still get on.
+-- Once in each tick, before it moves the time of the tick on. A second such gap, before a tick in time could
+-- give slots away, is a late scheduler, which must still get on.
 local function watch_clock()
   local late = is_clock_trusted() and 0 or 1
   if late == 1 and m.late ~= 1 then withhold() end
+  if late == 0 and now < (m.withheld_until or 0) then late = m.late or 0 end
   if late ~= (m.late or 0) then
     m.late = late
     save({ 'late' })

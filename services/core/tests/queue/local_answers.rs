@@ -154,6 +154,21 @@ async fn a_scheduler_that_is_always_late_still_promotes() {
 }
 
 #[tokio::test]
+async fn a_scheduler_that_is_late_every_other_time_still_promotes() {
+    let world = World::new().await;
+    let queue = queue(&world, local(1)).await;
+    let (late, in_time) = (Duration::from_millis(300), Duration::from_millis(100));
+    world.pass(late);
+    let (of, _) = join(&queue, 0).await;
+    assert_eq!(tick(&queue).await, 0, "the clock may have leapt");
+    world.pass(in_time);
+    assert_eq!(tick(&queue).await, 0, "slots are withheld for longer than that");
+    world.pass(late);
+    assert_eq!(tick(&queue).await, 1, "this one does not begin again");
+    assert_eq!(status(&queue, of).await, Status::Ready);
+}
+
+#[tokio::test]
 async fn a_reading_names_who_ended_before_the_time_and_nobody_else() {
     let world = World::new().await;
     let queue = queue(&world, local(5)).await;

@@ -85,7 +85,9 @@ impl Queue {
         if late && !self.revoked.late {
             self.withhold();
         }
-        self.revoked.late = late;
+        if late || self.now >= self.revoked.withheld_until {
+            self.revoked.late = late;
+        }
     }
 
     /// The rule is switched.
