@@ -38,7 +38,9 @@ impl World {
     /// It is the beginning again: nothing was ever written.
     pub async fn begin_again(&self) {
         self.set_now(START);
-        self.redis.run::<()>(&["FLUSHALL"]).await;
+        let script = "for _, prefix in ipairs(ARGV) do \
+            for _, key in ipairs(redis.call('KEYS', prefix .. '*')) do redis.call('DEL', key) end end";
+        self.redis.run::<()>(&["EVAL", script, "0", "anteroom:v1:", "kept:"]).await;
     }
 
     /// What a queue's keys hold now is what [`lose`](Self::lose) goes back to.
