@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use anteroom_testkit::{PATIENCE, Process, binary};
+use anteroom_testkit::{PATIENCE, Process};
 use anyhow::Context as _;
 
 use crate::{
@@ -85,24 +85,17 @@ pub fn wanted(settings: &Settings) -> bool {
 /// Measures all rows that are wanted.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let visitors = settings.scaled(VISITORS);
-    let mut queues =
-        vec![line("joins"), line("line"), room("inside", visitors), room(FORGED, visitors)];
-    let with_local = settings.wants(LOCAL) && {
-        let local = format!("{}local_answers = true\n", room(LOCAL, visitors));
-        let known = is_valid(&local).await?;
-        queues.push(local);
-        known
-    };
-    if !with_local {
-        queues.truncate(4);
-        sections.note("authorize with local answers: this admission does not know local_answers");
-    }
+    let queues = [
+        line("joins"),
+        line("line"),
+        room("inside", visitors),
+        format!("{}local_answers = true\n", room(LOCAL, visitors)),
+        room(FORGED, visitors),
+    ];
     let world = World::start(&queues).await?;
     let hello = HelloWorld::start(settings).await?;
     let mut measured = Vec::new();
-    for row in
-        ROWS.iter().filter(|row| settings.wants(row.name) && (row.name != LOCAL || with_local))
-    {
+    for row in ROWS.iter().filter(|row| settings.wants(row.name)) {
         measured.push(Measured::new(&world, settings, row, visitors).await?);
     }
     let mut hellos = vec![hello.run().await?];
@@ -168,17 +161,6 @@ impl HelloWorld {
         let requests = self.requests.clone();
         meter::hello(self.process.id(), self.address, &self.settings, requests).await
     }
-}
-
-/// Whether admission takes a queue that is configured so.
-async fn is_valid(queue: &str) -> anyhow::Result<bool> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("anteroom.toml");
-    std::fs::write(&file, queue)?;
-    let file = file.display().to_string();
-    let arguments = ["--config", &file, "--check-config"];
-    let mut check = Process::spawn(binary("anteroom-admission"), arguments, &[]);
-    Ok(check.exit(PATIENCE).await.success())
 }
 
 /// One row and what has been measured of it so far.
