@@ -14,6 +14,10 @@ use crate::{Clock, PATIENCE, Process, Redis};
 /// Compiling a service from nothing takes its time on a small machine.
 static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 
+/// The ports of an admission and of a scheduler.
+const ADMISSION_PORTS: &[&str] = &["public", "service", "metrics"];
+const SCHEDULER_PORTS: &[&str] = &["metrics"];
+
 /// A binary of the workspace: from the folder in `ANTEROOM_BIN_DIR`, which `make test` has just filled, or
 /// built as it stands now, once for each test program.
 ///
@@ -78,8 +82,7 @@ impl Site {
     /// # Panics
     /// When it does not start.
     pub async fn admission(&self) -> Service {
-        let process = admission(&self.redis, &self.config_file(), &self.env());
-        Service::listening(process, &["public", "service", "metrics"]).await
+        self.start(Command::new(binary("anteroom-admission")), ADMISSION_PORTS).await
     }
 
     /// Starts an admission that may open only so many files and connections.
@@ -90,8 +93,7 @@ impl Site {
         let mut shell = Command::new("sh");
         let limit = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
         shell.args(["-c", &limit]).arg(binary("anteroom-admission"));
-        let process = launch(shell, &self.redis, &self.config_file(), &self.env());
-        Service::listening(process, &["public", "service", "metrics"]).await
+        self.start(shell, ADMISSION_PORTS).await
     }
 
     /// Starts an admission under this clock.
@@ -99,7 +101,7 @@ impl Site {
     /// # Panics
     /// When it does not start.
     pub async fn admission_under(&self, clock: &Clock) -> Service {
-        self.under(clock, "anteroom-admission", &["public", "service", "metrics"]).await
+        self.under(clock, "anteroom-admission", ADMISSION_PORTS).await
     }
 
     /// Starts a scheduler under this clock.
@@ -107,14 +109,13 @@ impl Site {
     /// # Panics
     /// When it does not start.
     pub async fn scheduler_under(&self, clock: &Clock) -> Service {
-        self.under(clock, "anteroom-scheduler", &["metrics"]).await
+        self.under(clock, "anteroom-scheduler", SCHEDULER_PORTS).await
     }
 
     async fn under(&self, clock: &Clock, name: &str, ports: &[&'static str]) -> Service {
         let mut program = Command::new(binary(name));
         clock.rules(&mut program);
-        let process = launch(program, &self.redis, &self.config_file(), &self.env());
-        let service = Service::listening(process, ports).await;
+        let service = self.start(program, ports).await;
         Clock::tidies_after(&service.process);
         service
     }
@@ -124,8 +125,16 @@ impl Site {
     /// # Panics
     /// When it does not start.
     pub async fn scheduler(&self) -> Service {
-        let process = scheduler(&self.redis, &self.config_file(), &self.env());
-        Service::listening(process, &["metrics"]).await
+        self.start(Command::new(binary("anteroom-scheduler")), SCHEDULER_PORTS).await
+    }
+
+    async fn start(&self, program: Command, ports: &[&'static str]) -> Service {
+        let mut process = launch(program, &self.redis, &self.config_file(), &self.env());
+        let mut addresses = HashMap::new();
+        for port in ports {
+            addresses.insert(*port, address(&mut process, port).await);
+        }
+        Service { process, addresses }
     }
 
     /// The configuration file.
@@ -139,14 +148,6 @@ impl Site {
 }
 
 impl Service {
-    async fn listening(mut process: Process, ports: &[&'static str]) -> Self {
-        let mut addresses = HashMap::new();
-        for port in ports {
-            addresses.insert(*port, address(&mut process, port).await);
-        }
-        Self { process, addresses }
-    }
-
     /// `http://` address of one of its ports: `metrics`, and of an admission `public` and `service`.
     ///
     /// # Panics

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use anteroom_testkit::{
     Redis, Service, Site,
-    witness::{Crowd, Doors, Habit, Record, Rules, Scene},
+    witness::{Crowd, Doors, Habit, Rules, Scene},
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tokio::{
@@ -107,7 +107,6 @@ async fn promises_01_to_05_hold_while_every_process_is_killed_and_frozen() {
 
     let _alone = crate::ALONE.lock().await;
     let site = Arc::new(Site::new(Redis::start().await, QUEUE, &[]));
-    let record = Record::new();
     let services = [
         (Unit::Admission(0), site.admission().await),
         (Unit::Admission(1), site.admission().await),
@@ -115,12 +114,9 @@ async fn promises_01_to_05_hold_while_every_process_is_killed_and_frozen() {
         (Unit::Scheduler, site.scheduler().await),
     ];
     let doors = Doors::new(services[..2].iter().map(|(_, service)| service.url("public")));
-    let scene = Scene {
-        doors: doors.clone(),
-        record: record.clone(),
-        queue: "rush".to_owned(),
-        patience: Duration::from_millis(1_500),
-    };
+    let patience = Duration::from_millis(1_500);
+    let scene = Scene { patience, ..Scene::new(doors.clone(), "rush") };
+    let record = scene.record.clone();
     let chaos = Arc::new(Chaos {
         site,
         doors,

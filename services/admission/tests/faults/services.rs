@@ -24,12 +24,7 @@ fn rules() -> Rules {
 }
 
 fn scene(door: &str) -> Scene {
-    Scene {
-        doors: Doors::new([door]),
-        record: Record::new(),
-        queue: "desk".to_owned(),
-        patience: PATIENCE,
-    }
+    Scene::new(Doors::new([door]), "desk")
 }
 
 /// Visitors who have joined, in this order.

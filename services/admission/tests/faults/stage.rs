@@ -82,17 +82,12 @@ impl Stage {
         let file: String = all.map(|name| format!("[queues.{name}]\n{QUEUE}")).collect();
         let site = Site::new(redis, &file, env);
         let (admission, scheduler) = (site.admission().await, site.scheduler().await);
-        let record = Record::new();
-        let scene = Scene {
-            doors: Doors::new([admission.url("public")]),
-            record: record.clone(),
-            queue: "hall".to_owned(),
-            // Every call has an answer; the record tells how late.
-            patience: 2 * PATIENCE,
-        };
+        let doors = Doors::new([admission.url("public")]);
+        // Every call has an answer; the record tells how late.
+        let scene = Scene { patience: 2 * PATIENCE, ..Scene::new(doors, "hall") };
         Self {
             site,
-            record,
+            record: scene.record.clone(),
             admission,
             scheduler,
             scene,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_testkit::{
     PATIENCE, until,
-    witness::{Crowd, Doors, Record, Rules, Scene, Told},
+    witness::{Crowd, Doors, Rules, Scene, Told},
 };
 
 use crate::breaks::Linked;
@@ -16,13 +16,9 @@ const QUEUE: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
     let linked = Linked::start(QUEUE).await;
-    let record = Record::new();
-    let scene = Scene {
-        doors: Doors::new([linked.admission.url("public")]),
-        record: record.clone(),
-        queue: "hall".to_owned(),
-        patience: 2 * PATIENCE,
-    };
+    let doors = Doors::new([linked.admission.url("public")]);
+    let scene = Scene { patience: 2 * PATIENCE, ..Scene::new(doors, "hall") };
+    let record = scene.record.clone();
     let crowd = Crowd {
         first: 1,
         visitors: 500,

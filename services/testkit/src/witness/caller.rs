@@ -25,6 +25,13 @@ pub struct Scene {
     pub patience: Duration,
 }
 
+impl Scene {
+    /// A scene with a new record.
+    pub fn new(doors: Doors, queue: &str) -> Self {
+        Self { doors, record: Record::new(), queue: queue.to_owned(), patience: PATIENCE }
+    }
+}
+
 /// A visitor who calls. A clone is a second tab: the same identity with the same token.
 #[derive(Clone)]
 pub struct Caller {

@@ -53,12 +53,7 @@ impl Hall {
         let queue = format!("{QUEUE}local_answers = {local_answers}\n");
         let site = Site::new(redis, &queue, &[]);
         let (admission, scheduler) = (site.admission().await, site.scheduler().await);
-        let scene = Scene {
-            doors: Doors::new([admission.url("public")]),
-            record: Record::new(),
-            queue: "hall".to_owned(),
-            patience: PATIENCE,
-        };
+        let scene = Scene::new(Doors::new([admission.url("public")]), "hall");
         let mut hall = Self {
             site,
             admission,
@@ -80,6 +75,7 @@ impl Hall {
                 hall.first_ready_claims().await;
             }
         }
+        hall.nobody_expires().await;
         hall
     }
 
@@ -99,7 +95,7 @@ impl Hall {
     }
 
     /// Two leave, and the first two of the line get their slots: one might be left of a slice from before.
-    /// Returns how long after `since` the second turn was given.
+    /// Nobody else is moved by it. Returns how long after `since` the second turn was given.
     async fn goes_on(&mut self, since: u64) -> Duration {
         for mut leaves in self.active.drain(..2) {
             leaves.caller.until_told(Call::Leave, |told| matches!(told, Told::Gone { .. })).await;
@@ -111,6 +107,7 @@ impl Hall {
         for _ in 0..2 {
             self.first_ready_claims().await;
         }
+        self.nobody_expires().await;
         took
     }
 
@@ -169,14 +166,12 @@ fn were_soon(took: &[Duration]) -> bool {
 /// Ten minutes ahead and back, again and again.
 async fn leaps_expire_nobody(local_answers: bool) {
     let mut hall = Hall::open(Redis::builder(), local_answers).await;
-    hall.nobody_expires().await;
     let (mut ahead, mut back) = (Vec::new(), Vec::new());
     while !(were_soon(&ahead) && were_soon(&back)) {
         for (seconds, took) in [(WRONG, &mut ahead), (0, &mut back)] {
             leap(&hall.site.redis, seconds).await;
             let leapt = hall.record.now();
             took.push(hall.goes_on(leapt).await);
-            hall.nobody_expires().await;
         }
     }
     eprintln!("the next turn after a leap ahead: {ahead:?}, back: {back:?}");
@@ -196,7 +191,6 @@ async fn promise_12_leaps_of_the_stores_clock_expire_nobody_with_local_answers()
 #[tokio::test]
 async fn promise_05_a_store_away_for_twenty_minutes_expires_nobody_and_the_line_goes_on() {
     let mut hall = Hall::open(Redis::builder().durable(), false).await;
-    hall.nobody_expires().await;
     let (mut took, mut seconds) = (Vec::new(), 0);
     while !were_soon(&took) {
         hall.site.redis.kill();
@@ -211,7 +205,6 @@ async fn promise_05_a_store_away_for_twenty_minutes_expires_nobody_and_the_line_
         store_is_off_by(&hall.site.redis, seconds).await;
         let back = hall.record.now();
         took.push(hall.goes_on(back).await);
-        hall.nobody_expires().await;
     }
     eprintln!("the next turn after the store's return: {took:?}");
     hall.ends_well();

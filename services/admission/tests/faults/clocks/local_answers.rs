@@ -1,8 +1,8 @@
 //! A leap ends sessions at once, and a gate that answers by itself has not heard of it yet.
 
 use anteroom_testkit::{
-    Clock, PATIENCE, Redis, Site,
-    witness::{Call, Caller, Doors, Record, Scene, Told},
+    Clock, Redis, Site,
+    witness::{Call, Caller, Doors, Scene, Told},
 };
 
 use super::{WRONG, leap};
@@ -19,13 +19,8 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
     let _alone = ALONE.lock().await;
     let site = Site::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
-    let record = Record::new();
-    let scene = Scene {
-        doors: Doors::new([admission.url("public")]),
-        record: record.clone(),
-        queue: "desk".to_owned(),
-        patience: PATIENCE,
-    };
+    let scene = Scene::new(Doors::new([admission.url("public")]), "desk");
+    let record = scene.record.clone();
     let by_itself = async || {
         let answers = ["answer=\"local\""];
         metric(&admission, "anteroom_gate_answers_total", &answers).await.unwrap_or(0.0)

@@ -5,9 +5,8 @@ use std::time::Duration;
 use anteroom_core::queue::AssertionKeys;
 use anteroom_testkit::{
     Clock, PATIENCE, Redis, Service, Site, until,
-    witness::{Call, Caller, Crowd, Doors, Habit, Record, Rules, Scene, Told},
+    witness::{Call, Caller, Crowd, Doors, Habit, Rules, Scene, Told},
 };
-
 use jiff::Timestamp;
 use reqwest::Client;
 use serde_json::json;
@@ -56,12 +55,7 @@ impl Pods {
     }
 
     fn scene(&self, queue: &str) -> Scene {
-        Scene {
-            doors: Doors::new(self.admissions.iter().map(|it| it.url("public"))),
-            record: Record::new(),
-            queue: queue.to_owned(),
-            patience: PATIENCE,
-        }
+        Scene::new(Doors::new(self.admissions.iter().map(|it| it.url("public"))), queue)
     }
 }
 

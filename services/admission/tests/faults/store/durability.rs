@@ -7,7 +7,7 @@ use std::{
 
 use anteroom_testkit::{
     Fault, PATIENCE, Proxy, Redis, Site, until,
-    witness::{Call, Caller, Doors, Record, Scene, Told},
+    witness::{Call, Caller, Doors, Scene, Told},
 };
 
 use crate::stage::Stage;
@@ -81,12 +81,7 @@ async fn what_was_done_after_the_snapshot_is_undone() {
     let redis = Redis::builder().arg("--save", "86400 1").start().await;
     let mut site = Site::new(redis, queue, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
-    let scene = Scene {
-        doors: Doors::new([admission.url("public")]),
-        record: Record::new(),
-        queue: "hall".to_owned(),
-        patience: PATIENCE,
-    };
+    let scene = Scene::new(Doors::new([admission.url("public")]), "hall");
     let heard = |told: &Told| *told != Told::Nothing;
     let [mut claims, mut finishes, mut joins, mut other] =
         [1, 2, 3, 4].map(|visitor| Caller::new(&scene, visitor));
