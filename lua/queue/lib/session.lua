@@ -1,4 +1,4 @@
--- Sessions of active places.
+-- Sessions of active places. Needs lib/line.lua.
 
 local function write_session(id, ticket, since, till)
   changed[id] = true
