@@ -38,6 +38,7 @@ else
     call('HSET', META, 'epoch', epoch, 'offset', 0, 'tick', wall, 'last', wall)
   end
 end
+write_even_if_full()
 if #set > 0 then call('HSET', META, unpack(set)) end
 if #unset > 0 then call('HDEL', META, unpack(unset)) end
 settle_rules()

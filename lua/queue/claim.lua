@@ -1,5 +1,5 @@
 -- queue.claim: takes the turn: ready becomes active. An active place stays as it is.
--- Uses: meta state seen line eta session visit
+-- Uses: meta state line seen eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES

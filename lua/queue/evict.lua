@@ -1,6 +1,6 @@
 -- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the rate comes
 -- back like that of a turn given up.
--- Uses: meta revoked seen line pace ticket
+-- Uses: meta revoked line pace ticket
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), ticket
 -- Reply: OK, status (0: nobody holds it); or NO_RULES
@@ -8,6 +8,7 @@
 
 if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
 read_clock()
+write_even_if_full()
 local ticket = tonumber(ARGV[2])
 local set, id = find(ticket)
 if not set then return { OK, 0 } end

@@ -1,5 +1,5 @@
 -- queue.inspect: what the store knows of a ticket.
--- Uses: meta seen line ticket
+-- Uses: meta line ticket
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), ticket
 -- Reply: OK, status (1 waiting, 2 ready, 3 active, 4 away, 6 gone, 0 never given), reason (0 unless gone),
@@ -23,9 +23,6 @@ if set == ADMITTED then
   if not status or status == IS_GONE then return { OK, IS_GONE, detail or LOST, joined, 0, 0 } end
   return { OK, status, 0, joined, since + shift, math.ceil((detail - now) / 1000) }
 end
-local stone = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
-if stone then
-  local _, reason, at = read_stone(stone)
-  return { OK, IS_GONE, reason, joined, at + shift, 0 }
-end
+local id_gone, reason, at = read_note(ticket)
+if id_gone then return { OK, IS_GONE, reason, joined, at + shift, 0 } end
 return { OK, IS_GONE, ENDED, joined, 0, 0 }

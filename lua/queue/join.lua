@@ -1,11 +1,11 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A join
 -- that finds nobody waiting and both rules with room is promoted at once.
--- Uses: meta state revoked rules seen line eta pace visit
+-- Uses: meta state revoked rules line seen eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then per item: place id
--- Reply: OK, epoch, outcomes (lib/visit.lua), each behind its ticket (0 when there is none); for CLOSED,
---        left_ms is the time
---        until joins are taken (0: unknown); or NO_RULES
+-- Reply: OK, epoch, outcomes (lib/visit.lua), each behind its ticket (0 when there is none); for CLOSED
+--        left_ms is the time until joins are taken (0: unknown), for FULL the status is 1 when it is the store
+--        that has no room left; or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
 local LAST_TICKET = 9007199254740991
@@ -19,6 +19,13 @@ local _, takes, promotes = state_now()
 local ids = { unpack(ARGV, 2) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
 local records = call('HMGET', HELD, unpack(ids))
+local full_store = false
+for i = 1, #ids do
+  if not waiting[i] and not records[i] then
+    full_store = not has_memory()
+    break
+  end
+end
 local lined = call('ZCARD', WAITING)
 local depth = lined + call('ZCARD', RETURNED)
 hear()
@@ -27,10 +34,8 @@ hear()
 local line, placed = {}, 0 -- ticket and id of each new place in line, and how many of both
 local at_once, tickets, marks = {}, {}, {}
 local born = {} -- identities that got their place in this call, and where in `out` it is told
--- The smallest ticket in line, false when nobody stands there; it matters only where tickets may have run
--- far ahead of it.
-local first = m.ticket + #ids < 4 * m.max_waiting and 1 or head()
-local cleared = {} -- identities whose ended place was cleared away in this call
+-- Ended places that were not swept yet and are cleared away in this call: identities, and by reason.
+local cleared, ended = {}, { [UNCLAIMED] = {}, [EXPIRED] = {}, [ABANDONED] = {} }
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
@@ -43,15 +48,28 @@ local function held(i, id)
   local status, detail = locate_held(ticket, record)
   if status ~= IS_GONE then return status, detail, ticket end
   cleared[id] = true
+  cleared[#cleared + 1] = id
+  local of_reason = ended[detail]
+  of_reason[#of_reason + 1] = { id, ticket }
   if detail == UNCLAIMED then
     if not log then read_log() end
     give_back(since)
+  end
+end
+
+local function clear_ended()
+  if #cleared == 0 then return end
+  for _, set in ipairs({ READY, ACTIVE, ADMITTED, AWAY }) do call('ZREM', set, unpack(cleared)) end
+  call('HDEL', HELD, unpack(cleared))
+  for reason, places in pairs(ended) do
+    local gone, of = {}, {}
+    for k, place in ipairs(places) do gone[k], of[k] = place[1], place[2] end
+    bury(gone, of, reason)
+  end
+  if #ended[UNCLAIMED] > 0 then
     write_log()
     save({ 'credit', 'credit_at' })
   end
-  for _, set in ipairs({ READY, ACTIVE, ADMITTED, AWAY }) do call('ZREM', set, id) end
-  call('HDEL', HELD, id)
-  bury({ id }, { ticket }, detail)
 end
 
 local function may_pass()
@@ -81,13 +99,13 @@ end
 
 -- Tells the place that this call gave to an identity once more. It is heard again, as if it had come in a
 -- call of its own.
-local function tell_again(first)
+local function tell_again(id, first)
   local ticket, head = out[first], out[first + 1] - CREATED + OK
   tell(ticket)
   used = used + 1
   out[used] = head
   if math.floor(head / 8) % 16 == S_WAITING then
-    seen[#seen + 1] = ticket
+    see(WAITING, id, ticket)
     out[used + 1], out[used + 2] = out[first + 2], out[first + 3]
     used = used + 2
   end
@@ -98,7 +116,7 @@ for i = 1, #ids do
   local again, status, detail, ticket = born[id]
   if not again and (waiting[i] or records[i]) then status, detail, ticket = held(i, id) end
   if again then
-    tell_again(again)
+    tell_again(id, again)
   elseif status == S_READY or status == S_ACTIVE then
     tell(ticket)
     answer_admitted(OK, status, detail)
@@ -110,13 +128,9 @@ for i = 1, #ids do
   elseif not takes then
     tell(0)
     answer(CLOSED, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
-  elseif
-    depth >= m.max_waiting
-    or first and m.ticket + 1 - first >= 4 * m.max_waiting
-    or m.ticket >= LAST_TICKET
-  then
+  elseif full_store or depth >= m.max_waiting or m.ticket >= LAST_TICKET then
     tell(0)
-    answer(FULL, 0, 0)
+    answer(FULL, full_store and 1 or 0, 0)
   else
     ticket = m.ticket + 1
     m.ticket, born[id] = ticket, used + 1
@@ -127,7 +141,7 @@ for i = 1, #ids do
       answer(CREATED, S_READY, ceil(m.claim_ttl / 1000))
     else
       -- Returned places are in nobody's position: the line ends with those that never left it.
-      depth, lined, first = depth + 1, lined + 1, first or ticket
+      depth, lined = depth + 1, lined + 1
       line[placed + 1], line[placed + 2], placed = ticket, id, placed + 2
       local median = answer_line(CREATED, lined, promotes)
       local told = ticket % TOLD_EVERY == 0 and median
@@ -136,6 +150,7 @@ for i = 1, #ids do
   end
 end
 
+clear_ended()
 if #at_once > 0 then
   admit(at_once, tickets)
   record(#at_once)

@@ -1,6 +1,6 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once; with
 -- local_answers, that of a session a moment later.
--- Uses: meta revoked seen line eta pace visit
+-- Uses: meta revoked line seen eta pace visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/visit.lua): OK with the reason as status when the place has left
@@ -9,6 +9,7 @@
 
 if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
 read_clock()
+write_even_if_full()
 
 local gave_back = false
 local ended, tickets = {}, {}

@@ -1,5 +1,5 @@
 -- queue.place: where visitors' places stand; also their heartbeat. Claims nothing.
--- Uses: meta state seen line eta visit
+-- Uses: meta state line seen eta visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES

@@ -1,6 +1,6 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
 -- rate and pace allow. At most 200 heads are looked at; `more` says that another call would promote more.
--- Uses: meta state revoked rules seen absent line pace rates
+-- Uses: meta state revoked rules line seen absent pace rates
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and for each
@@ -10,12 +10,13 @@
 local TOLD_EVERY = 64
 
 if not load({
-  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'young', 'busy', 'bin_at', 'bin_count', 'dropped',
-  'withheld_until', 'late', unpack(PACE_FIELDS),
+  'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'bin_at',
+  'bin_count', 'dropped', 'withheld_until', 'late', unpack(PACE_FIELDS),
 }) then
   return { NO_RULES }
 end
 read_clock()
+write_even_if_full()
 watch_clock()
 -- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
 local tick_before = m.tick
@@ -25,9 +26,8 @@ local _, _, promotes = state_now()
 local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
 
 -- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now would
--- be nobody's, so the line waits until somebody is heard again.
-local silent = now - (m.heard_at or 0) > m.first_poll_ttl
-if depth == 0 or not promotes or silent then
+-- be nobody's, so the line waits until somebody is heard again, which opens a roll-call.
+if depth == 0 or not promotes or silence() > m.first_poll_ttl then
   rate_bin(0, false)
   m.busy = 0
   save({ 'offset', 'last', 'tick', 'busy' })
@@ -37,92 +37,100 @@ end
 read_log()
 age()
 
--- The first n of the line, present or returned, in ticket order: triples of id, ticket, set.
+-- The line in ticket order, present and returned places merged. Nothing is taken out of the sets before all is
+-- decided, so each is read on from where it was read to.
+local sides = {}
+for k, set in ipairs({ WAITING, RETURNED }) do sides[k] = { set = set, at = 1 } end
+
+-- The next n of the line: ids, tickets, sets.
 local function heads(n)
-  local lines, found = {}, {}
-  for _, set in ipairs({ WAITING, RETURNED }) do
-    lines[#lines + 1] = { set = set, at = 1, call('ZRANGE', set, 0, n - 1, 'WITHSCORES') }
-  end
-  for i = 1, n do
-    local least
-    for _, side in ipairs(lines) do
-      local ticket = tonumber(side[1][side.at + 1])
-      if ticket and (not least or ticket < least.ticket) then
-        least = { id = side[1][side.at], ticket = ticket, set = side.set, side = side }
-      end
+  for _, side in ipairs(sides) do
+    local read = #side / 2
+    local more = n - (read - (side.at - 1) / 2)
+    if more > 0 and not side.at_end then
+      local found = call('ZRANGE', side.set, read, read + more - 1, 'WITHSCORES')
+      side.at_end = #found < 2 * more
+      for k = 1, #found, 2 do side[#side + 1], side[#side + 2] = found[k], tonumber(found[k + 1]) end
     end
-    if not least then break end
-    least.side.at = least.side.at + 2
-    found[i] = least
   end
-  return found
+  local ids, tickets, sets = {}, {}, {}
+  local one, other = sides[1], sides[2]
+  for i = 1, n do
+    local a, b = one[one.at + 1], other[other.at + 1]
+    if not a and not b then break end
+    local side = (not b or a and a < b) and one or other
+    ids[i], tickets[i], sets[i] = side[side.at], side[side.at + 1], side.set
+    side.at = side.at + 2
+  end
+  return ids, tickets, sets
 end
 
 local free, late = free_by_rate(m.busy == 1 and tick_before)
 free = math.min(free, room())
-local promoted, looked, away, abandoned = {}, 0, 0, 0
-while free - #promoted >= 1 and looked < MAX_CHUNK do
-  local found = heads(math.min(free - #promoted, MAX_CHUNK - looked))
-  if #found == 0 then break end
-  looked = looked + #found
-  local tickets, out = {}, { [WAITING] = {}, [RETURNED] = {} }
-  for i, place in ipairs(found) do
-    tickets[i] = place.ticket
-    table.insert(out[place.set], place.id)
-  end
-  for set, ids in pairs(out) do
-    if #ids > 0 then call('ZREM', set, unpack(ids)) end
-  end
-  local gone = absence(tickets)
-  for i, place in ipairs(found) do
-    if not gone[i] then
-      promoted[#promoted + 1] = place
-    elseif gone[i] == S_AWAY then
-      go_away(place.id, place.ticket)
-      away = away + 1
-    else
-      call('HDEL', HELD, place.id)
-      bury({ place.id }, { place.ticket }, ABANDONED)
-      abandoned = abandoned + 1
-    end
+-- While a roll-call is on the line stands before a head that was not heard since.
+local calls_the_roll, stands = roll_call_left() > 0, false
+local promoted, promoted_tickets, looked = {}, {}, 0
+local away, away_tickets, dropped, dropped_tickets = {}, {}, {}, {}
+local out = { [WAITING] = {}, [RETURNED] = {} }
+while free - #promoted >= 1 and looked < MAX_CHUNK and not stands do
+  -- Where many are absent twice as many are looked at each time.
+  local wanted = math.max(math.floor(math.min(free - #promoted, MAX_CHUNK)), looked)
+  local ids, tickets, sets = heads(math.min(wanted, MAX_CHUNK - looked))
+  if #ids == 0 then break end
+  looked = looked + #ids
+  for i, absent in ipairs(absence(ids, tickets)) do
+    stands = calls_the_roll and absent
+    if stands or free - #promoted < 1 then break end
+    local of, numbers = promoted, promoted_tickets
+    if absent == S_AWAY then of, numbers = away, away_tickets elseif absent then of, numbers = dropped, dropped_tickets end
+    of[#of + 1], numbers[#numbers + 1] = ids[i], tickets[i]
+    local from = out[sets[i]]
+    from[#from + 1] = ids[i]
   end
 end
 
+for set, ids in pairs(out) do
+  if #ids > 0 then call('ZREM', set, unpack(ids)) end
+end
+go_away(away, away_tickets)
+abandon(dropped, dropped_tickets)
 local count = #promoted
 if count > 0 then
-  local ids, tickets = {}, {}
-  for i, place in ipairs(promoted) do ids[i], tickets[i] = place.id, place.ticket end
-  admit(ids, tickets)
+  admit(promoted, promoted_tickets)
   record(count)
   spend(count)
   write_log()
 end
-m.dropped = (m.dropped or 0) + away + abandoned
-m.busy = depth - count - away - abandoned > 0 and 1 or 0
+m.dropped = (m.dropped or 0) + #away + #dropped
+m.busy = depth - count - #away - #dropped > 0 and 1 or 0
 rate_bin(count, true)
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(PACE_FIELDS) })
 
 -- What the promoted waited, by the marks in their range, and what every 64th of them had been told.
-local reply = { OK, count, (free - count >= 1 and m.busy == 1) and 1 or 0, late, away, abandoned }
+local more = free - count >= 1 and m.busy == 1 and not stands
+local reply = { OK, count, more and 1 or 0, late, #away, #dropped }
 local waits, told = {}, {}
 if count > 0 then
-  local from, to = promoted[1].ticket, promoted[count].ticket
-  local since, next_mark = joined_at(from) or now, 1
+  local from, to = promoted_tickets[1], promoted_tickets[count]
+  local since, next_mark = joined_at(from), 1
   local marks = call('ZRANGEBYSCORE', MARKS, '(' .. string.format('%.0f', from), to, 'LIMIT', 0, 2 * MAX_CHUNK)
-  for _, place in ipairs(promoted) do
+  for _, number in ipairs(promoted_tickets) do
     while marks[next_mark] do
       local ticket, at = string.match(marks[next_mark], '^(%d+):(%d+)')
-      if tonumber(ticket) > place.ticket then break end
+      if tonumber(ticket) > number then break end
       since, next_mark = tonumber(at), next_mark + 1
     end
-    local wait = math.floor((now - since) / 1000)
-    if waits[#waits] == wait and #waits > 0 then
-      waits[#waits - 1] = waits[#waits - 1] + 1
-    else
-      waits[#waits + 1], waits[#waits + 2] = 1, wait
+    -- The mark of a place that was away for long may be forgotten.
+    if since then
+      local wait = math.floor((now - since) / 1000)
+      if waits[#waits] == wait and #waits > 0 then
+        waits[#waits - 1] = waits[#waits - 1] + 1
+      else
+        waits[#waits + 1], waits[#waits + 2] = 1, wait
+      end
     end
-    if place.ticket % TOLD_EVERY == 0 then
-      local mark = call('ZRANGEBYSCORE', MARKS, place.ticket, place.ticket, 'LIMIT', 0, 1)[1]
+    if number % TOLD_EVERY == 0 then
+      local mark = call('ZRANGEBYSCORE', MARKS, number, number, 'LIMIT', 0, 1)[1]
       local at, estimate = string.match(mark or '', '^%d+:(%d+):%d+:(%d+)$')
       if at then
         told[#told + 1], told[#told + 2] = tonumber(estimate), math.floor((now - tonumber(at)) / 1000)

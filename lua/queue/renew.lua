@@ -1,5 +1,5 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
--- Uses: meta state revoked seen line eta session visit
+-- Uses: meta state revoked line seen eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES

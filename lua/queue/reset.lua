@@ -10,11 +10,12 @@
 if not load({}) then return { NO_RULES } end
 if m.epoch == ARGV[2] then return { OK, 0 } end
 read_clock()
-call('HSET', META, 'epoch', ARGV[2], 'last', now)
-call(
-  'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'young', 'busy', 'marked_at', 'dropped', 'bin_at',
-  'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone'
-)
 call('UNLINK', unpack(KEYS, 2))
+call(
+  'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot',
+  'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_at', 'walk_waiting', 'walk_returned', 'walk_away',
+  'gone_at', 'gone_period'
+)
+call('HSET', META, 'epoch', ARGV[2], 'last', now)
 if m.local_answers == 1 then withhold() end
 return { OK, 1 }

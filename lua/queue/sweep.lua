@@ -1,28 +1,30 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen, abandoned ones,
 -- old notes. Each part is bounded; `more` says that another call would find more that has ended.
--- Uses: meta revoked seen absent line pace
+-- Uses: meta revoked line seen absent pace
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
 -- Codes: OK NO_RULES
 
-local ENDED_CHUNK, WALK, SMALL_WALK = 50, 100, 50
+-- Places that a call ends, places of the line that it looks at when few have ended and when many have, and old
+-- marks and revocations that it forgets.
+local ENDS, WALK, SHORT_WALK, FORGETS = 100, 150, 30, 50
 
 if not load({
-  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'young', 'credit', 'credit_at', 'dropped',
-  'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone',
+  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young',
+  'credit', 'credit_at', 'dropped', 'gone_at', 'walk_waiting', 'walk_returned', 'walk_away',
 }) then
   return { NO_RULES }
 end
 read_clock()
+write_even_if_full()
+turn_notes()
 age()
-local more = 0
 
--- Turns or sessions that have ended: out of their sets, with the reason noted.
-local function end_of(set, reason)
-  local ids = call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, ENDED_CHUNK)
+-- Turns or sessions that have ended, at most so many: out of their sets, with the reason noted.
+local function end_of(set, reason, most)
+  local ids = most > 0 and call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, most) or {}
   if #ids == 0 then return 0 end
-  if #ids == ENDED_CHUNK then more = 1 end
   local known, tickets = {}, {}
   if reason == UNCLAIMED then read_log() end
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
@@ -41,76 +43,70 @@ local function end_of(set, reason)
   return #ids
 end
 
+local unclaimed = end_of(READY, UNCLAIMED, ENDS)
+local expired = end_of(ACTIVE, EXPIRED, ENDS - unclaimed)
+local more = unclaimed + expired == ENDS and 1 or 0
+local length = more == 1 and SHORT_WALK or WALK
+
 -- The next places of a set in ticket order, from where the last walk stopped: ids and tickets.
-local function walk(set, cursor, length)
+local function walk(set, cursor, most)
   local from = '(' .. string.format('%.0f', m[cursor] or 0)
-  local found = call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, length)
+  local found = call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
   local ids, tickets = {}, {}
   for i = 1, #found, 2 do
     ids[#ids + 1], tickets[#tickets + 1] = found[i], tonumber(found[i + 1])
   end
-  m[cursor] = #ids == length and tickets[#tickets] or 0
+  m[cursor] = #ids == most and tickets[#tickets] or 0
+  length = length - #ids
   return ids, tickets
 end
 
-local unclaimed = end_of(READY, UNCLAIMED)
-local expired = end_of(ACTIVE, EXPIRED)
-
 local away, abandoned = 0, 0
-local function pass_over(set, cursor, length)
-  local ids, tickets = walk(set, cursor, length)
-  local gone = absence(tickets)
-  for i, id in ipairs(ids) do
-    if gone[i] then
-      call('ZREM', set, id)
-      if gone[i] == S_AWAY then
-        go_away(id, tickets[i])
-        away = away + 1
-      else
-        call('HDEL', HELD, id)
-        bury({ id }, { tickets[i] }, ABANDONED)
-        abandoned = abandoned + 1
-      end
-    end
-  end
-end
-pass_over(WAITING, 'walk_waiting', WALK)
-pass_over(RETURNED, 'walk_returned', SMALL_WALK)
-m.dropped = (m.dropped or 0) + away + abandoned
 
-local ids, tickets = walk(AWAY, 'walk_away', SMALL_WALK)
-if #ids > 0 then
+-- Away places whose time is over. They come first, since they are few, or nobody else is.
+local function end_away()
+  local ids, tickets = walk(AWAY, 'walk_away', math.ceil(length / 3))
+  if #ids == 0 then return end
+  local gone, of = {}, {}
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
     if locate_held(tickets[i], record) ~= S_AWAY then
-      call('ZREM', AWAY, ids[i])
-      call('HDEL', HELD, ids[i])
-      bury({ ids[i] }, { tickets[i] }, ABANDONED)
-      abandoned = abandoned + 1
+      gone[#gone + 1], of[#of + 1] = ids[i], tickets[i]
     end
   end
+  if #gone > 0 then call('ZREM', AWAY, unpack(gone)) end
+  abandon(gone, of)
+  abandoned = abandoned + #gone
 end
 
--- Notes older than they are told: most stand at the front, because tickets end roughly in order; a walk
--- finds the rest.
-local function forget(stones)
-  local old = {}
-  for _, stone in ipairs(stones) do
-    local _, _, at = read_stone(stone)
-    if at + GONE_KEPT <= now then old[#old + 1] = stone end
+local function pass_over(set, cursor, most)
+  local ids, tickets = walk(set, cursor, most)
+  local out, passed, dropped = {}, { {}, {} }, { {}, {} }
+  for i, absent in ipairs(absence(ids, tickets)) do
+    if absent then
+      local to = absent == S_AWAY and passed or dropped
+      out[#out + 1] = ids[i]
+      to[1][#to[1] + 1], to[2][#to[2] + 1] = ids[i], tickets[i]
+    end
   end
-  if #old > 0 then call('ZREM', GONE, unpack(old)) end
-  return #old
+  if #out > 0 then call('ZREM', set, unpack(out)) end
+  go_away(unpack(passed))
+  abandon(unpack(dropped))
+  away, abandoned = away + #passed[1], abandoned + #dropped[1]
 end
-if forget(call('ZRANGE', GONE, 0, 0)) > 0 and forget(call('ZRANGE', GONE, 0, WALK - 1)) >= WALK / 2 then
-  more = 1
+
+end_away()
+-- While a roll-call is on nobody is passed over.
+if roll_call_left() == 0 then
+  pass_over(RETURNED, 'walk_returned', math.ceil(length / 2))
+  pass_over(WAITING, 'walk_waiting', length)
 end
-forget((walk(GONE, 'walk_gone', SMALL_WALK)))
+m.dropped = (m.dropped or 0) + away + abandoned
 
-forget_revoked(WALK)
+forget_revoked(FORGETS)
 
--- Marks that no place in line and no young ticket needs.
-local keep_from = head() or m.ticket + 1
+-- Marks that no waiting place and no young ticket needs.
 local function forget_marks(most)
+  local keep_from = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2]) or m.ticket + 1
   local first, old = call('ZRANGE', MARKS, 0, most), {}
   for i = 1, #first - 1 do
     -- A mark serves the tickets up to the next one.
@@ -120,11 +116,11 @@ local function forget_marks(most)
     old[#old + 1] = first[i]
   end
   if #old > 0 then call('ZREM', MARKS, unpack(old)) end
-  return #old
+  if #old == most then more = 1 end
 end
-if forget_marks(1) > 0 then forget_marks(SMALL_WALK) end
+forget_marks(FORGETS)
 
 save({
-  'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away', 'walk_gone',
+  'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away',
 })
 return { OK, unclaimed, expired, away, abandoned, more }

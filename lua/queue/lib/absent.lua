@@ -1,4 +1,4 @@
--- Who in line is absent. Needs what lib/seen.lua needs, and young.
+-- Who in line is absent. Needs lib/line.lua, what lib/seen.lua needs, and young, roll_slot, roll_top.
 
 -- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The tickets
 -- from one mark to the next joined within a second of it, and heard time may lag by one more.
@@ -17,19 +17,24 @@ local function age()
   end
 end
 
--- For each of these tickets, which ascend: false when present (young, or seen in a slot of the ring), else
--- S_AWAY, or ABANDONED when it was never seen although no slot since its join is forgotten.
 -- Tickets in line stand close together, so the bitmaps are read by windows, not bit by bit.
 local WINDOW = 512 -- bytes
-local function absence(tickets)
+
+-- For each of these places, whose tickets ascend: false when present (young, or seen in a slot of the ring), else
+-- S_AWAY, or ABANDONED when it was never seen although no slot since its join is forgotten. Slots before the last
+-- roll-call do not count, and who did not answer it is away.
+local function absence(ids, tickets)
   local found, ask, ring = {}, {}, read_ring()
+  local roll_top = m.roll_top or -1
+  local asked_upto = m.slot and math.max(m.young or 0, roll_top) or -1
   for i, ticket in ipairs(tickets) do
     found[i] = false
-    if m.slot and ticket <= (m.young or 0) then ask[#ask + 1] = i end
+    if ticket <= asked_upto then ask[#ask + 1] = i end
   end
-  for back = 0, 4 do
-    if #ask == 0 or m.slot - back < 0 then break end
-    local slot = (m.slot - back) % 5
+  if #ask == 0 then return found end
+  local oldest = math.max(0, m.slot - 4, m.roll_slot or 0)
+  for number = m.slot, oldest, -1 do
+    local slot = number % 5
     local key, base, rest = KEYS[SEEN + 1 + slot], ring[slot + 1], {}
     local from, bytes = -WINDOW, ''
     for _, i in ipairs(ask) do
@@ -45,9 +50,16 @@ local function absence(tickets)
     end
     ask = rest
   end
-  local forgotten = m.slot and m.slot >= 4 and ring[(m.slot + 1) % 5 + 6] or -1
-  for _, i in ipairs(ask) do
-    found[i] = tickets[i] > forgotten and ABANDONED or S_AWAY
+  if #ask == 0 then return found end
+  local unseen = {}
+  for k, i in ipairs(ask) do unseen[k] = ids[i] end
+  local records = call('HMGET', HELD, unpack(unseen))
+  local forgotten = math.max(roll_top, m.slot >= 4 and ring[(m.slot + 1) % 5 + 6] or -1)
+  for k, i in ipairs(ask) do
+    local last_seen = seen_in(tickets[i], records[k])
+    if not last_seen or last_seen < oldest then
+      found[i] = tickets[i] > forgotten and ABANDONED or S_AWAY
+    end
   end
   return found
 end

@@ -1,20 +1,36 @@
--- Where places stand, and how they leave. Needs ticket and heard.
+-- Where places stand, and how they leave. Needs ticket and heard; who comes back needs slot.
 local GONE_KEPT = 600000000 -- a reason is told for ten minutes
 
--- Notes why places are gone; the caller has taken them out of their sets. The ticket in the member keeps
--- two places of one identity apart that end in the same microsecond.
-local function bury(ids, tickets, reason)
-  local flat = {}
-  for i, id in ipairs(ids) do
-    flat[2 * i - 1], flat[2 * i] = tickets[i], id .. string.format('%d%.0f:%.0f', reason, now, tickets[i])
-  end
-  if #flat > 0 then call('ZADD', GONE, unpack(flat)) end
+-- The notes of which period are written now, 0 or 1.
+local function period()
+  if not m.gone_period then m.gone_period = tonumber(call('HGET', META, 'gone_period')) or 0 end
+  return m.gone_period
 end
 
--- The id, reason and time of a note.
-local function read_stone(stone)
-  local reason, at = string.match(stone, '^(%d)(%d+)', 15)
-  return string.sub(stone, 1, 14), tonumber(reason), tonumber(at)
+-- Notes why places are gone; the caller has taken them out of their sets.
+local function bury(ids, tickets, reason)
+  if #ids == 0 then return end
+  local flat, why = {}, struct.pack('>Bd', reason, now)
+  for i, id in ipairs(ids) do
+    flat[2 * i - 1], flat[2 * i] = string.format('%.0f', tickets[i]), id .. why
+  end
+  call('HSET', KEYS[GONE + period()], unpack(flat))
+end
+
+-- The id, reason and time of the note on a ticket; nothing when there is none.
+local function read_note(ticket)
+  local field = string.format('%.0f', ticket)
+  local note = call('HGET', KEYS[GONE + period()], field) or call('HGET', KEYS[GONE + 1 - period()], field)
+  if note then return string.sub(note, 1, 14), struct.unpack('>Bd', note, 15) end
+end
+
+-- A period ends: the notes of the one before are forgotten at once, and freed in the background. So a note is
+-- kept for one to two times GONE_KEPT, however many there are.
+local function turn_notes()
+  if m.gone_at and now - m.gone_at < GONE_KEPT then return end
+  m.gone_at, m.gone_period = now, 1 - period()
+  call('UNLINK', KEYS[GONE + m.gone_period])
+  save({ 'gone_at', 'gone_period' })
 end
 
 -- The join time of a ticket by the last mark at or before it; false when that is forgotten.
@@ -25,23 +41,28 @@ end
 
 -- Why a place that is in no set is gone.
 local function why_gone(id, ticket)
-  local stone = call('ZRANGEBYSCORE', GONE, ticket, ticket, 'LIMIT', 0, 1)[1]
-  if stone then
-    local of, reason, at = read_stone(stone)
-    if of == id then return at + GONE_KEPT > now and reason or ENDED end
-  end
+  local of, reason, at = read_note(ticket)
+  if of == id then return at + GONE_KEPT > now and reason or ENDED end
   -- Never given in this history, or too young to be forgotten: the store lost it.
   if ticket > m.ticket then return LOST end
   local joined = joined_at(ticket)
   return joined and joined + GONE_KEPT > now and LOST or ENDED
 end
 
--- What is held of a place outside `waiting`: status (S_WAITING: returned), ticket, since when it stands
--- there (away: in heard time), and its end (ready and active).
+-- What is held of a place outside `waiting`, or far behind its head: status (S_WAITING: returned), ticket, since
+-- when it stands there (away: in heard time; in line: the number of the slot in which it was last seen), and its
+-- end (ready and active).
 local RECORD = '>Bddd'
 
 local function note(status, ticket, since, till)
   return struct.pack(RECORD, status, ticket, since, till)
+end
+
+-- The number of the slot in which a place in line was last seen, by its record; nothing without one.
+local function seen_in(ticket, record)
+  if not record then return end
+  local status, of, slot = struct.unpack(RECORD, record)
+  if of == ticket and (status == S_WAITING or status == S_FAR) then return slot end
 end
 
 -- Of the record of a place that is to have this ticket: status and set (in line), or status, end and since
@@ -52,6 +73,7 @@ local function locate_held(ticket, record)
   local status, of, since, till = struct.unpack(RECORD, record)
   if of ~= ticket then return end
   if status == S_WAITING then return S_WAITING, RETURNED end
+  if status == S_FAR then return S_WAITING, WAITING end
   if status == S_AWAY then
     if since + m.keep_ttl > (m.heard or 0) then return S_AWAY, AWAY end
     return IS_GONE, ABANDONED
@@ -69,16 +91,30 @@ end
 -- Identities whose place this call has moved: what it read of them before is not true any more.
 local changed = {}
 
--- A place that is away stands in line again with its old ticket.
+-- A place that is away stands in line again with its old ticket, seen in the present slot.
 local function come_back(id, ticket)
   changed[id] = true
+  write_even_if_full()
   call('ZREM', AWAY, id)
   call('ZADD', RETURNED, ticket, id)
-  call('HSET', HELD, id, note(S_WAITING, ticket, now, 0))
+  call('HSET', HELD, id, note(S_WAITING, ticket, m.slot, 0))
 end
 
--- A place that was not seen for idle_ttl is passed over; it is in no set of the line any more.
-local function go_away(id, ticket)
-  call('ZADD', AWAY, ticket, id)
-  call('HSET', HELD, id, note(S_AWAY, ticket, m.heard or 0, 0))
+-- Places that were not seen for idle_ttl are passed over. They are in no set of the line any more.
+local function go_away(ids, tickets)
+  if #ids == 0 then return end
+  local away, held = {}, {}
+  for i, id in ipairs(ids) do
+    away[2 * i - 1], away[2 * i] = tickets[i], id
+    held[2 * i - 1], held[2 * i] = id, note(S_AWAY, tickets[i], m.heard or 0, 0)
+  end
+  call('ZADD', AWAY, unpack(away))
+  call('HSET', HELD, unpack(held))
+end
+
+-- Places in line that were never polled, or stayed away too long, are gone. They are in no set any more.
+local function abandon(ids, tickets)
+  if #ids == 0 then return end
+  call('HDEL', HELD, unpack(ids))
+  bury(ids, tickets, ABANDONED)
 end

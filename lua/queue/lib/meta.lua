@@ -1,15 +1,16 @@
 -- The queue's keys, the reply codes, the meta hash and queue time. First part of every script.
 local META, WAITING, RETURNED, AWAY, READY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local ACTIVE, ADMITTED, HELD, GONE, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local SEEN = 10 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
-local REVOKED = KEYS[16]
+local ACTIVE, ADMITTED, HELD, MARKS = KEYS[6], KEYS[7], KEYS[8], KEYS[11]
+local GONE = 9 -- KEYS[GONE] and KEYS[GONE + 1]: the notes of the present period and of the one before, by turns
+local SEEN = 11 -- KEYS[SEEN + 1] to KEYS[SEEN + 5]: the ring of last-seen bitmaps
+local REVOKED = KEYS[17]
 
 local call, ceil, ARGV = redis.call, math.ceil, ARGV
 
 -- codes: one enum in Rust mirrors them
 local OK, CREATED, NOT_READY, NOT_ACTIVE, FULL, CLOSED, IS_GONE, NO_RULES = 0, 1, 2, 3, 4, 5, 6, 7
--- statuses
-local S_WAITING, S_READY, S_ACTIVE, S_AWAY = 1, 2, 3, 4
+-- statuses; S_FAR only in records: waiting, out of reach of the bitmaps
+local S_WAITING, S_READY, S_ACTIVE, S_AWAY, S_FAR = 1, 2, 3, 4, 5
 -- reasons of gone places
 local COMPLETED, LEFT, UNCLAIMED, EXPIRED, ABANDONED, EVICTED, LOST, ENDED = 1, 2, 3, 4, 5, 6, 7, 8
 -- states of the queue
@@ -31,8 +32,26 @@ local function load(fields)
   return true
 end
 
+-- To be called before a write that must go on when the store is full, since it frees memory in the end or
+-- needs next to none. Redis refuses a command that may need memory only as the first write of a script.
+local may_write = false
+local function write_even_if_full()
+  if may_write then return end
+  may_write = true
+  call('HDEL', META, '')
+end
+
+-- Whether the store has memory left; asked before the first write. From then on nothing is refused.
+local function has_memory()
+  local tried = redis.pcall('HSET', META, 'ticket', m.ticket)
+  local full = type(tried) == 'table' and string.find(tried.err, 'OOM', 1, true)
+  write_even_if_full()
+  return not full
+end
+
 -- Writes fields of `m` back.
 local function save(fields)
+  write_even_if_full()
   local flat = {}
   for i = 1, #fields do
     flat[2 * i - 1], flat[2 * i] = fields[i], m[fields[i]] or 0

@@ -13,6 +13,7 @@ local function read_log()
 end
 
 local function write_log()
+  write_even_if_full()
   call('HSET', META, 'slices', cmsgpack.pack(log))
 end
 

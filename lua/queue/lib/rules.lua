@@ -8,6 +8,7 @@ local RULES = {
 
 -- Works out the rules in force by the store's clock and when they change next; writes both.
 local function settle_rules()
+  write_even_if_full()
   local ask, answered = {}, m.local_answers or 0
   for i, rule in ipairs(RULES) do
     ask[3 * i - 2], ask[3 * i - 1], ask[3 * i] = 'file:' .. rule, 'over:' .. rule, 'until:' .. rule

@@ -2,6 +2,7 @@
 
 local function write_session(id, ticket, since, till)
   changed[id] = true
+  write_even_if_full()
   call('ZADD', ACTIVE, till, id)
   call('HSET', HELD, id, note(S_ACTIVE, ticket, since, till))
   save({ 'last' })

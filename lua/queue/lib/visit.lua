@@ -4,7 +4,9 @@
 -- The outcomes are one string of doubles, too (8 bytes each, most significant first). Each begins with
 -- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its position,
 -- and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
-local VISIT_FIELDS = { 'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'rate', 'rate_slow', 'drop' }
+local VISIT_FIELDS = {
+  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate', 'rate_slow', 'drop',
+}
 local out, used = {}, 0
 
 local function doubles(n)
@@ -88,12 +90,16 @@ local function each_visit(admitted, act)
 end
 
 -- A waiting or returning place is heard: it is seen, and stands in line.
+local has_heard = false
 local function heartbeat(status, set, id, ticket)
-  if #seen == 0 then hear() end
+  if not has_heard then
+    hear()
+    has_heard = true
+  end
   if status == S_AWAY then
     come_back(id, ticket)
-    set = RETURNED
+    return RETURNED
   end
-  seen[#seen + 1] = ticket
+  see(set, id, ticket)
   return set
 end

@@ -16,9 +16,9 @@ use crate::scheduled::Scheduled;
 /// Calls of one promotion, 200 places each: 100 000 a second at the default tick.
 const PROMOTE_CALLS: u32 = 50;
 /// Calls of one sweep.
-const SWEEP_CALLS: u32 = 20;
+const SWEEP_CALLS: u32 = 100;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
-const WALKED_BY_A_CALL: u64 = 100;
+const WALKED_BY_A_CALL: u64 = 150;
 
 /// A kind of tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,17 +144,17 @@ mod tests {
     fn a_long_line_is_walked_faster() {
         let (idle_ttl, second) = (Duration::from_secs(600), Duration::from_secs(1));
         assert_eq!(walk_calls(0, idle_ttl, second), 1);
-        assert_eq!(walk_calls(15_000, idle_ttl, second), 1);
-        assert_eq!(walk_calls(15_001, idle_ttl, second), 2);
+        assert_eq!(walk_calls(22_500, idle_ttl, second), 1);
+        assert_eq!(walk_calls(22_501, idle_ttl, second), 2);
         assert_eq!(walk_calls(u64::MAX, idle_ttl, second), SWEEP_CALLS);
-        assert_eq!(walk_calls(200_000, Duration::ZERO, second), SWEEP_CALLS, "nothing known yet");
+        assert_eq!(walk_calls(2_000_000, Duration::ZERO, second), SWEEP_CALLS, "nothing known yet");
         assert_eq!(walk_calls(0, Duration::ZERO, second), 1);
     }
 
     #[test]
     fn a_call_walks_as_far_as_the_script_says() {
         let script = include_str!("../../../lua/queue/sweep.lua");
-        let line = format!("local ENDED_CHUNK, WALK, SMALL_WALK = 50, {WALKED_BY_A_CALL}, 50");
+        let line = format!("local ENDS, WALK, SHORT_WALK, FORGETS = 100, {WALKED_BY_A_CALL}, 30, 50");
         assert!(script.contains(&line), "{line}");
     }
 

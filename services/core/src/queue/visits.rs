@@ -20,6 +20,8 @@ pub enum Join {
     Same(PlaceRef, Place),
     /// The line is as long as it may be.
     Full,
+    /// The store has no memory left for another place.
+    NoMemory,
     /// No joins are taken now.
     Closed {
         /// Time until joins are taken, when that is known.
@@ -187,6 +189,7 @@ impl Batch for Joins {
             let ticket = outcomes.count()?;
             let outcome = outcomes.outcome()?;
             Ok(Some(match outcome.code {
+                Code::Full if outcome.status != 0 => Join::NoMemory,
                 Code::Full => Join::Full,
                 Code::Closed => {
                     Join::Closed { retry_in: Some(outcome.left()).filter(|left| !left.is_zero()) }

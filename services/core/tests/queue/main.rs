@@ -1,9 +1,12 @@
 //! The waiting room on a real Redis: random histories against the reference model, and the promises
 //! one by one.
 
+mod full_store;
 mod histories;
 mod local_answers;
+mod notes;
 mod pace;
+mod presence;
 mod promises;
 mod scripts;
 mod servers;

@@ -9,9 +9,9 @@ use redis::Value;
 
 use super::world::{World, capacity, join, look, rate, status, tick, visitor};
 
-const KEYS: [&str; 15] = [
-    "meta", "waiting", "returned", "away", "ready", "active", "admitted", "held", "gone", "marks",
-    "seen:0", "seen:1", "seen:2", "seen:3", "seen:4",
+const KEYS: [&str; 16] = [
+    "meta", "waiting", "returned", "away", "ready", "active", "admitted", "held", "gone:0",
+    "gone:1", "marks", "seen:0", "seen:1", "seen:2", "seen:3", "seen:4",
 ];
 
 /// Joins these identities in one call; code and status of each.

@@ -96,6 +96,7 @@ struct Admitted {
 
 #[derive(Clone, Debug)]
 struct Slot {
+    number: u64,
     /// The last ticket given when the slot was opened.
     top: u64,
     seen: BTreeSet<u64>,
@@ -117,6 +118,8 @@ pub struct Queue {
     last: u64,
     tick: u64,
     now: u64,
+    /// The store's clock at the last call.
+    wall: u64,
     last_ticket: u64,
     line: BTreeMap<u64, (Id, Stand)>,
     admitted: BTreeMap<u64, Admitted>,
@@ -127,6 +130,9 @@ pub struct Queue {
     young: u64,
     heard: u64,
     heard_at: Option<u64>,
+    /// The same by the store's clock.
+    heard_wall: u64,
+    roll_call: presence::RollCall,
     slots: VecDeque<Slot>,
     slots_opened: u64,
     slot_at: u64,
@@ -144,6 +150,7 @@ impl Queue {
             last: wall,
             tick: wall,
             now: wall,
+            wall,
             last_ticket: 0,
             line: BTreeMap::new(),
             admitted: BTreeMap::new(),
@@ -154,6 +161,8 @@ impl Queue {
             young: 0,
             heard: 0,
             heard_at: None,
+            heard_wall: 0,
+            roll_call: presence::RollCall::default(),
             slots: VecDeque::new(),
             slots_opened: 0,
             slot_at: 0,
@@ -189,6 +198,7 @@ impl Queue {
     }
 
     fn read_clock(&mut self, wall: u64) {
+        self.wall = wall;
         let now = wall.saturating_add_signed(self.offset);
         self.now = now.max(self.last).min(self.tick + STEP);
     }
@@ -286,10 +296,7 @@ impl Queue {
         if self.rules.closed {
             return Ok(Joined::Closed);
         }
-        let head = self.line.keys().next().copied().unwrap_or(self.last_ticket + 1);
-        if self.depth() >= self.rules.max_waiting
-            || self.last_ticket + 1 - head >= 4 * self.rules.max_waiting
-        {
+        if self.depth() >= self.rules.max_waiting {
             return Ok(Joined::Full);
         }
         self.last_ticket += 1;

@@ -1,26 +1,67 @@
-//! Who in line is present: last-seen slots, heard time, first polls.
+//! Who in line is present: last-seen slots, heard time, first polls, roll-calls.
 
 use std::collections::BTreeSet;
 
 use super::{Queue, SECOND, STEP, Slot};
 
+/// A roll-call stands still when nobody has been heard for this long.
+const STILL: u64 = 20 * SECOND;
+
+/// The last time that the line was asked who is still there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RollCall {
+    /// What was left of it when somebody was last heard.
+    left: u64,
+    /// The slot that it opened: those before do not count any more.
+    slot: u64,
+    /// The last ticket of those it asked.
+    top: Option<u64>,
+}
+
 impl Queue {
+    /// For how long nobody was heard, by queue time or by the store's clock.
+    fn silence(&self) -> u64 {
+        let by_queue_time = self.now - self.heard_at.unwrap_or(0);
+        by_queue_time.max(self.wall.saturating_sub(self.heard_wall))
+    }
+
+    /// Whether nobody has been heard for so long that promotion waits.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silence() > self.rules.first_poll_ttl
+    }
+
+    /// What is left of the roll-call.
+    pub(super) fn roll_call_left(&self) -> u64 {
+        let since = self.now - self.heard_at.unwrap_or(self.now);
+        self.roll_call.left.saturating_sub(since.min(STILL))
+    }
+
     pub(super) fn hear(&mut self) {
-        let gap = self.now - self.heard_at.unwrap_or(0);
         let fresh = self.slots_opened > 0 && 4 * (self.now - self.slot_at) < self.rules.idle_ttl;
-        if fresh && gap < SECOND {
+        if fresh && self.silence() < SECOND {
             return;
         }
-        self.heard += gap.min(STEP);
+        let begins = self.is_silent() && self.depth() > 0;
+        self.roll_call.left = self.roll_call_left();
+        self.heard += (self.now - self.heard_at.unwrap_or(0)).min(STEP);
         self.heard_at = Some(self.now);
+        self.heard_wall = self.wall;
         self.last = self.now;
-        if !fresh {
+        if !fresh || begins {
+            self.slots.push_back(Slot {
+                number: self.slots_opened,
+                top: self.last_ticket,
+                seen: BTreeSet::new(),
+            });
             self.slots_opened += 1;
             self.slot_at = self.now;
-            self.slots.push_back(Slot { top: self.last_ticket, seen: BTreeSet::new() });
             if self.slots.len() > 5 {
                 self.slots.pop_front();
             }
+        }
+        if begins {
+            let (left, slot) = (self.rules.first_poll_ttl, self.slots_opened - 1);
+            self.roll_call = RollCall { left, slot, top: Some(self.last_ticket) };
         }
     }
 
@@ -48,12 +89,16 @@ impl Queue {
 
     /// Nothing when present; else whether it was never seen.
     pub(super) fn absence(&self, ticket: u64) -> Option<bool> {
-        if self.slots.is_empty() || ticket > self.young {
+        let RollCall { slot: since, top, .. } = self.roll_call;
+        let was_asked = top.is_some_and(|top| ticket <= top);
+        if self.slots.is_empty() || (ticket > self.young && !was_asked) {
             return None;
         }
-        if self.slots.iter().any(|slot| slot.seen.contains(&ticket)) {
+        let mut slots = self.slots.iter().filter(|slot| slot.number >= since);
+        if slots.any(|slot| slot.seen.contains(&ticket)) {
             return None;
         }
-        Some(self.slots_opened < 5 || ticket > self.slots[0].top)
+        let is_forgotten = self.slots_opened >= 5 && ticket <= self.slots[0].top;
+        Some(!is_forgotten && !was_asked)
     }
 }

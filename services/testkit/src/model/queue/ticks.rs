@@ -54,7 +54,7 @@ impl Queue {
         self.offset = self.now.cast_signed() - wall.cast_signed();
         self.tick = self.now;
         self.last = self.now;
-        let silent = self.now - self.heard_at.unwrap_or(0) > self.rules.first_poll_ttl;
+        let silent = self.is_silent();
         if promoted + away + abandoned == 0 {
             if self.depth() > 0 && !self.rules.paused && !silent {
                 self.age();
@@ -105,9 +105,11 @@ impl Queue {
     /// Whether a tick that is over has left a place in line that the rules let in beyond doubt: there is
     /// a capacity only, and it has room.
     pub fn held_back(&self) -> bool {
-        let silent = self.now - self.heard_at.unwrap_or(0) > self.rules.first_poll_ttl;
-        let promotes = !self.rules.paused && !silent && self.rules.batch == 0;
-        promotes && self.room() > 0 && self.depth() > 0
+        let promotes = !self.rules.paused && !self.is_silent() && self.rules.batch == 0;
+        let head = self.line.iter().find(|(_, (_, stand))| !matches!(stand, Stand::Away(_)));
+        // A roll-call waits for the head to be heard.
+        let waits = |ticket| self.roll_call_left() > 0 && self.absence(ticket).is_some();
+        promotes && self.room() > 0 && head.is_some_and(|(ticket, _)| !waits(*ticket))
     }
 
     /// A sweep of a queue small enough for one call: unclaimed, expired, gone away, abandoned.
@@ -135,7 +137,18 @@ impl Queue {
             }
         }
         for (ticket, (id, stand)) in self.line.clone() {
+            if let Stand::Away(since) = stand
+                && since + self.rules.keep_ttl <= self.heard
+            {
+                self.line.remove(&ticket);
+                self.bury(ticket, id, Gone::Abandoned);
+                abandoned += 1;
+            }
+        }
+        for (ticket, (id, stand)) in self.line.clone() {
             let absent = match stand {
+                // Nobody is passed over while the line is asked who is there.
+                _ if self.roll_call_left() > 0 => None,
                 Stand::Away(_) => None,
                 Stand::Waiting | Stand::Returned => self.absence(ticket),
             };
@@ -150,15 +163,6 @@ impl Queue {
                     self.bury(ticket, id, Gone::Abandoned);
                     abandoned += 1;
                 }
-            }
-        }
-        for (ticket, (id, stand)) in self.line.clone() {
-            if let Stand::Away(since) = stand
-                && since + self.rules.keep_ttl <= self.heard
-            {
-                self.line.remove(&ticket);
-                self.bury(ticket, id, Gone::Abandoned);
-                abandoned += 1;
             }
         }
         (unclaimed, expired, away, abandoned)

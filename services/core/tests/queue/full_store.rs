@@ -1,0 +1,73 @@
+//! A store that has no memory left: what frees some goes on, what needs some is refused by itself.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{GoneReason, Join, Leave, Override, Queue, State, Status, Visit};
+use futures_util::future::join_all;
+
+use super::world::{World, capacity, join, look, status, tick, visitor};
+
+async fn fill(world: &World, full: bool) {
+    let limit = if full { "1" } else { "0" };
+    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", limit]).await;
+}
+
+/// A queue with one ready, one active and three waiting, on a store that is full now.
+async fn full() -> (World, Queue, Vec<anteroom_core::queue::PlaceRef>) {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(2)).await;
+    let mut places = Vec::new();
+    for n in 0..5 {
+        places.push(join(&queue, n).await.0);
+    }
+    queue.claim(places[1]).await.expect("a claim");
+    for of in &places[2..] {
+        look(&queue, *of).await;
+    }
+    fill(&world, true).await;
+    (world, queue, places)
+}
+
+#[tokio::test]
+async fn a_join_that_needs_memory_is_refused_and_those_beside_it_are_answered() {
+    let (world, queue, places) = full().await;
+    let ids = [0, 100, 1, 2, 101].map(|n| visitor(&queue, n));
+    let joins = join_all(ids.map(|id| queue.join(id))).await;
+    for (at, join) in joins.iter().enumerate() {
+        match at {
+            1 | 4 => assert!(matches!(join, Ok(Join::NoMemory)), "join {at}: {join:?}"),
+            _ => assert!(matches!(join, Ok(Join::Same(..))), "join {at}: {join:?}"),
+        }
+    }
+    assert_eq!(queue.snapshot().await.expect("a snapshot").last_ticket, 5);
+    assert_eq!(look(&queue, places[2]).await.position, 1);
+    fill(&world, false).await;
+    assert_eq!(join(&queue, 100).await.0.ticket, 6);
+}
+
+#[tokio::test]
+async fn the_line_moves_on_until_the_room_is_empty() {
+    let (world, queue, places) = full().await;
+    assert!(matches!(queue.claim(places[0]).await, Ok(Visit::Here(_))));
+    assert!(matches!(queue.renew(places[1]).await, Ok(Visit::Here(_))));
+    assert!(matches!(queue.authorize(places[0], true).await, Ok(Visit::Here(_))));
+    assert_eq!(queue.leave(places[0]).await, Ok(Leave::Left(GoneReason::Completed)));
+    assert_eq!(tick(&queue).await, 1);
+    assert_eq!(status(&queue, places[2]).await, Status::Ready);
+    queue.override_rules(&[Override::State(Some(State::Paused))], None).await.expect("a pause");
+    queue.override_rules(&[Override::State(None)], None).await.expect("taken back");
+    assert_eq!(queue.evict(places[3].ticket).await, Ok(true));
+    for _ in 0..60 {
+        world.pass(Duration::from_secs(4));
+        tick(&queue).await;
+        queue.sweep().await.expect("a sweep");
+        queue.place(places[4]).await.expect("a look");
+        queue.claim(places[4]).await.expect("a claim");
+    }
+    assert_eq!(queue.place(places[2]).await, Ok(Visit::Gone(GoneReason::Unclaimed)));
+    assert_eq!(status(&queue, places[4]).await, Status::Active);
+    assert_eq!(queue.leave(places[4]).await, Ok(Leave::Left(GoneReason::Completed)));
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.depth, snapshot.ready), (0, 0));
+    queue.reset().await.expect("a reset");
+}

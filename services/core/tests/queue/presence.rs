@@ -1,0 +1,218 @@
+//! Who is present: far behind the head, and after a time in which nobody was heard.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{GoneReason, Join, Leave, PlaceRef, Queue, Rules, Status, Visit};
+use futures_util::future::join_all;
+
+use super::world::{SECOND, World, capacity, join, look, status, tick, visitor};
+
+const POLL: Duration = Duration::from_secs(20);
+
+async fn join_many(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<PlaceRef> {
+    join_all(numbers.map(|n| async move { join(queue, n).await.0 })).await
+}
+
+async fn poll_all(queue: &Queue, places: &[PlaceRef]) {
+    join_all(places.iter().map(|of| queue.place(*of))).await;
+}
+
+/// A queue with a session that holds its one slot, renewed as time passes.
+struct Held {
+    world: World,
+    queue: Queue,
+    first: PlaceRef,
+}
+
+impl Held {
+    async fn new(rules: Rules) -> Self {
+        let world = World::new().await;
+        let queue = world.queue("q", rules).await;
+        let (first, _) = join(&queue, 1_000_000).await;
+        queue.claim(first).await.expect("a claim");
+        Self { world, queue, first }
+    }
+
+    /// Time passes with ticks, sweeps and polls of these places.
+    async fn pass(&self, places: &[PlaceRef], time: Duration) {
+        for _ in 0..time.as_secs() / 4 {
+            self.world.run(&self.queue, Duration::from_secs(4)).await;
+            poll_all(&self.queue, places).await;
+            self.queue.renew(self.first).await.expect("a renewal");
+        }
+    }
+
+    async fn depth_and_away(&self) -> (u64, u64) {
+        let snapshot = self.queue.snapshot().await.expect("a snapshot");
+        (snapshot.depth, snapshot.away)
+    }
+}
+
+fn long_session() -> Rules {
+    Rules { session_max: Duration::from_secs(7 * 86_400), ..capacity(1) }
+}
+
+#[tokio::test]
+async fn a_room_with_one_in_line_takes_joins_however_many_came_and_left() {
+    let held = Held::new(Rules { max_waiting: 100, ..long_session() }).await;
+    let (waiting, _) = join(&held.queue, 0).await;
+    for n in 1..=500 {
+        let (of, _) = join(&held.queue, n).await;
+        assert_eq!(held.queue.leave(of).await, Ok(Leave::Left(GoneReason::Left)), "join {n}");
+    }
+    assert!(matches!(held.queue.join(visitor(&held.queue, 501)).await, Ok(Join::Created(..))));
+    assert_eq!(status(&held.queue, waiting).await, Status::Waiting);
+}
+
+#[tokio::test]
+async fn one_away_place_does_not_fill_the_room() {
+    let held = Held::new(Rules { max_waiting: 10, ..long_session() }).await;
+    let (away, _) = join(&held.queue, 0).await;
+    look(&held.queue, away).await;
+    let (awake, _) = join(&held.queue, 1).await;
+    held.pass(&[awake], Duration::from_secs(15 * 60)).await;
+    assert_eq!(held.depth_and_away().await, (1, 1));
+    for n in 2..=60 {
+        let (of, _) = join(&held.queue, n).await;
+        held.queue.leave(of).await.expect("a leave");
+    }
+    assert!(matches!(held.queue.join(visitor(&held.queue, 61)).await, Ok(Join::Created(..))));
+    let place = look(&held.queue, away).await;
+    assert_eq!((place.status, place.position), (Status::Waiting, 1), "it comes back with its ticket");
+}
+
+/// Whoever stands so far behind the head that no bitmap reaches there is present as long as it polls,
+/// and away when it does not.
+#[tokio::test]
+async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
+    let held = Held::new(Rules { max_waiting: 10, ..long_session() }).await;
+    let (head, _) = join(&held.queue, 0).await;
+    for n in 1..=100 {
+        let (of, _) = join(&held.queue, n).await;
+        held.queue.leave(of).await.expect("a leave");
+    }
+    let far = join_many(&held.queue, 200..203).await;
+    let (stays, never_polls) = ([head, far[0]], far[2]);
+    poll_all(&held.queue, &far[..2]).await;
+    held.pass(&stays, Duration::from_secs(120)).await;
+    assert_eq!(held.queue.place(never_polls).await, Ok(Visit::Gone(GoneReason::Abandoned)));
+    assert_eq!(held.depth_and_away().await, (3, 0));
+    held.pass(&stays, Duration::from_secs(15 * 60)).await;
+    assert_eq!(held.depth_and_away().await, (2, 1), "who polls is present, who does not is away");
+    assert_eq!(look(&held.queue, far[0]).await.position, 2);
+    assert_eq!(look(&held.queue, far[1]).await.status, Status::Waiting, "it comes back");
+    held.pass(&[head, far[0], far[1]], Duration::from_secs(15 * 60)).await;
+    assert_eq!(held.depth_and_away().await, (3, 0), "who came back is present as long as it polls");
+    // The head leaves, so that later bitmaps reach them again.
+    held.queue.leave(head).await.expect("a leave");
+    held.pass(&far[..1], Duration::from_secs(15 * 60)).await;
+    assert_eq!(held.depth_and_away().await, (1, 1));
+}
+
+/// Thousands close their tabs, and nobody is heard for a night. Whoever comes then waits for the roll-call
+/// and no longer.
+#[tokio::test]
+async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
+    for outage in [Duration::from_secs(8 * 3600), Duration::from_secs(61)] {
+        let world = World::new().await;
+        let queue = world.queue("q", capacity(10)).await;
+        let ghosts = join_many(&queue, 0..5_000).await;
+        poll_all(&queue, &ghosts).await;
+        world.run(&queue, Duration::from_secs(10)).await;
+        poll_all(&queue, &ghosts[10..]).await;
+        // Nobody is heard; the scheduler ticks on.
+        while world.now() < super::world::START + 10 * SECOND + outage.as_micros() as u64 {
+            tick(&queue).await;
+            queue.sweep().await.expect("a sweep");
+            world.pass(outage.min(Duration::from_secs(60)));
+        }
+        let (late, place) = join(&queue, 10_000).await;
+        assert_eq!(place.status, Status::Waiting, "after {outage:?}");
+        let first_poll_ttl = 60 * SECOND;
+        let from = world.now();
+        while status(&queue, late).await == Status::Waiting {
+            assert!(world.now() <= from + first_poll_ttl + 10 * SECOND, "it waits too long");
+            world.run(&queue, POLL).await;
+        }
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        assert_eq!(snapshot.depth, 0);
+        assert!(snapshot.away >= 4_990, "they keep their tickets: {}", snapshot.away);
+        // One of them wakes up, and is next.
+        let place = look(&queue, ghosts[100]).await;
+        assert_eq!((place.status, place.position), (Status::Waiting, 1));
+        tick(&queue).await;
+        assert_eq!(status(&queue, ghosts[100]).await, Status::Ready);
+    }
+}
+
+/// While the roll-call goes on positions count who was not heard, and the wait is at least what is left of it.
+#[tokio::test]
+async fn a_roll_call_is_part_of_the_expected_wait() {
+    let held = Held::new(long_session()).await;
+    let ghosts = join_many(&held.queue, 0..20).await;
+    poll_all(&held.queue, &ghosts).await;
+    held.world.pass(Duration::from_secs(3600));
+    let (late, place) = join(&held.queue, 100).await;
+    assert_eq!(place.position, 21);
+    held.world.run(&held.queue, Duration::from_secs(20)).await;
+    let place = look(&held.queue, late).await;
+    assert_eq!(place.position, 21, "they may still be there");
+    assert!(place.eta.is_none_or(|eta| eta >= Duration::from_secs(40)), "{place:?}");
+    for _ in 0..4 {
+        held.world.run(&held.queue, Duration::from_secs(15)).await;
+        held.queue.renew(held.first).await.expect("a renewal");
+        look(&held.queue, late).await;
+    }
+    assert_eq!(look(&held.queue, late).await.position, 1);
+}
+
+/// Admission or the store was away, and everybody is still there: nobody is passed over, and each is let in
+/// as soon as it is heard.
+#[tokio::test]
+async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_heard() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(2)).await;
+    let places = join_many(&queue, 0..6).await;
+    poll_all(&queue, &places).await;
+    for of in &places[..2] {
+        queue.claim(*of).await.expect("a claim");
+        queue.leave(*of).await.expect("a leave");
+    }
+    world.pass(Duration::from_secs(20 * 60));
+    assert_eq!(tick(&queue).await, 0, "nobody was heard");
+    // The second in line is heard first, then the head.
+    look(&queue, places[3]).await;
+    world.run(&queue, Duration::from_secs(5)).await;
+    assert_eq!(status(&queue, places[3]).await, Status::Waiting, "it does not pass the head");
+    look(&queue, places[2]).await;
+    assert_eq!(tick(&queue).await, 2);
+    for of in &places[2..4] {
+        assert_eq!(status(&queue, *of).await, Status::Ready);
+        queue.leave(*of).await.expect("a leave");
+    }
+    assert_eq!(tick(&queue).await, 0, "the next has not been heard yet");
+    look(&queue, places[4]).await;
+    assert_eq!(tick(&queue).await, 1);
+    look(&queue, places[5]).await;
+    assert_eq!(tick(&queue).await, 1);
+}
+
+/// The roll-call stands still while nobody is heard for longer than 20 s: half of an outage is no answer.
+#[tokio::test]
+async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
+    let held = Held::new(long_session()).await;
+    let places = join_many(&held.queue, 0..6).await;
+    poll_all(&held.queue, &places).await;
+    held.world.pass(Duration::from_secs(3600));
+    look(&held.queue, places[5]).await;
+    for _ in 0..14 {
+        held.world.run(&held.queue, Duration::from_secs(4)).await;
+    }
+    look(&held.queue, places[5]).await;
+    for _ in 0..3 {
+        held.world.run(&held.queue, Duration::from_secs(4)).await;
+        look(&held.queue, places[5]).await;
+    }
+    held.world.run(&held.queue, Duration::from_secs(2)).await;
+    assert_eq!(held.depth_and_away().await, (6, 0), "36 s of the roll-call have passed");
+}
