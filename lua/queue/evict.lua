@@ -35,6 +35,7 @@ else
 end
 call('ZREM', set, id)
 call('HDEL', HELD, id)
-bury({ id }, { ticket }, reason or EVICTED)
+bury(id, ticket, reason or EVICTED)
+write_notes()
 save({ 'last', 'credit', 'credit_at', 'dropped' })
 return { OK, status or 0 }

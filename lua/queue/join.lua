@@ -34,8 +34,7 @@ hear()
 local line, placed = {}, 0 -- ticket and id of each new place in line, and how many of both
 local at_once, tickets, marks = {}, {}, {}
 local born = {} -- identities that got their place in this call, and where in `out` it is told
--- Ended places that were not swept yet and are cleared away in this call: identities, and by reason.
-local cleared, ended = {}, { [UNCLAIMED] = {}, [EXPIRED] = {}, [ABANDONED] = {} }
+local cleared, gave_back = {}, false -- identities whose ended place is cleared away in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
@@ -49,11 +48,11 @@ local function held(i, id)
   if status ~= IS_GONE then return status, detail, ticket end
   cleared[id] = true
   cleared[#cleared + 1] = id
-  local of_reason = ended[detail]
-  of_reason[#of_reason + 1] = { id, ticket }
+  bury(id, ticket, detail)
   if detail == UNCLAIMED then
     if not log then read_log() end
     give_back(since)
+    gave_back = true
   end
 end
 
@@ -61,12 +60,8 @@ local function clear_ended()
   if #cleared == 0 then return end
   for _, set in ipairs({ READY, ACTIVE, ADMITTED, AWAY }) do call('ZREM', set, unpack(cleared)) end
   call('HDEL', HELD, unpack(cleared))
-  for reason, places in pairs(ended) do
-    local gone, of = {}, {}
-    for k, place in ipairs(places) do gone[k], of[k] = place[1], place[2] end
-    bury(gone, of, reason)
-  end
-  if #ended[UNCLAIMED] > 0 then
+  write_notes()
+  if gave_back then
     write_log()
     save({ 'credit', 'credit_at' })
   end

@@ -11,31 +11,32 @@ if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return
 read_clock()
 write_even_if_full()
 
-local gave_back = false
-local ended, tickets = {}, {}
+local out = { [WAITING] = {}, [RETURNED] = {}, [AWAY] = {}, [READY] = {}, [ACTIVE] = {}, [ADMITTED] = {} }
+local left, ended, tickets = {}, {}, {}
 each_visit(true, function(status, detail, id, ticket, since)
-  local reason = LEFT
-  changed[id] = true
-  if status == S_ACTIVE or status == S_READY then
-    call('ZREM', ADMITTED, id)
-    call('ZREM', status == S_ACTIVE and ACTIVE or READY, id)
-    if status == S_ACTIVE then
-      reason = COMPLETED
-      ended[#ended + 1], tickets[#tickets + 1] = id, ticket
-    else
-      if not gave_back then read_log() end
-      give_back(since)
-      gave_back = true
-    end
+  local set, reason = detail, LEFT
+  if status == S_ACTIVE then
+    set, reason = ACTIVE, COMPLETED
+    ended[#ended + 1], tickets[#tickets + 1] = id, ticket
+  elseif status == S_READY then
+    set = READY
+    if not log then read_log() end
+    give_back(since)
   else
-    call('ZREM', detail, id)
     m.dropped = (m.dropped or 0) + 1
   end
-  call('HDEL', HELD, id)
-  bury({ id }, { ticket }, reason)
+  table.insert(out[set], id)
+  if set == READY or set == ACTIVE then table.insert(out[ADMITTED], id) end
+  left[#left + 1], changed[id] = id, false
+  bury(id, ticket, reason)
   answer(OK, reason, 0)
 end)
+for set, ids in pairs(out) do
+  if #ids > 0 then call('ZREM', set, unpack(ids)) end
+end
+if #left > 0 then call('HDEL', HELD, unpack(left)) end
+write_notes()
 revoke(ended, tickets)
-if gave_back then write_log() end
+if log then write_log() end
 save({ 'last', 'credit', 'credit_at', 'dropped' })
 return reply()

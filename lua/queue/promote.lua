@@ -94,6 +94,7 @@ for set, ids in pairs(out) do
 end
 go_away(away, away_tickets)
 abandon(dropped, dropped_tickets)
+write_notes()
 local count = #promoted
 if count > 0 then
   admit(promoted, promoted_tickets)

@@ -25,13 +25,12 @@ age()
 local function end_of(set, reason, most)
   local ids = most > 0 and call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, most) or {}
   if #ids == 0 then return 0 end
-  local known, tickets = {}, {}
   if reason == UNCLAIMED then read_log() end
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
     -- Without a record the store has lost writes: the place only goes.
     if record then
       local _, ticket, since = struct.unpack(RECORD, record)
-      known[#known + 1], tickets[#tickets + 1] = ids[i], ticket
+      bury(ids[i], ticket, reason)
       if reason == UNCLAIMED then give_back(since) end
     end
   end
@@ -39,7 +38,6 @@ local function end_of(set, reason, most)
   call('ZREM', set, unpack(ids))
   call('ZREM', ADMITTED, unpack(ids))
   call('HDEL', HELD, unpack(ids))
-  bury(known, tickets, reason)
   return #ids
 end
 
@@ -120,6 +118,7 @@ local function forget_marks(most)
 end
 forget_marks(FORGETS)
 
+write_notes()
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away',
 })

@@ -7,20 +7,26 @@ local function period()
   return m.gone_period
 end
 
--- Notes why places are gone; the caller has taken them out of their sets.
-local function bury(ids, tickets, reason)
-  if #ids == 0 then return end
-  local flat, why = {}, struct.pack('>Bd', reason, now)
-  for i, id in ipairs(ids) do
-    flat[2 * i - 1], flat[2 * i] = string.format('%.0f', tickets[i]), id .. why
-  end
-  call('HSET', KEYS[GONE + period()], unpack(flat))
+local function note_field(ticket)
+  return string.format('%.0f', ticket)
+end
+
+-- Notes why a place is gone; write_notes() writes what this call has noted.
+local notes, noted = {}, {}
+local function bury(id, ticket, reason)
+  local field, note = note_field(ticket), id .. struct.pack('>Bd', reason, now)
+  local k = #notes
+  notes[k + 1], notes[k + 2], noted[field] = field, note, note
+end
+
+local function write_notes()
+  if #notes > 0 then call('HSET', KEYS[GONE + period()], unpack(notes)) end
 end
 
 -- The id, reason and time of the note on a ticket; nothing when there is none.
 local function read_note(ticket)
-  local field = string.format('%.0f', ticket)
-  local note = call('HGET', KEYS[GONE + period()], field) or call('HGET', KEYS[GONE + 1 - period()], field)
+  local field = note_field(ticket)
+  local note = noted[field] or call('HGET', KEYS[GONE + period()], field) or call('HGET', KEYS[GONE + 1 - period()], field)
   if note then return string.sub(note, 1, 14), struct.unpack('>Bd', note, 15) end
 end
 
@@ -88,7 +94,8 @@ local function position(id, ticket, set)
   return call('ZCOUNT', WAITING, '-inf', '(' .. string.format('%.0f', ticket)) + 1
 end
 
--- Identities whose place this call has moved: what it read of them before is not true any more.
+-- Identities whose place this call has moved (true) or ended (false): what it read of them before is not true
+-- any more.
 local changed = {}
 
 -- A place that is away stands in line again with its old ticket, seen in the present slot.
@@ -116,5 +123,5 @@ end
 local function abandon(ids, tickets)
   if #ids == 0 then return end
   call('HDEL', HELD, unpack(ids))
-  bury(ids, tickets, ABANDONED)
+  for i, id in ipairs(ids) do bury(id, tickets[i], ABANDONED) end
 end

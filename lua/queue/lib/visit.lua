@@ -75,6 +75,8 @@ local function each_visit(admitted, act)
       local status, detail, since
       if not mine then
         status, detail = IS_GONE, LOST
+      elseif changed[id] == false then
+        status, detail = IS_GONE, why_gone(id, ticket)
       elseif changed[id] then
         status, detail, since = locate(id, ticket)
       else

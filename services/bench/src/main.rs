@@ -27,7 +27,7 @@ use clap::Parser as _;
 
 use crate::{
     machine::Machine,
-    measure::{batching, growth, idle, longest, rows, scaling, streams},
+    measure::{batching, growth, idle, longest, rows, scaling, streams, worst},
     progress::say,
     report::Report,
     sections::Sections,
@@ -91,6 +91,9 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     }
     if [growth::NAME, growth::MEMORY, longest::NAME].iter().any(|name| settings.wants(name)) {
         growth::run(&settings, &sections).await.context(growth::NAME)?;
+    }
+    if settings.wants(worst::NAME) {
+        worst::run(&settings, &sections).await.context(worst::NAME)?;
     }
     if settings.wants(scaling::NAME) {
         scaling::run(&settings, &sections).await.context(scaling::NAME)?;

@@ -7,3 +7,4 @@ pub mod longest;
 pub mod rows;
 pub mod scaling;
 pub mod streams;
+pub mod worst;

@@ -1,0 +1,280 @@
+//! The longest that a single call of a script can take: states that are built for it, in the longest line, on a
+//! store that does nothing else. Time is given, so that what takes minutes in life is built in a moment.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anteroom_core::queue::{
+    Clock, Join, Override, Pace, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, State,
+};
+use anteroom_core::store::{Config, Store};
+use anteroom_testkit::Redis;
+use anyhow::{Context as _, ensure};
+use futures_util::future::join_all;
+
+use crate::{
+    progress::say,
+    report::{Bound, Row, Section},
+    sections::Sections,
+    settings::Settings,
+};
+
+/// The name for `--only`.
+pub const NAME: &str = "worst";
+/// Calls of each state; the least of their times is what the script itself takes.
+const CALLS: usize = 5;
+/// In the longest line.
+const WAITING: u64 = 1_000_000;
+/// Items of a full call.
+const ITEMS: u64 = 64;
+/// Places that a call of promote looks at.
+const HEADS: u64 = 200;
+/// Joins that are under way at once while a line is filled.
+const TOGETHER: u64 = 2_048;
+const SECOND: u64 = 1_000_000;
+
+/// Builds each state and measures the call that meets it.
+pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
+    let waiting = settings.scaled(WAITING).max(20 * HEADS);
+    // On one thread of its own all items of a call are asked for before the call goes.
+    let rows = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(measure(waiting))
+    });
+    sections.put(Section {
+        name: NAME,
+        title: format!("The worst calls, {waiting} in line"),
+        how: format!(
+            "Single calls by Redis' own clock (`INFO commandstats`), the least of {CALLS}: what the script takes, \
+             without what the machine took from it."
+        ),
+        rows: rows.await.context("a state could not be built")??,
+    });
+    Ok(())
+}
+
+async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
+    let mut room = Room::new().await?;
+    let mut rows = Vec::new();
+    let mut row = |name: &str, times: Vec<f64>| {
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = times.iter().copied().fold(0.0, f64::max);
+        let row = Row::new(name)
+            .within("least µs", least, Some(Bound::AtMost(1_000.0)))
+            .figure("most µs", most);
+        say(&format!("worst: {}, {:?}", row.name, row.figures));
+        rows.push(row);
+    };
+
+    say(&format!("worst: filling a line of {waiting}"));
+    room.change(&[Override::State(Some(State::Paused))]).await?;
+    let line = room.join(waiting).await?;
+    room.poll(&line).await?;
+
+    let mut times = Vec::new();
+    for n in 0..2 * CALLS as u64 {
+        room.change(&[Override::Capacity(Some((n + 1) * HEADS)), Override::State(None)]).await?;
+        room.time_passes(1, &line[line.len() - 1..]).await?;
+        times.push(room.timed(room.queue.promote()).await?.1);
+        room.change(&[Override::State(Some(State::Paused))]).await?;
+    }
+    row("promote: 200 turns", times);
+    let turns = &line[..CALLS * HEADS as usize];
+
+    let groups: Vec<_> = turns.chunks(ITEMS as usize).collect();
+    let (mut claims, mut leaves) = (Vec::new(), Vec::new());
+    for group in &groups[..CALLS] {
+        claims.push(room.timed_all(group.iter().map(|of| room.queue.authorize(*of, true))).await?);
+    }
+    for group in &groups[CALLS..2 * CALLS] {
+        leaves.push(room.timed_all(group.iter().map(|of| room.queue.leave(*of))).await?);
+    }
+    row("authorize: 64 turns claimed", claims);
+    row("leave: 64 turns given up", leaves);
+
+    // All turns lapse, and their holders join again before anything is swept.
+    room.time_passes(70, &line[line.len() - 1..]).await?;
+    let mut joins = Vec::new();
+    for group in &groups[2 * CALLS..3 * CALLS] {
+        joins.push(room.timed_all(group.iter().map(|of| room.queue.join(of.id))).await?);
+    }
+    row("join: 64 whose turns lapsed", joins);
+
+    // The other turns are swept; in the line behind them nobody is heard any more.
+    room.time_passes(30, &line[line.len() - 1..]).await?;
+    let mut sweeps = Vec::new();
+    for _ in 0..CALLS {
+        let (swept, time) = room.timed(room.queue.sweep()).await?;
+        ensure!(swept.unclaimed == 100 && swept.away > 0, "a full sweep: {swept:?}");
+        sweeps.push(time);
+    }
+    row("sweep: 100 lapsed turns, and absent places", sweeps);
+
+    while room.queue.sweep().await?.unclaimed > 0 {}
+    let mut sweeps = Vec::new();
+    for _ in 0..CALLS {
+        let (swept, time) = room.timed(room.queue.sweep()).await?;
+        ensure!(swept.away >= 100, "a walk past absent places: {swept:?}");
+        sweeps.push(time);
+    }
+    row("sweep: absent places", sweeps);
+
+    let admitted = |snapshot: anteroom_core::queue::Snapshot| snapshot.ready + snapshot.active;
+    let mut promotes = Vec::new();
+    for _ in 0..CALLS {
+        let taken = admitted(room.queue.snapshot().await?);
+        room.change(&[Override::Capacity(Some(taken + 1)), Override::State(None)]).await?;
+        let (promotion, time) = room.timed(room.queue.promote()).await?;
+        ensure!(promotion.away == HEADS, "nobody at the head is present: {promotion:?}");
+        promotes.push(time);
+        room.change(&[Override::State(Some(State::Paused))]).await?;
+    }
+    row("promote: 200 absent heads, one free slot", promotes);
+
+    let away: Vec<_> = line.iter().skip(3_000).take(CALLS * ITEMS as usize).copied().collect();
+    let mut places = Vec::new();
+    for group in away.chunks(ITEMS as usize) {
+        places.push(room.timed_all(group.iter().map(|of| room.queue.place(*of))).await?);
+    }
+    row("place: 64 of the front", places);
+    let mut evicts = Vec::new();
+    for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
+        evicts.push(room.timed(room.queue.evict(of.ticket)).await?.1);
+    }
+    row("evict", evicts);
+    let mut snapshots = Vec::new();
+    for _ in 0..CALLS {
+        snapshots.push(room.timed(room.queue.snapshot()).await?.1);
+    }
+    row("snapshot", snapshots);
+    Ok(rows)
+}
+
+/// A queue on a store of its own, with a clock that is moved by hand.
+struct Room {
+    redis: Redis,
+    queue: Queue,
+    clock: Arc<AtomicU64>,
+    joined: u64,
+}
+
+impl Room {
+    async fn new() -> anyhow::Result<Self> {
+        let redis = Redis::start().await;
+        let patient = Duration::from_secs(60);
+        let config = Config {
+            command_timeout: patient,
+            request_timeout: patient,
+            ..Config::new(redis.socket_url())
+        };
+        let store = Store::open(&config, &SCRIPTS, &prometheus::Registry::new())?;
+        ensure!(store.wait_up(patient).await, "the store does not answer");
+        let clock = Arc::new(AtomicU64::new(1_800_000_000 * SECOND));
+        let given = Clock::Given(clock.clone());
+        let queue = Queue::open_with_clock(&store, "worst", rules(), 100_000, given);
+        queue.apply_rules(&rules()).await?;
+        Ok(Self { redis, queue, clock, joined: 0 })
+    }
+
+    async fn change(&self, overrides: &[Override]) -> anyhow::Result<()> {
+        Ok(self.queue.override_rules(overrides, None).await?)
+    }
+
+    /// So many new places at the end of the line.
+    async fn join(&mut self, count: u64) -> anyhow::Result<Vec<PlaceRef>> {
+        let mut places = Vec::new();
+        let end = self.joined + count;
+        while self.joined < end {
+            let numbers = self.joined..end.min(self.joined + TOGETHER);
+            self.joined = numbers.end;
+            let id = |n: u64| PlaceId::of_visitor("worst", &n.to_string());
+            for joined in join_all(numbers.map(|n| self.queue.join(id(n)))).await {
+                match joined? {
+                    Join::Created(of, _) => places.push(of),
+                    other => anyhow::bail!("a join: {other:?}"),
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    async fn poll(&self, places: &[PlaceRef]) -> anyhow::Result<()> {
+        for some in places.chunks(TOGETHER as usize) {
+            for place in join_all(some.iter().map(|of| self.queue.place(*of))).await {
+                place?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The clock goes on by so many seconds, with ticks of a paused queue, while these poll.
+    async fn time_passes(&self, seconds: u64, polling: &[PlaceRef]) -> anyhow::Result<()> {
+        for _ in 0..seconds.div_ceil(4) {
+            self.clock.fetch_add(4 * SECOND, Ordering::SeqCst);
+            if seconds > 1 {
+                self.queue.promote().await?;
+            }
+            self.poll(polling).await?;
+        }
+        Ok(())
+    }
+
+    /// What a call answers, and its time in µs.
+    async fn timed<T, E: Into<anyhow::Error>>(
+        &self,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> anyhow::Result<(T, f64)> {
+        self.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
+        let answer = call.await.map_err(Into::into)?;
+        Ok((answer, self.evalsha_us().await?))
+    }
+
+    /// The time of one call that all these share.
+    async fn timed_all<T, E: Into<anyhow::Error>>(
+        &self,
+        items: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
+    ) -> anyhow::Result<f64> {
+        self.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
+        for answer in join_all(items).await {
+            answer.map_err(Into::into)?;
+        }
+        self.evalsha_us().await
+    }
+
+    async fn evalsha_us(&self) -> anyhow::Result<f64> {
+        let stats: String = self.redis.run(&["INFO", "commandstats"]).await;
+        let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
+        let of = |name: &str| {
+            let mut fields = line.unwrap_or_default().split(',').filter_map(|it| it.split_once('='));
+            fields.find(|field| field.0 == name).and_then(|field| field.1.parse::<f64>().ok())
+        };
+        ensure!(of("calls") == Some(1.0), "one call was expected: {line:?}");
+        of("usec").context("Redis says what the call took")
+    }
+}
+
+fn rules() -> Rules {
+    let minute = Duration::from_secs(60);
+    Rules {
+        capacity: Some(1),
+        batch: None,
+        interval: Duration::from_secs(10),
+        pace: Pace::Even,
+        claim_ttl: minute,
+        session_ttl: 60 * minute,
+        session_max: 60 * minute,
+        idle_ttl: minute,
+        keep_ttl: 600 * minute,
+        first_poll_ttl: minute / 2,
+        max_waiting: 2 * WAITING,
+        joins_at: None,
+        opens_at: None,
+        closes_at: None,
+        local_answers: true,
+    }
+}
