@@ -15,8 +15,8 @@ use crate::scheduled::Scheduled;
 
 /// Calls of one promotion, 200 places each: 100 000 a second at the default tick.
 const PROMOTE_CALLS: u32 = 50;
-/// Calls of one sweep.
-const SWEEP_CALLS: u32 = 100;
+/// Calls of sweeps a second: 10 000 turns lapse in it at the highest rates.
+const SWEEPS_PER_SECOND: u32 = 100;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
 const WALKED_BY_A_CALL: u64 = 150;
 
@@ -110,8 +110,10 @@ async fn promote(queue: &Scheduled) -> Result<(), Error> {
 
 async fn sweep(queue: &Scheduled) -> Result<(), Error> {
     let (depth, idle_ttl) = queue.line.get();
-    let walk = walk_calls(depth, idle_ttl, queue.config().scheduler.sweep_tick);
-    for call in 1..=SWEEP_CALLS {
+    let sweep_tick = queue.config().scheduler.sweep_tick;
+    let most = most_sweeps(sweep_tick);
+    let walk = walk_calls(depth, idle_ttl, sweep_tick).min(most);
+    for call in 1..=most {
         let swept = queue.queue.sweep().await?;
         queue.metrics.swept(&swept);
         if (!swept.more && call >= walk) || queue.stop.is_cancelled() {
@@ -128,12 +130,17 @@ async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
     Ok(())
 }
 
+/// Calls of one sweep.
+fn most_sweeps(sweep_tick: Duration) -> u32 {
+    sweep_tick.mul_f64(f64::from(SWEEPS_PER_SECOND)).as_secs_f64().ceil() as u32
+}
+
 /// How many calls walk a line of this length once in a quarter of `idle_ttl`: who is away should
-/// be known before long, also in a long line. Past `SWEEP_CALLS` a tick it takes longer.
+/// be known before long, also in a long line. Past `most_sweeps` a tick it takes longer.
 fn walk_calls(depth: u64, idle_ttl: Duration, sweep_tick: Duration) -> u32 {
     let ticks = (idle_ttl / 4).as_millis() / sweep_tick.as_millis().max(1);
     let calls = u128::from(depth.div_ceil(WALKED_BY_A_CALL)).div_ceil(ticks.max(1));
-    u32::try_from(calls).unwrap_or(SWEEP_CALLS).clamp(1, SWEEP_CALLS)
+    u32::try_from(calls).unwrap_or(u32::MAX).max(1)
 }
 
 #[cfg(test)]
@@ -146,15 +153,23 @@ mod tests {
         assert_eq!(walk_calls(0, idle_ttl, second), 1);
         assert_eq!(walk_calls(22_500, idle_ttl, second), 1);
         assert_eq!(walk_calls(22_501, idle_ttl, second), 2);
-        assert_eq!(walk_calls(u64::MAX, idle_ttl, second), SWEEP_CALLS);
-        assert_eq!(walk_calls(2_000_000, Duration::ZERO, second), SWEEP_CALLS, "nothing known yet");
+        assert_eq!(walk_calls(u64::MAX, idle_ttl, second), u32::MAX);
+        assert_eq!(walk_calls(3_000, Duration::ZERO, second), 20, "nothing known yet");
         assert_eq!(walk_calls(0, Duration::ZERO, second), 1);
+    }
+
+    #[test]
+    fn what_lapses_in_a_second_is_swept_in_one() {
+        let (shortest, longest) = (Duration::from_millis(100), Duration::from_secs(5));
+        assert_eq!(most_sweeps(shortest), 10);
+        assert_eq!(most_sweeps(longest), 500);
     }
 
     #[test]
     fn a_call_walks_as_far_as_the_script_says() {
         let script = include_str!("../../../lua/queue/sweep.lua");
-        let line = format!("local ENDS, WALK, SHORT_WALK, FORGETS = 100, {WALKED_BY_A_CALL}, 30, 50");
+        let line =
+            format!("local ENDS, WALK, SHORT_WALK, FORGETS = 100, {WALKED_BY_A_CALL}, 30, 50");
         assert!(script.contains(&line), "{line}");
     }
 

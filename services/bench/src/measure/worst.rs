@@ -250,7 +250,8 @@ impl Room {
         let stats: String = self.redis.run(&["INFO", "commandstats"]).await;
         let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
         let of = |name: &str| {
-            let mut fields = line.unwrap_or_default().split(',').filter_map(|it| it.split_once('='));
+            let mut fields =
+                line.unwrap_or_default().split(',').filter_map(|it| it.split_once('='));
             fields.find(|field| field.0 == name).and_then(|field| field.1.parse::<f64>().ok())
         };
         ensure!(of("calls") == Some(1.0), "one call was expected: {line:?}");

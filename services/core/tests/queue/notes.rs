@@ -69,3 +69,24 @@ async fn a_reason_is_told_for_ten_minutes_whenever_the_place_ended() {
         world.run(&queue, Duration::from_secs(37 * n)).await;
     }
 }
+
+/// A scheduler makes a hundred calls a second.
+#[tokio::test]
+async fn ten_thousand_turns_that_lapse_together_are_swept_by_a_hundred_calls() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(10_000)).await;
+    let places = join_all((0..10_000).map(|n| join(&queue, n))).await;
+    for _ in 0..16 {
+        world.pass(Duration::from_secs(4));
+        tick(&queue).await;
+    }
+    let mut swept = 0;
+    for call in 1..=100 {
+        let sweep = queue.sweep().await.expect("a sweep");
+        swept += sweep.unclaimed;
+        assert_eq!(sweep.more, swept < 10_000 || call == 100, "after {call} calls");
+    }
+    assert_eq!(swept, 10_000);
+    assert!(!queue.sweep().await.expect("a sweep").more);
+    assert_eq!(queue.place(places[9_999].0).await, Ok(Visit::Gone(GoneReason::Unclaimed)));
+}

@@ -78,7 +78,11 @@ async fn one_away_place_does_not_fill_the_room() {
     }
     assert!(matches!(held.queue.join(visitor(&held.queue, 61)).await, Ok(Join::Created(..))));
     let place = look(&held.queue, away).await;
-    assert_eq!((place.status, place.position), (Status::Waiting, 1), "it comes back with its ticket");
+    assert_eq!(
+        (place.status, place.position),
+        (Status::Waiting, 1),
+        "it comes back with its ticket"
+    );
 }
 
 /// Whoever stands so far behind the head that no bitmap reaches there is present as long as it polls,
