@@ -49,9 +49,6 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
         }
         Join::Same(of, place) => Ok(Joined { created: false, of, place }),
         Join::Full => Err(Problem::new(Code::QueueFull).retry_after(jittered(RETRY_FULL))),
-        Join::NoMemory => Err(Problem::new(Code::StoreUnavailable)
-            .retry_after(jittered(RETRY_FULL))
-            .cause("the store has no memory left")),
         Join::Closed { retry_in } => {
             let retry_in = jittered(retry_in.unwrap_or(RETRY_CLOSED));
             Err(Problem::new(Code::QueueClosed).retry_after(retry_in))

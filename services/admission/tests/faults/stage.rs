@@ -170,6 +170,16 @@ impl Stage {
         .await;
     }
 
+    /// More come to a store without memory, and are refused; nobody else is.
+    pub async fn until_joins_are_refused_since(&mut self, since: u64) {
+        self.come(40, Duration::ZERO);
+        until("joins are refused", 2 * PATIENCE, async || {
+            let refused = |line: &Line| line.sent >= since && line.code == "store_unavailable";
+            self.record.count(|line| refused(line) && line.call == Call::Join) > 20
+        })
+        .await;
+    }
+
     /// What was told is as good as lost from `from` on, until the store came back at `back`.
     pub fn loses(&mut self, from: u64, back: u64) {
         self.rules.losses.push((from, back));

@@ -20,8 +20,6 @@ pub enum Join {
     Same(PlaceRef, Place),
     /// The line is as long as it may be.
     Full,
-    /// The store has no memory left for another place.
-    NoMemory,
     /// No joins are taken now.
     Closed {
         /// Time until joins are taken, when that is known.
@@ -185,11 +183,13 @@ impl Batch for Joins {
         }
         let epoch = reply.epoch()?;
         let mut outcomes = reply.outcomes()?;
-        let mut join = |id: PlaceId| -> Result<_, Error> {
+        let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
             let ticket = outcomes.count()?;
             let outcome = outcomes.outcome()?;
-            Ok(Some(match outcome.code {
-                Code::Full if outcome.status != 0 => Join::NoMemory,
+            if outcome.code == Code::Full && outcome.status != 0 {
+                return Ok(Err(Error::Unavailable("the store has no memory left".to_owned())));
+            }
+            Ok(Ok(Some(match outcome.code {
                 Code::Full => Join::Full,
                 Code::Closed => {
                     Join::Closed { retry_in: Some(outcome.left()).filter(|left| !left.is_zero()) }
@@ -203,9 +203,9 @@ impl Batch for Joins {
                         Join::Same(of, place)
                     }
                 }
-            }))
+            })))
         };
-        let joined = items.iter().map(|id| join(*id).map(Ok)).collect::<Result<_, _>>()?;
+        let joined = items.iter().map(|id| join(*id)).collect::<Result<_, _>>()?;
         outcomes.end()?;
         Ok(joined)
     }

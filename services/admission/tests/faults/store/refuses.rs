@@ -1,6 +1,9 @@
 //! The store answers, and refuses or forgets what it is asked.
 
-use anteroom_testkit::{PATIENCE, Redis, until, witness::Line};
+use anteroom_testkit::{
+    PATIENCE, Redis, until,
+    witness::{Call, Line},
+};
 
 use crate::stage::Stage;
 
@@ -41,7 +44,13 @@ async fn promise_05_out_of_memory_it_refuses_and_keeps_what_it_has() {
     stage.fills().await;
     let from = stage.record.now();
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    stage.until_refused_since(from).await;
+    stage.until_joins_are_refused_since(from).await;
+    let served = |line: &Line| line.call == Call::Leave && line.status == Some(204);
+    let before = stage.record.count(served);
+    until("those in line are served", PATIENCE, async || stage.record.count(served) > before + 25)
+        .await;
+    let refused = |line: &Line| line.sent >= from && line.code == "store_unavailable";
+    assert_eq!(stage.record.count(|line| refused(line) && line.call != Call::Join), 0);
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     let back = stage.record.now();
     stage.recovers(back).await;
