@@ -27,7 +27,8 @@ for i = 1, #ids do
   end
 end
 local lined = call('ZCARD', WAITING)
-local depth = lined + call('ZCARD', RETURNED)
+returned = call('ZCARD', RETURNED)
+local depth = lined + returned
 hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
@@ -135,11 +136,11 @@ for i = 1, #ids do
       if now >= mark_at then mark(ticket) end
       answer(CREATED, S_READY, ceil(m.claim_ttl / 1000))
     else
-      -- Returned places are in nobody's position: the line ends with those that never left it.
+      -- Returned places are in nobody's position, but all of them go before a new one.
       depth, lined = depth + 1, lined + 1
       line[placed + 1], line[placed + 2], placed = ticket, id, placed + 2
-      local median = answer_line(CREATED, lined, promotes)
-      local told = ticket % TOLD_EVERY == 0 and median
+      local median = answer_line(CREATED, promotes, lined, depth)
+      local told = ticket % TOLD_EVERY == 0 and math.max(-1, median)
       if told or now >= mark_at then mark(ticket, told) end
     end
   end

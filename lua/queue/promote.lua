@@ -10,8 +10,9 @@
 local TOLD_EVERY = 64
 
 if not load({
-  'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'bin_at',
-  'bin_count', 'dropped', 'withheld_until', 'late', unpack(PACE_FIELDS),
+  'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'rate',
+  'longest', 'dropped', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls', 'bin_drops', 'bin_places', 'withheld_until',
+  'late', unpack(PACE_FIELDS),
 }) then
   return { NO_RULES }
 end
@@ -28,7 +29,7 @@ local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
 -- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now would
 -- be nobody's, so the line waits until somebody is heard again, which opens a roll-call.
 if depth == 0 or not promotes or silence() > m.first_poll_ttl then
-  rate_bin(0, false)
+  count_nothing()
   m.busy = 0
   save({ 'offset', 'last', 'tick', 'busy' })
   return { OK, 0, 0, 0, 0, 0, 0, 0 }
@@ -103,12 +104,17 @@ if count > 0 then
   write_log()
 end
 m.dropped = (m.dropped or 0) + #away + #dropped
-m.busy = depth - count - #away - #dropped > 0 and 1 or 0
-rate_bin(count, true)
+local left = depth - count - #away - #dropped
+local more = left > 0 and free - count >= 1 and not stands
+m.busy = left > 0 and 1 or 0
+if stands then
+  count_nothing()
+else
+  count_turns(left > 0 and count or math.max(count, free), depth, left, more)
+end
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(PACE_FIELDS) })
 
 -- What the promoted waited, by the marks in their range, and what every 64th of them had been told.
-local more = free - count >= 1 and m.busy == 1 and not stands
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped }
 local waits, told = {}, {}
 if count > 0 then

@@ -13,7 +13,7 @@ read_clock()
 call('UNLINK', unpack(KEYS, 2))
 call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot',
-  'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_at', 'walk_waiting', 'walk_returned', 'walk_away',
+  'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_from', 'walk_waiting', 'walk_returned', 'walk_away',
   'gone_at', 'gone_period'
 )
 call('HSET', META, 'epoch', ARGV[2], 'last', now)

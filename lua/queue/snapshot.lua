@@ -2,7 +2,7 @@
 -- Uses: meta state revoked rules
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
--- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (places in a
+-- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (turns in a
 --        million seconds, -1 unknown), end of the bypass (µs, 0 none), then the rules in force as texts in
 --        the order of lib/rules.lua, then for each override its name and end (µs, 0 none); or NO_RULES
 -- Codes: OK NO_RULES

@@ -1,14 +1,36 @@
--- The expected wait, from the promotions really made. Needs rate, rate_slow, drop.
--- rate and rate_slow: places in a million seconds; drop: millionths of the line that leave before their turn.
+-- The expected wait, from the turns really given. Needs rate, rate_slow and drop, all per 10^6 s: turns, turns
+-- in slow times, and how often a place in line drops out; lull: where turns come many at once, how long (ms)
+-- nobody's comes; and what lib/seen.lua needs.
+local ln = math.log
 
--- Median and slow wait of a position in ms; -1 when unknown.
-local function eta(place, promotes)
-  if not promotes then return -1, -1 end
-  local rate = m.rate
-  if not rate and m.batch > 0 then rate = m.batch * 1000000 / (m.interval / 1000000) end
-  if not rate or rate <= 0 then return -1, -1 end
-  local ahead = place * (1000000 - (m.drop or 0)) / 1000000
-  local median = ceil(ahead * 1000000000 / rate)
-  if not m.rate_slow or m.rate_slow <= 0 then return median, -1 end
-  return median, ceil(ahead * 1000000000 / m.rate_slow)
+-- In ms: from one turn to the next (0: unknown), the same in slow times, and what is left of a roll-call; and how
+-- often a place in line drops out in a ms. Looked up when first needed.
+local gap, slow_gap, least, fades
+
+local function look_up_rates(promotes)
+  local rate, slow = m.rate or 0, m.rate_slow or 0
+  if rate == 0 and m.batch > 0 then rate = m.batch * 1000000 / (m.interval / 1000000) end
+  gap = promotes and rate > 0 and 1000000000 / rate or 0
+  slow_gap = slow > 0 and 1000000000 / slow or 0
+  least, fades = ceil(roll_call_left() / 1000), (m.drop or 0) / 1000000000
+end
+
+-- Turns take some of the places that go before, and of the others some drop out all the time: n' = -1/gap - fades
+-- × n. So instead of n × gap it takes ln(1 + fades × n × gap) ÷ fades.
+local function faded(time)
+  local gone = fades * time
+  return gone > 0.001 and ln(1 + gone) / fades or time
+end
+
+-- Median and slow wait in ms of the place that is promoted as the `turn`-th from now, neither shorter than what
+-- is left of a roll-call; -turn and -1 when unknown.
+local function eta(turn, promotes)
+  if not gap then look_up_rates(promotes) end
+  if gap == 0 then return -turn, -1 end
+  local median, slow = turn * gap, turn * slow_gap
+  if fades > 0 then median, slow = faded(median), faded(slow) end
+  median, slow = ceil(median), ceil(slow) + (m.lull or 0)
+  if median < least then median = least end
+  if slow < median then slow = median end
+  return median, slow_gap > 0 and slow or -1
 end

@@ -88,10 +88,24 @@ local function locate_held(ticket, record)
   return IS_GONE, status == S_ACTIVE and EXPIRED or UNCLAIMED
 end
 
--- 1 = next. Whoever returned from away is counted in nobody's position, so a position only improves.
+-- How many have returned; looked up when first needed.
+local returned
+
+-- Places of a set with a smaller ticket.
+local function before(ticket, set)
+  return call('ZCOUNT', set, '-inf', '(' .. string.format('%.0f', ticket))
+end
+
+-- The position (1 = next), and as the how manieth from now it is promoted. Whoever returned from away is
+-- counted in nobody's position, so that a position only improves, but goes before all later tickets.
 local function position(id, ticket, set)
-  if set == WAITING then return call('ZRANK', WAITING, id) + 1 end
-  return call('ZCOUNT', WAITING, '-inf', '(' .. string.format('%.0f', ticket)) + 1
+  if set == RETURNED then
+    local place = before(ticket, WAITING) + 1
+    return place, place + call('ZRANK', RETURNED, id)
+  end
+  local place = call('ZRANK', WAITING, id) + 1
+  returned = returned or call('ZCARD', RETURNED)
+  return place, returned == 0 and place or place + before(ticket, RETURNED)
 end
 
 -- Identities whose place this call has moved (true) or ended (false): what it read of them before is not true
@@ -101,6 +115,7 @@ local changed = {}
 -- A place that is away stands in line again with its old ticket, seen in the present slot.
 local function come_back(id, ticket)
   changed[id] = true
+  if returned then returned = returned + 1 end
   write_even_if_full()
   call('ZREM', AWAY, id)
   call('ZADD', RETURNED, ticket, id)

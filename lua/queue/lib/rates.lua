@@ -1,41 +1,75 @@
--- The rate of the last five minutes, from the promotions really made. Needs bin_at, bin_count, dropped.
+-- How fast the line moves: turns while somebody waited, over the last five minutes of such time or the last 20
+-- turns, whichever is longer. Needs rate, longest, dropped, bin_from and BIN_FIELDS.
 --
--- Promotions are counted in bins of 5 s (or one interval, if that is longer). A bin in which the line ran
--- empty, or promotion was not allowed, says nothing about the service and is left out.
-local MAX_BINS, RATES_KEPT = 60, 300000000
+-- Time counts between two calls where the first left places in line for want of turns. What is given after
+-- any other fills what stood empty, and says nothing of how fast room is made. The call that empties the line
+-- counts every turn that there was, taken or not.
+--
+-- A bin ends with a turn, so it holds whole gaps between turns, however few there are, and twenty bins hold twenty
+-- turns. The first is a second long, each of the next twice as long, up to ten seconds, so that 34 reach over five
+-- minutes. They are a flat list, oldest first, of time (µs), turns, calls that gave some, places dropped out, and
+-- places × ms in line; it is packed in the meta hash.
+local BIN_FIELDS = { 'bin_time', 'bin_turns', 'bin_calls', 'bin_drops', 'bin_places' }
+local FIRST_BIN, BIN, RATED_TIME, RATED_TURNS = 1000000, 10000000, 300000000, 20
 
--- Counts n promotions; `busy`: places were waiting and promotion was allowed.
-local function rate_bin(n, busy)
-  local length = math.max(5000000, m.interval)
-  if not busy then
-    if m.bin_at and m.bin_at > 0 then
-      m.bin_at = 0
-      call('HSET', META, 'bin_at', 0)
-    end
-    return
+-- Works out, all per 10^6 s, the turns, those in the slow tenth of the bins, and how often a place in line drops
+-- out; and where turns come many at once, how long nobody's comes. Returns the bins that this rests on; of the
+-- first only the part that is needed counts.
+local function rate(bins)
+  local time, turns, calls, drops, places, longest = 0, 0, 0, 0, 0, 0
+  local first, rates = #bins + 1, {}
+  while first > 1 and (time < RATED_TIME or turns < RATED_TURNS) do
+    first = first - #BIN_FIELDS
+    local bin_time, bin_turns, bin_calls, bin_drops, bin_places = unpack(bins, first, first + #BIN_FIELDS - 1)
+    local part = math.max((RATED_TIME - time) / bin_time, (RATED_TURNS - turns) / math.max(1, bin_turns))
+    part = math.min(1, part)
+    time, turns, calls = time + part * bin_time, turns + part * bin_turns, calls + part * bin_calls
+    drops, places = drops + part * bin_drops, places + part * bin_places
+    longest = math.max(longest, bin_time)
+    rates[#rates + 1] = math.max(1, bin_turns) * 1000000000000 / bin_time
   end
-  if not m.bin_at or m.bin_at == 0 then
-    m.bin_at, m.bin_count, m.dropped = now, 0, 0
-  elseif now - m.bin_at >= length then
-    local packed = call('HGET', META, 'rates')
-    local bins, kept = packed and cmsgpack.unpack(packed) or {}, {}
-    bins[#bins + 1] = { now, now - m.bin_at, m.bin_count, m.dropped }
-    local rates, count, dropped = {}, 0, 0
-    for i = math.max(1, #bins - MAX_BINS + 1), #bins do
-      if bins[i][1] > now - math.max(RATES_KEPT, 5 * length) then
-        kept[#kept + 1] = bins[i]
-        rates[#rates + 1] = math.floor(bins[i][3] * 1000000 / (bins[i][2] / 1000000))
-        count, dropped = count + bins[i][3], dropped + bins[i][4]
+  table.sort(rates)
+  m.rate, m.longest = math.floor(turns * 1000000000000 / time), longest
+  m.rate_slow = math.floor(math.min(m.rate, rates[math.ceil(#rates / 10)]))
+  m.drop = places > 0 and math.floor(drops * 1000000000 / places) or 0
+  m.lull = math.floor((time / math.max(1, calls) - time / turns) / 1000)
+  save({ 'rate', 'rate_slow', 'drop', 'lull', 'longest' })
+  local kept = {}
+  for i = first, #bins do kept[#kept + 1] = bins[i] end
+  return kept
+end
+
+-- Promotion was not allowed, or nobody was in line.
+local function count_nothing()
+  if (m.bin_from or 0) == 0 and (m.dropped or 0) == 0 then return end
+  m.bin_from, m.dropped = 0, 0
+  save({ 'bin_from', 'dropped' })
+end
+
+-- After each call that could promote: the turns that there were, the places in line before and after, and
+-- whether another call promotes more of them at once.
+local function count_turns(turns, before, after, more)
+  local counts = (m.bin_from or 0) > 0
+  if counts then
+    local time = now - m.bin_from
+    m.bin_time, m.bin_turns = (m.bin_time or 0) + time, (m.bin_turns or 0) + turns
+    m.bin_calls = (m.bin_calls or 0) + (turns > 0 and not more and 1 or 0)
+    m.bin_drops = (m.bin_drops or 0) + (m.dropped or 0)
+    m.bin_places = (m.bin_places or 0) + math.floor(before * time / 1000)
+    local ends = m.bin_turns > 0 and not more and m.bin_time >= math.min(BIN, m.longest and 2 * m.longest or FIRST_BIN)
+    -- So long without a turn was no bin before: turns have become rare, and the open bin counts, too.
+    local rare = m.rate and m.bin_turns == 0 and m.bin_time > m.longest
+    if ends or rare then
+      local packed = call('HGET', META, 'rates')
+      local bins = packed and cmsgpack.unpack(packed) or {}
+      for _, field in ipairs(BIN_FIELDS) do
+        bins[#bins + 1] = m[field]
+        if ends then m[field] = 0 end
       end
+      bins = rate(bins)
+      if ends then call('HSET', META, 'rates', cmsgpack.pack(bins)) end
     end
-    table.sort(rates)
-    m.rate = rates[math.ceil(#rates / 2)]
-    m.rate_slow = rates[math.ceil(#rates / 10)]
-    m.drop = count + dropped > 0 and math.floor(dropped * 1000000 / (count + dropped)) or 0
-    call('HSET', META, 'rates', cmsgpack.pack(kept))
-    save({ 'rate', 'rate_slow', 'drop' })
-    m.bin_at, m.bin_count, m.dropped = now, 0, 0
   end
-  m.bin_count = (m.bin_count or 0) + n
-  save({ 'bin_at', 'bin_count', 'dropped' })
+  m.bin_from, m.dropped = after > 0 and (counts or not more) and now or 0, 0
+  save({ 'bin_from', 'dropped', unpack(BIN_FIELDS) })
 end

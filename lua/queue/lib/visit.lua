@@ -3,9 +3,10 @@
 -- as one string of doubles, then as many place ids.
 -- The outcomes are one string of doubles, too (8 bytes each, most significant first). Each begins with
 -- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its position,
--- and eta_ms and eta_p90_ms follow (-1 when unknown); else it is left_ms.
+-- and what lib/eta.lua says of its turn follows; else it is left_ms.
 local VISIT_FIELDS = {
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate', 'rate_slow', 'drop',
+  'lull',
 }
 local out, used = {}, 0
 
@@ -19,15 +20,15 @@ local function answer(code, status, value)
 end
 
 -- Returns the median wait that it tells.
-local function answer_line(code, place, promotes)
-  local median, slow = eta(place, promotes)
+local function answer_line(code, promotes, place, turn)
+  local median, slow = eta(turn, promotes)
   out[used + 1], out[used + 2], out[used + 3] = code + 8 * S_WAITING + 128 * place, median, slow
   used = used + 3
   return median
 end
 
 local function answer_waiting(code, id, ticket, set, promotes)
-  answer_line(code, position(id, ticket, set), promotes)
+  answer_line(code, promotes, position(id, ticket, set))
 end
 
 local function answer_admitted(code, status, till)

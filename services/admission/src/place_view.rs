@@ -13,12 +13,10 @@ use utoipa::ToSchema;
 
 use crate::http::problem::{millis, whole_seconds};
 
-/// Looks come this far apart at the front of the line …
+/// Looks come this far apart at the front of the line, and never closer, however short the wait is …
 const SOONEST: Duration = Duration::from_secs(1);
-/// … and this far at the back,
+/// … and this far at the back.
 const LATEST: Duration = Duration::from_secs(20);
-/// and never closer than this, whatever half of a very short wait would be.
-const LEAST: Duration = Duration::from_millis(200);
 
 /// Where a place stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -112,21 +110,23 @@ impl<'a> PlaceView<'a> {
 
 /// When to look again: a tenth of the wait, from one second at the front to twenty at the back, at
 /// most half of the wait and of `claim_ttl`, so that nobody sleeps through a turn. Without an
-/// estimate a second for every hundred in front.
+/// estimate a second for every hundred that are promoted before.
 pub fn poll_after(place: &Place, claim_ttl: Duration) -> Duration {
     let after = match (place.status, place.eta) {
         (Status::Waiting, Some(eta)) => (eta / 10).clamp(SOONEST, LATEST).min(eta / 2),
-        (Status::Waiting, None) => Duration::from_secs(place.position / 100).clamp(SOONEST, LATEST),
+        (Status::Waiting, None) => {
+            Duration::from_secs(place.before.unwrap_or(0) / 100).clamp(SOONEST, LATEST)
+        }
         // The turn waits to be claimed.
         (Status::Ready, _) => SOONEST,
         (Status::Active, _) => place.expires_in.map_or(LATEST, |left| (left / 2).min(LATEST)),
     };
-    after.min(claim_ttl / 2).max(LEAST)
+    after.min(claim_ttl / 2).max(SOONEST)
 }
 
 /// Up to a fifth sooner, so that those who came together do not stay together; never later.
 fn jittered(after: Duration, random: f64) -> Duration {
-    after.mul_f64(1.0 - 0.2 * random).max(LEAST)
+    after.mul_f64(1.0 - 0.2 * random).max(SOONEST)
 }
 
 #[cfg(test)]
@@ -140,6 +140,7 @@ mod tests {
             status: Status::Waiting,
             ticket: 10 + position,
             position,
+            before: eta_ms.is_none().then(|| position - 1),
             eta: eta_ms.map(Duration::from_millis),
             eta_p90: eta_ms.map(|eta| Duration::from_millis(eta * 2)),
             expires_in: None,
@@ -154,13 +155,36 @@ mod tests {
         assert_eq!(after(3_600_000), 20_000);
         let blind = |position| poll_after(&waiting(position, None), CLAIM_TTL).as_millis();
         assert_eq!(blind(1), 1_000);
-        assert_eq!(blind(500), 5_000);
+        assert_eq!(blind(501), 5_000);
         assert_eq!(blind(1_000_000), 20_000);
     }
 
     #[test]
+    fn nobody_looks_more_than_once_a_second() {
+        for place in [
+            waiting(1, Some(0)),
+            waiting(1, Some(400)),
+            waiting(1, None),
+            Place { status: Status::Ready, ..waiting(1, None) },
+            Place { status: Status::Active, expires_in: Some(Duration::ZERO), ..waiting(1, None) },
+        ] {
+            for claim_ttl in [Duration::from_secs(1), CLAIM_TTL] {
+                let after = poll_after(&place, claim_ttl);
+                assert_eq!(after, SOONEST, "{place:?}");
+                assert_eq!(jittered(after, 1.0), SOONEST, "{place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn those_who_returned_and_go_before_count_although_no_position_does() {
+        let returned = Place { before: Some(800), ..waiting(1, None) };
+        assert_eq!(poll_after(&returned, CLAIM_TTL), Duration::from_secs(8));
+    }
+
+    #[test]
     fn nobody_sleeps_through_a_turn() {
-        for eta in [400, 500, 1_000, 5_000, 100_000] {
+        for eta in [2_000, 5_000, 100_000] {
             assert!(
                 poll_after(&waiting(1, Some(eta)), CLAIM_TTL).as_millis() * 2 <= u128::from(eta)
             );
@@ -175,7 +199,7 @@ mod tests {
         let after = Duration::from_secs(10);
         assert_eq!(jittered(after, 0.0), after);
         assert_eq!(jittered(after, 1.0), Duration::from_secs(8));
-        assert_eq!(jittered(LEAST, 1.0), LEAST);
+        assert_eq!(jittered(SOONEST, 1.0), SOONEST);
     }
 
     #[test]

@@ -147,10 +147,6 @@ impl Outcomes {
         u64::try_from(number).map_err(|_| self.error(format!("{number} where a count belongs")))
     }
 
-    fn duration(&mut self) -> Result<Option<Duration>, Error> {
-        Ok(u64::try_from(self.number()?).ok().map(Duration::from_millis))
-    }
-
     /// Outcomes differ in length: one read wrong would hand all later ones to the wrong callers.
     pub(super) fn end(&self) -> Result<(), Error> {
         if self.read == self.bytes.len() {
@@ -181,17 +177,32 @@ impl Outcomes {
             3 => Status::Active,
             other => return Err(self.error(format!("unknown status {other}"))),
         };
-        let mut place =
-            Place { status, ticket, position: 0, eta: None, eta_p90: None, expires_in: None };
+        let mut place = Place {
+            status,
+            ticket,
+            position: 0,
+            before: None,
+            eta: None,
+            eta_p90: None,
+            expires_in: None,
+        };
         if status == Status::Waiting {
             place.position = outcome.value;
-            place.eta = self.duration()?;
-            place.eta_p90 = self.duration()?;
+            // Below zero it is no time, but the number of the turn.
+            let eta = self.number()?;
+            place.eta = duration(eta);
+            place.before = (eta < 0).then(|| eta.unsigned_abs() - 1);
+            place.eta_p90 = duration(self.number()?);
         } else {
             place.expires_in = Some(outcome.left());
         }
         Ok(place)
     }
+}
+
+/// A time in milliseconds; below zero there is none.
+fn duration(number: i64) -> Option<Duration> {
+    u64::try_from(number).ok().map(Duration::from_millis)
 }
 
 fn reason(number: i64) -> Option<GoneReason> {

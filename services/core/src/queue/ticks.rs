@@ -61,7 +61,8 @@ pub struct Snapshot {
     pub active: u64,
     /// The last ticket given; 0 when there is none.
     pub last_ticket: Ticket,
-    /// Places promoted a second, the median of the last five minutes; absent when unknown.
+    /// Turns a second while places waited, in the last five minutes of such time or the last 20 turns; absent
+    /// when unknown.
     pub rate_per_second: Option<f64>,
     /// The store's clock, in microseconds since 1970.
     pub store_time_us: u64,

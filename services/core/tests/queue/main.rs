@@ -1,6 +1,7 @@
 //! The waiting room on a real Redis: random histories against the reference model, and the promises
 //! one by one.
 
+mod estimates;
 mod full_store;
 mod histories;
 mod local_answers;

@@ -191,6 +191,7 @@ async fn estimates_follow_the_promotions_really_made() {
     let mut next = places.iter();
     for _ in 0..60 {
         world.pass(Duration::from_secs(1));
+        look(&queue, places[709]).await;
         for _ in 0..10 {
             queue.leave(*next.next().expect("a place")).await.expect("a leave");
         }

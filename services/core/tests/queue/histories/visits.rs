@@ -54,7 +54,19 @@ impl History<'_> {
             }
         };
         let model = self.rounded(model);
-        differ(what, &told, &model)
+        differ(what, &told, &model)?;
+        match visit {
+            Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
+                self.compare_before(what, place)
+            }
+            Visit::Gone(_) => Ok(()),
+        }
+    }
+
+    /// How many go before a place, where it is told.
+    fn compare_before(&self, what: &str, place: &Place) -> Outcome {
+        let model = place.before.map(|_| self.model.before(place.ticket));
+        differ(&format!("{what}: before it"), &place.before, &model)
     }
 
     /// What these visitors ask for at once: one call, decided in their order.
@@ -104,10 +116,11 @@ impl History<'_> {
         let ready = matches!(&join, Join::Created(_, place) if place.status == Status::Ready);
         let model = self.model.join(self.world.now(), id.0, ready)?;
         match (join, model) {
-            (Join::Created(of, _), Joined::New(ticket)) => {
+            (Join::Created(of, place), Joined::New(ticket)) => {
                 self.places.entry(who).or_default().insert(0, of);
                 self.epoch = Some(of.epoch);
-                differ("ticket", &of.ticket, &ticket)
+                differ("ticket", &of.ticket, &ticket)?;
+                self.compare_before("join", &place)
             }
             (Join::Same(of, place), Joined::Same(ticket, told)) => {
                 differ("promise 4: ticket of the same place", &of.ticket, &ticket)?;

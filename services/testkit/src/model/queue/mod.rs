@@ -252,6 +252,12 @@ impl Queue {
         1 + ahead.count() as u64
     }
 
+    /// How many places in line are promoted before this one.
+    pub fn before(&self, ticket: u64) -> u64 {
+        let present = |(_, stand): &&(Id, Stand)| !matches!(stand, Stand::Away(_));
+        self.line.range(..ticket).map(|(_, place)| place).filter(present).count() as u64
+    }
+
     /// A visitor in line is heard.
     fn heartbeat(&mut self, ticket: u64) {
         self.hear();

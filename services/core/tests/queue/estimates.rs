@@ -1,0 +1,350 @@
+//! What visitors are told of their wait, held to how long they wait: rooms in virtual time whose sessions end
+//! at random, and what is told of a line into which places have returned.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anteroom_core::queue::{Override, Pace, PlaceRef, Queue, Rules, State, Status};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
+use super::world::{World, capacity, join, look, rate, tick};
+
+/// How long visitors stay.
+#[derive(Clone, Copy, PartialEq)]
+enum Stay {
+    /// All the same.
+    Fixed,
+    /// Each end is as likely at any moment.
+    Random,
+}
+
+/// A room, and who comes to it.
+#[derive(Clone)]
+struct Hall {
+    rules: Rules,
+    stay: Stay,
+    stay_seconds: f64,
+    /// From this second on they stay so long.
+    then: Option<(u64, f64)>,
+    /// Places in line, kept up by joins.
+    line: usize,
+    /// Of the places in line so many give up each second.
+    give_up: f64,
+    /// Looks are compared from this second …
+    from: u64,
+    /// … to this one,
+    to: u64,
+    /// so many seconds apart.
+    every: u64,
+}
+
+fn hall(rules: Rules, stay: Stay, stay_seconds: f64) -> Hall {
+    let line = 40;
+    Hall { rules, stay, stay_seconds, then: None, line, give_up: 0.0, from: 0, to: 0, every: 0 }
+}
+
+/// A visitor in line.
+struct Waiting {
+    of: PlaceRef,
+    /// What it was told at each look: when, the median and the slow wait.
+    told: Vec<(u64, Duration, Option<Duration>)>,
+}
+
+/// What came of the looks: how many were told nothing, and of each of the others how long the wait was and what
+/// was told.
+#[derive(Default)]
+struct Looks {
+    unknown: usize,
+    known: Vec<(f64, f64, Option<f64>)>,
+}
+
+impl Looks {
+    fn unknown_share(&self) -> f64 {
+        self.unknown as f64 / (self.unknown + self.known.len()) as f64
+    }
+
+    /// By how much half of them were told more than the truth, in parts of it.
+    fn median_error(&self) -> f64 {
+        let mut errors: Vec<_> =
+            self.known.iter().map(|(truth, told, _)| (told - truth) / truth.max(1.0)).collect();
+        errors.sort_by(f64::total_cmp);
+        errors.get(errors.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// How many of those who were told a slow wait waited no longer.
+    fn kept_share(&self) -> f64 {
+        let slow: Vec<_> =
+            self.known.iter().filter_map(|(truth, _, slow)| Some((*truth, (*slow)?))).collect();
+        slow.iter().filter(|(truth, slow)| truth <= slow).count() as f64 / slow.len() as f64
+    }
+
+    #[track_caller]
+    fn hold(&self, what: &str) {
+        let (looks, unknown) = (self.unknown + self.known.len(), self.unknown_share());
+        let (error, kept) = (self.median_error(), self.kept_share());
+        println!("{what}: {looks} looks, unknown {unknown:.3}, error {error:+.3}, p90 {kept:.3}");
+        assert!(looks >= 200, "{what}: {looks} looks");
+        assert!(unknown < 0.05, "{what}: {unknown:.2} were told nothing");
+        assert!(error.abs() <= 0.2, "{what}: half of them were told {error:+.2} or more too much");
+        assert!(kept >= 0.85, "{what}: {kept:.2} waited no longer than the slow wait");
+    }
+}
+
+/// Plays a room in virtual time.
+async fn play(world: &World, hall: &Hall) -> Looks {
+    const STEP: u64 = 2;
+    let day = Duration::from_secs(86_400);
+    let rules = Rules {
+        claim_ttl: day,
+        session_ttl: day,
+        session_max: day,
+        idle_ttl: day,
+        keep_ttl: day,
+        first_poll_ttl: day,
+        ..hall.rules.clone()
+    };
+    let queue = world.queue("hall", rules).await;
+    let mut random = StdRng::seed_from_u64(9);
+    let mut stay = hall.stay_seconds;
+    let mut ends_in = |stay: f64| match hall.stay {
+        Stay::Fixed => stay,
+        Stay::Random => -stay * (1.0 - random.random::<f64>()).ln(),
+    };
+    let mut choose = StdRng::seed_from_u64(13);
+    let mut line: VecDeque<Waiting> = VecDeque::new();
+    let mut inside: Vec<(f64, PlaceRef)> = Vec::new();
+    let (mut visitors, mut second, mut promoted, mut watched) = (0, 0, 0, 0);
+    let mut looks = Looks::default();
+    while second < hall.to || watched > 0 {
+        second += STEP;
+        assert!(second < 2 * hall.to, "those who were told something are promoted");
+        let now = second as f64;
+        world.pass(Duration::from_secs(STEP));
+        if let Some((_, longer)) = hall.then.filter(|(at, longer)| second >= *at && stay != *longer)
+        {
+            stay = longer;
+            if hall.stay == Stay::Random {
+                // Who is inside is as likely to end at any moment, too, but by the new length.
+                inside.iter_mut().for_each(|(end, _)| *end = now + ends_in(stay));
+            }
+        }
+        let (over, rest) = inside.into_iter().partition(|(end, _)| *end <= now);
+        inside = rest;
+        let mut gone: Vec<_> = over.into_iter().map(|(_, of)| of).collect();
+        line.retain(|waiting| {
+            let stays = choose.random::<f64>() >= hall.give_up * STEP as f64;
+            if !stays {
+                gone.push(waiting.of);
+                watched -= waiting.told.len();
+            }
+            stays
+        });
+        let leaves = gone.into_iter().map(|of| queue.leave(of));
+        futures_util::future::try_join_all(leaves).await.expect("leaves");
+        let joins = (line.len()..hall.line).map(|_| {
+            visitors += 1;
+            join(&queue, visitors)
+        });
+        for (of, place) in futures_util::future::join_all(joins).await {
+            if place.status == Status::Waiting {
+                line.push_back(Waiting { of, told: Vec::new() });
+            } else {
+                queue.claim(of).await.expect("a claim");
+                inside.push((now + ends_in(stay), of));
+            }
+        }
+        let turns = usize::try_from(tick(&queue).await).expect("a number of places");
+        promoted += turns;
+        let next: Vec<_> = line.drain(..turns).collect();
+        let claims = next.iter().map(|waiting| queue.claim(waiting.of));
+        futures_util::future::try_join_all(claims).await.expect("claims");
+        for Waiting { of, told } in next {
+            inside.push((now + ends_in(stay), of));
+            watched -= told.len();
+            looks.known.extend(told.into_iter().map(|(at, eta, slow)| {
+                ((second - at) as f64, eta.as_secs_f64(), slow.map(|slow| slow.as_secs_f64()))
+            }));
+        }
+        let looks_now = (hall.from..hall.to).contains(&second) && second % hall.every < STEP;
+        if looks_now && promoted >= 20 && !line.is_empty() {
+            let at = choose.random_range(0..line.len());
+            let place = look(&queue, line[at].of).await;
+            match place.eta {
+                None => looks.unknown += 1,
+                Some(eta) => {
+                    line[at].told.push((second, eta, place.eta_p90));
+                    watched += 1;
+                }
+            }
+        }
+        if second % 20 < STEP {
+            queue.sweep().await.expect("a sweep");
+        }
+    }
+    looks
+}
+
+/// Plays the room with both kinds of stays, steady from the beginning, and from a window after the stays have
+/// become as long as each of `then`.
+async fn hold_steady_and_changed(capacity_of: u64, stay_seconds: u64, then: &[u64], line: usize) {
+    let world = World::new().await;
+    // A window holds five minutes and 20 turns.
+    let window = |stay: u64| 300.max(20 * stay / capacity_of + 1);
+    for stay in [Stay::Random, Stay::Fixed] {
+        let kind = if stay == Stay::Fixed { "fixed" } else { "random" };
+        let steady = Hall { line, ..hall(capacity(capacity_of), stay, stay_seconds as f64) };
+        // So long that there are windows enough, for the ends of few sessions scatter widely.
+        let length = 10 * window(stay_seconds);
+        let every = |length: u64| (length / 260).max(2);
+        let looks = Hall { to: length, every: every(length), ..steady.clone() };
+        world.begin_again().await;
+        let what = format!("capacity {capacity_of}, {kind} stays of {stay_seconds} s");
+        play(&world, &looks).await.hold(&what);
+        for &longer in then {
+            let at = 2 * window(stay_seconds);
+            // Who came before stays as it was, where stays are fixed.
+            let from = at + stay_seconds + window(longer);
+            let length = 10 * window(longer);
+            let then = Some((at, longer as f64));
+            let looks =
+                Hall { then, from, to: from + length, every: every(length), ..steady.clone() };
+            world.begin_again().await;
+            play(&world, &looks).await.hold(&format!("{what}, then of {longer} s"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn estimates_are_true_in_a_room_of_10() {
+    hold_steady_and_changed(10, 180, &[360, 90], 40).await;
+}
+
+#[tokio::test]
+async fn estimates_are_true_in_a_room_of_10_with_short_stays() {
+    hold_steady_and_changed(10, 60, &[], 40).await;
+}
+
+#[tokio::test]
+async fn estimates_are_true_in_a_room_of_20() {
+    hold_steady_and_changed(20, 180, &[360, 90], 60).await;
+}
+
+#[tokio::test]
+async fn estimates_are_true_in_a_room_of_1000() {
+    hold_steady_and_changed(1_000, 300, &[600, 150], 400).await;
+}
+
+#[tokio::test]
+async fn estimates_are_true_at_a_rate() {
+    let world = World::new().await;
+    for pace in [Pace::Even, Pace::Batch] {
+        let rules = rate(400, Duration::from_secs(200), pace);
+        let steady = Hall { line: 900, to: 2_400, every: 8, ..hall(rules, Stay::Fixed, 1.0) };
+        world.begin_again().await;
+        play(&world, &steady).await.hold(&format!("two a second, {pace:?}"));
+    }
+}
+
+#[tokio::test]
+async fn estimates_know_who_gives_up() {
+    let world = World::new().await;
+    for (give_up, line) in [(0.001, 60), (0.003, 100)] {
+        let steady = hall(capacity(20), Stay::Random, 120.0);
+        let looks = Hall { line, give_up, from: 600, to: 6_600, every: 12, ..steady };
+        world.begin_again().await;
+        play(&world, &looks).await.hold(&format!("{give_up} of {line} give up each second"));
+    }
+}
+
+#[tokio::test]
+async fn estimates_are_known_where_the_line_often_runs_empty() {
+    let world = World::new().await;
+    let busy = hall(capacity(10), Stay::Fixed, 60.0);
+    let looks = play(&world, &Hall { line: 3, to: 3_600, every: 12, ..busy }).await;
+    assert!(looks.known.len() >= 200 && looks.unknown_share() < 0.05, "{}", looks.unknown_share());
+}
+
+/// These look, at once.
+async fn heard(queue: &Queue, places: &[PlaceRef]) {
+    futures_util::future::join_all(places.iter().map(|of| look(queue, *of))).await;
+}
+
+#[tokio::test]
+async fn those_who_came_back_count_in_estimates_but_in_no_position() {
+    let world = World::new().await;
+    let minute = Duration::from_secs(60);
+    // Two a second.
+    let rules = Rules {
+        idle_ttl: minute,
+        first_poll_ttl: minute,
+        claim_ttl: 10 * minute,
+        ..rate(200, Duration::from_secs(100), Pace::Even)
+    };
+    let queue = world.queue("q", rules).await;
+    let paused = [Override::State(Some(State::Paused))];
+    queue.override_rules(&paused, None).await.expect("an override");
+    let mut places = Vec::new();
+    for n in 0..180 {
+        places.push(join(&queue, n).await.0);
+    }
+    heard(&queue, &places).await;
+    let (sleepers, others) = places.split_at(120);
+    for _ in 0..15 {
+        world.run(&queue, Duration::from_secs(10)).await;
+        heard(&queue, others).await;
+    }
+    assert_eq!(queue.snapshot().await.expect("a snapshot").away, 120);
+    assert_eq!(look(&queue, others[0]).await.before, Some(0), "who is away is not in front");
+    heard(&queue, sleepers).await;
+    for (n, of) in (0..).zip(sleepers) {
+        let place = look(&queue, *of).await;
+        assert_eq!((place.position, place.before), (1, Some(n)), "none of the others is in front");
+    }
+    for (n, of) in (0..).zip(others) {
+        let place = look(&queue, *of).await;
+        assert_eq!((place.position, place.before), (n + 1, Some(120 + n)));
+    }
+    let (new, place) = join(&queue, 1_000).await;
+    assert_eq!((place.position, place.before), (61, Some(180)));
+    // Together in one call they are told the same.
+    let (again, last) = tokio::join!(look(&queue, new), look(&queue, sleepers[119]));
+    assert_eq!((again.before, last.before), (Some(180), Some(119)));
+
+    queue.override_rules(&[Override::State(None)], None).await.expect("an override");
+    let told = look(&queue, new).await;
+    let told_back = look(&queue, sleepers[79]).await;
+    assert_eq!((told.before, told.eta), (None, Some(Duration::from_millis(90_500))));
+    assert_eq!((told_back.position, told_back.eta), (1, Some(Duration::from_secs(40))));
+    let (mut waited, mut waited_back) = (0, None);
+    while look(&queue, new).await.status == Status::Waiting {
+        heard(&queue, &places).await;
+        world.run(&queue, Duration::from_secs(1)).await;
+        waited += 1;
+        if waited_back.is_none() && look(&queue, sleepers[79]).await.status == Status::Ready {
+            waited_back = Some(waited);
+        }
+        assert!(waited < 200, "it is promoted");
+    }
+    assert!((85..=95).contains(&waited), "told 90.5 s, waited {waited}");
+    assert!((37..=43).contains(&waited_back.unwrap_or(0)), "told 40 s, waited {waited_back:?}");
+}
+
+#[tokio::test]
+async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
+    let world = World::new().await;
+    let queue = world.queue("q", rate(100, Duration::from_secs(10), Pace::Even)).await;
+    let paused = [Override::State(Some(State::Paused))];
+    queue.override_rules(&paused, None).await.expect("an override");
+    for n in 0..20 {
+        join(&queue, n).await;
+    }
+    world.pass(Duration::from_secs(3_600));
+    assert_eq!(tick(&queue).await, 0, "queue time has leapt");
+    let (of, _) = join(&queue, 20).await;
+    queue.override_rules(&[Override::State(None)], None).await.expect("an override");
+    let place = look(&queue, of).await;
+    assert_eq!((place.position, place.eta), (21, Some(Duration::from_secs(60))));
+    world.run(&queue, Duration::from_secs(4)).await;
+    assert_eq!(look(&queue, of).await.eta, Some(Duration::from_secs(56)));
+}
