@@ -1,18 +1,23 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
 -- Uses: meta state revoked rules
 -- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock)
+-- ARGV: now (µs, empty: the store's clock), the newest revisions that the caller has seen: of the file, of the
+--       overrides
 -- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (turns in a
---        million seconds, -1 unknown), end of the bypass (µs, 0 none), then the rules in force as texts in
---        the order of lib/rules.lua, then for each override its name and end (µs, 0 none); or NO_RULES
+--        million seconds, -1 unknown), end of the bypass (µs, 0 none); of the file and of the overrides the
+--        revision and, when the caller has not seen it, the packed part, else an empty text; the rules in
+--        force as texts in the order of lib/rules.lua; for each override in force its name, value and end
+--        (µs, 0 none); or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load({ 'ticket', 'rate' }) then return { NO_RULES } end
 read_clock()
 refresh_rules()
-local state = state_now()
+local state, over = state_now(), read_overrides()
 local from = '(' .. string.format('%.0f', now)
-local bypass = state == BYPASS and tonumber(call('HGET', META, 'until:state')) or 0
+local bypass = state == BYPASS and over.state[2] or 0
+local parts = call('HMGET', META, 'file_revision', 'file', 'over_revision', 'over')
+local function unseen(revision, part, seen) return tonumber(revision) > tonumber(seen) and part or '' end
 local reply = {
   OK, m.epoch, wall, state,
   call('ZCARD', WAITING) + call('ZCARD', RETURNED),
@@ -20,16 +25,17 @@ local reply = {
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
   m.ticket, m.rate or -1, bypass,
+  tonumber(parts[1]), unseen(parts[1], parts[2], ARGV[2]),
+  tonumber(parts[3]), unseen(parts[3], parts[4], ARGV[3]),
 }
-local ask = {}
-for i, rule in ipairs(RULES) do ask[i] = 'until:' .. rule end
-local ends = call('HMGET', META, unpack(ask))
 for _, rule in ipairs(RULES) do
-  reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule] or 0)
+  reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule])
 end
-for i, rule in ipairs(RULES) do
-  if ends[i] then
-    reply[#reply + 1], reply[#reply + 2] = rule, tonumber(ends[i])
+for _, rule in ipairs(RULES) do
+  local override = over[rule]
+  if override and holds(override) then
+    local k = #reply
+    reply[k + 1], reply[k + 2], reply[k + 3] = rule, override[1], override[2]
   end
 end
 return reply

@@ -19,12 +19,29 @@ local OPEN, PAUSED, SHUT, BYPASS = 1, 2, 3, 4
 local m -- the rules in force, the clock, and the fields of the meta hash that this script has loaded
 local wall, now -- the store's clock and queue time, in microseconds
 
+-- The rules as they are where a version wrote the others that did not know them: the defaults of the
+-- configuration. As many as stand in lib/rules.lua.
+local KNOWN_RULES = 17
+local function default_rules()
+  return {
+    state = OPEN, reason = '', capacity = 0, batch = 0, interval = 10000000, pace = 1, claim_ttl = 60000000,
+    session_ttl = 300000000, session_max = 1800000000, idle_ttl = 600000000, keep_ttl = 1800000000,
+    first_poll_ttl = 60000000, max_waiting = 1000000, joins_at = 0, opens_at = 0, closes_at = 0,
+    local_answers = 0,
+  }
+end
+
 -- Loads the rules in force and these further fields (numbers; nil when absent) into `m`. False when the
 -- store holds no rules for this queue.
 local function load(fields)
   local values = call('HMGET', META, 'epoch', 'force', 'offset', 'last', 'tick', unpack(fields))
   if not values[1] then return false end
   m = cmsgpack.unpack(values[2])
+  if m.known < KNOWN_RULES then
+    for rule, value in pairs(default_rules()) do
+      if m[rule] == nil then m[rule] = value end
+    end
+  end
   m.epoch = values[1]
   m.offset, m.last, m.tick = tonumber(values[3]), tonumber(values[4]), tonumber(values[5])
   for i = 1, #fields do m[fields[i]] = tonumber(values[i + 5]) end

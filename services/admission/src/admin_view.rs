@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anteroom_core::queue::{GoneReason, Inspected, Inspection, Pace, Rules, Snapshot, Ticket};
+use anteroom_core::queue::{
+    GoneReason, Inspected, Inspection, Overridden, Override, Pace, Rules, Snapshot, State, Ticket,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -24,8 +26,32 @@ pub struct AdminView<'a> {
     last_ticket: Ticket,
     /// The rules in force, overrides applied.
     rules: RulesView,
-    /// The fields that are overridden, each with its end; null: until taken back.
-    overrides: BTreeMap<String, Option<String>>,
+    /// The overrides in force, by the name that a change takes; what is not named here is as configured.
+    overrides: BTreeMap<&'static str, OverrideView>,
+}
+
+/// An override in force.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Override)]
+pub struct OverrideView {
+    /// What the rule is set to.
+    value: OverrideValue,
+    /// Its end, by the store's clock; absent: until it is taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-01-15T12:00:00Z")]
+    until: Option<String>,
+}
+
+/// The value of an override, as a change takes it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum OverrideValue {
+    /// A count, or a time in milliseconds.
+    Number(u64),
+    /// On or off.
+    Flag(bool),
+    /// A name, a text or a moment.
+    Text(String),
 }
 
 /// The rules of a queue, under the names that an override takes.
@@ -63,14 +89,16 @@ pub struct RulesView {
 impl<'a> AdminView<'a> {
     /// What a snapshot says to an operator.
     pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
-        let end =
-            |(field, until): &(String, Option<u64>)| (api_name(field), until.and_then(moment));
+        let overrides = snapshot.overridden.iter().filter_map(|Overridden { rule, until }| {
+            let (name, value) = override_value(rule);
+            Some((name, OverrideView { value: value?, until: until.and_then(moment) }))
+        });
         Self {
             public: QueueView::new(queue, snapshot),
             away: snapshot.away,
             last_ticket: snapshot.last_ticket,
             rules: RulesView::new(&snapshot.rules),
-            overrides: snapshot.overridden.iter().map(end).collect(),
+            overrides: overrides.collect(),
         }
     }
 
@@ -104,13 +132,30 @@ impl RulesView {
     }
 }
 
-/// The name of a rule here: durations say their unit.
-fn api_name(field: &str) -> String {
-    let spans = ["interval", "session_max"];
-    if spans.contains(&field) || field.ends_with("_ttl") {
-        format!("{field}_ms")
-    } else {
-        field.to_owned()
+/// The name of a rule here, where durations say their unit, and the value of its override.
+fn override_value(rule: &Override) -> (&'static str, Option<OverrideValue>) {
+    let number = |count: Option<u64>| count.map(OverrideValue::Number);
+    let time = |time: Option<Duration>| time.map(millis).map(OverrideValue::Number);
+    let text = |text: Option<&str>| text.map(str::to_owned).map(OverrideValue::Text);
+    let at = |at: Option<u64>| at.and_then(moment).map(OverrideValue::Text);
+    match rule {
+        Override::State(state) => ("state", text(state.map(State::name))),
+        Override::Reason(reason) => ("reason", text(reason.as_deref())),
+        Override::Capacity(count) => ("capacity", number(*count)),
+        Override::Batch(count) => ("batch", number(*count)),
+        Override::Interval(span) => ("interval_ms", time(*span)),
+        Override::Pace(pace) => ("pace", text(pace.map(Pace::name))),
+        Override::ClaimTtl(span) => ("claim_ttl_ms", time(*span)),
+        Override::SessionTtl(span) => ("session_ttl_ms", time(*span)),
+        Override::SessionMax(span) => ("session_max_ms", time(*span)),
+        Override::IdleTtl(span) => ("idle_ttl_ms", time(*span)),
+        Override::KeepTtl(span) => ("keep_ttl_ms", time(*span)),
+        Override::FirstPollTtl(span) => ("first_poll_ttl_ms", time(*span)),
+        Override::MaxWaiting(count) => ("max_waiting", number(*count)),
+        Override::JoinsAt(moment) => ("joins_at", at(*moment)),
+        Override::OpensAt(moment) => ("opens_at", at(*moment)),
+        Override::ClosesAt(moment) => ("closes_at", at(*moment)),
+        Override::LocalAnswers(on) => ("local_answers", on.map(OverrideValue::Flag)),
     }
 }
 

@@ -172,7 +172,10 @@ async fn each_override_has_its_own_end_and_null_takes_it_back() {
     );
     assert_eq!(
         seen["overrides"],
-        json!({"state": null, "reason": null, "capacity": until, "claim_ttl_ms": until})
+        json!({
+            "state": {"value": "paused"}, "reason": {"value": "a pause"},
+            "capacity": {"value": 7, "until": until}, "claim_ttl_ms": {"value": 9_000, "until": until},
+        })
     );
 
     // The same again changes nothing more; a field is taken back alone.
@@ -181,7 +184,8 @@ async fn each_override_has_its_own_end_and_null_takes_it_back() {
     }
     let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
     assert_eq!(seen["rules"]["capacity"], 100);
-    assert_eq!(seen["overrides"], json!({"state": null, "claim_ttl_ms": until}));
+    let claim_ttl = json!({"value": 9_000, "until": until});
+    assert_eq!(seen["overrides"], json!({"state": {"value": "open"}, "claim_ttl_ms": claim_ttl}));
     assert!(seen.get("reason").is_none(), "the reason went with its state");
 
     let (status, public) = patch(json!({})).await;
@@ -201,7 +205,10 @@ async fn odd_reasons_and_far_ends_come_back_as_they_went_in() {
         let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
         assert_eq!((status, &public["state"]), (StatusCode::OK, &json!("bypass")), "{public}");
         let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
-        assert_eq!(seen["overrides"], json!({"state": until, "capacity": until}));
+        let both = json!({
+            "state": {"value": "bypass", "until": until}, "capacity": {"value": 5, "until": until},
+        });
+        assert_eq!(seen["overrides"], both);
     }
     for at in ["1970-01-01T00:00:01Z", "2255-01-01T00:00:00Z"] {
         let body = json!({"joins_at": at, "opens_at": at, "closes_at": at});

@@ -1,6 +1,7 @@
 //! The rules of the file reach the store: at the start, and when the file changed them.
 //!
-//! Only then: a scheduler that wrote again what it knows would undo what a newer file has set.
+//! Only then: a scheduler that wrote again what it knows would undo what a newer file has set. When the store
+//! loses rules, each snapshot puts back the newest that were seen there, whoever's file they are.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub async fn keep(queue: &Scheduled) {
         let rules = own.rules();
         let mut try_again = false;
         if written.as_ref() != Some(&rules) {
-            // For a store that loses everything and is given rules by whoever comes first.
+            // For a store that holds none while none were seen.
             queue.queue.set_rules(rules.clone());
             let result = queue.queue.apply_rules(&rules).await;
             queue.note("apply_rules", &result);

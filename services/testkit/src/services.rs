@@ -128,8 +128,25 @@ impl Site {
         self.start(Command::new(binary("anteroom-scheduler")), SCHEDULER_PORTS).await
     }
 
+    /// Starts an admission with a file of its own, as one that a roll-out has not reached.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn admission_with(&self, queues: &str) -> Service {
+        let folder = self.directory.path().join("other");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("anteroom.toml");
+        std::fs::write(&file, queues).expect("a file");
+        let program = Command::new(binary("anteroom-admission"));
+        self.start_with(program, &file, ADMISSION_PORTS).await
+    }
+
     async fn start(&self, program: Command, ports: &[&'static str]) -> Service {
-        let mut process = launch(program, &self.redis, &self.config_file(), &self.env());
+        self.start_with(program, &self.config_file(), ports).await
+    }
+
+    async fn start_with(&self, program: Command, file: &Path, ports: &[&'static str]) -> Service {
+        let mut process = launch(program, &self.redis, file, &self.env());
         let mut addresses = HashMap::new();
         for port in ports {
             addresses.insert(*port, address(&mut process, port).await);

@@ -14,6 +14,7 @@ mod openapi;
 mod outage;
 mod page;
 mod raw;
+mod roll_out;
 mod room;
 mod rotation;
 mod schema;

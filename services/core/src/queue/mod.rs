@@ -14,6 +14,7 @@ mod reply;
 mod revocations;
 mod rules;
 mod scripts;
+mod seen;
 mod stored;
 mod ticks;
 mod token;
@@ -27,13 +28,13 @@ pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
 pub use clock::Clock;
-pub use operate::{Inspected, Inspection};
+pub use operate::{Inspected, Inspection, Purged};
 pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
 pub use revocations::Revocations;
 pub use rules::{Pace, Rules, State};
 pub use scripts::SCRIPTS;
 pub use stored::Override;
-pub use ticks::{Promotion, Snapshot, Sweep};
+pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};
 
@@ -49,11 +50,13 @@ struct Inner {
     keys: Vec<String>,
     clock: Clock,
     rules: ArcSwap<Rules>,
+    seen: seen::Seen,
     lanes: visits::Lanes,
 }
 
 impl Queue {
-    /// Opens a queue. `rules` are given to a store that holds none for it; `lane_bound` is how many
+    /// Opens a queue. `rules` are given to a store that holds none for it, as long as this handle has seen
+    /// none there; `lane_bound` is how many
     /// calls of each operation may wait. Must be called inside a Tokio runtime.
     pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
         Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
@@ -75,6 +78,7 @@ impl Queue {
             keys,
             clock,
             rules: ArcSwap::from_pointee(rules),
+            seen: seen::Seen::default(),
         }))
     }
 
@@ -83,13 +87,17 @@ impl Queue {
         &self.0.name
     }
 
-    /// Takes the rules of a reloaded configuration, for a store that will hold none.
+    /// Takes the rules of a reloaded configuration, for a store that holds none while none were seen.
     pub fn set_rules(&self, rules: Rules) {
         self.0.rules.store(Arc::new(rules));
     }
 
     fn rules(&self) -> Arc<Rules> {
         self.0.rules.load_full()
+    }
+
+    fn seen(&self) -> &seen::Seen {
+        &self.0.seen
     }
 
     fn lanes(&self) -> &visits::Lanes {

@@ -1,14 +1,17 @@
-//! What operators and the configuration do: rules, overrides, a look at a ticket, eviction, reset.
+//! What operators and the configuration do: rules, overrides, a look at a ticket, eviction, reset, purge.
 
 use std::time::Duration;
 
 use rand::Rng as _;
 
+use super::clock::Clock;
 use super::place::{Epoch, GoneReason, Ticket};
+use super::reply::Reply;
 use super::rules::Rules;
 use super::stored::{self, Override};
-use super::{Queue, scripts};
-use crate::store::{Args, Error, Repeat};
+use super::visits::no_rules;
+use super::{Queue, keys, scripts};
+use crate::store::{Args, Error, Repeat, Store};
 
 /// What the store knows of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,28 +41,36 @@ pub enum Inspected {
     Gone(GoneReason),
 }
 
+/// What a purge found, and took away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Keys in the store; 0 when the queue was never there.
+    pub keys: u64,
+    /// Places waiting, returned or away.
+    pub in_line: u64,
+    /// Places ready or active.
+    pub admitted: u64,
+}
+
 impl Queue {
-    /// Writes the rules of a configuration file, if they differ from the file's rules in the store.
+    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store differ.
     /// Returns whether it wrote.
     pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        self.write_rules("file", rules).await
+        Ok(self.write_rules("file", None, stored::write(rules)).await? == Some(true))
     }
 
-    /// Gives a store that holds no rules for this queue the rules of our configuration.
+    /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest that were
+    /// seen; one that holds none while none were seen, those of our configuration.
     pub(super) async fn seed(&self) -> Result<(), Error> {
         let rules = self.rules();
-        self.write_rules("absent", &rules).await.map(drop)
-    }
-
-    async fn write_rules(&self, mode: &str, rules: &Rules) -> Result<bool, Error> {
-        let mut args = Args::new();
-        args.push(mode).push(new_epoch().0.as_slice()).push(0);
-        for (name, value) in stored::write(rules) {
-            args.push(name).push(value);
+        if self.write_rules("seed", None, stored::write(&rules)).await? == Some(true) {
+            let queue = self.name();
+            tracing::info!(
+                queue,
+                "the store held no rules, or older ones; the newest are in force"
+            );
         }
-        // Not by way of `ask`, which would seed the rules that are being written here.
-        let mut reply = self.call(&scripts::APPLY_RULES, &args, Repeat::IfUnknown).await?;
-        Ok(reply.has_rules()? && reply.count()? == 1)
+        Ok(())
     }
 
     /// Puts these overrides in force until an end in seconds since 1970 (`None`: until taken back).
@@ -69,13 +80,40 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<(), Error> {
+        let named = || {
+            let stored = overrides.iter().map(Override::stored);
+            stored.map(|(name, value)| (name, value.unwrap_or_else(|| "-".to_owned())))
+        };
+        if self.write_rules("override", until, named()).await?.is_none() {
+            self.seed().await?;
+            let written = self.write_rules("override", until, named()).await?;
+            written.ok_or_else(|| no_rules(&scripts::APPLY_RULES))?;
+        }
+        Ok(())
+    }
+
+    /// Writes rules over the newest that were seen; `None` when the store has none to override.
+    async fn write_rules(
+        &self,
+        mode: &str,
+        until: Option<u64>,
+        rules: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<Option<bool>, Error> {
         let mut args = Args::new();
         let until = until.unwrap_or(0).saturating_mul(1_000_000);
-        args.push("override").push([0u8; 8].as_slice()).push(until);
-        for (name, value) in overrides.iter().map(Override::stored) {
-            args.push(name).push(value.unwrap_or_else(|| "-".to_owned()));
+        args.push(mode).push(new_epoch().0.as_slice()).push(until);
+        self.seen().push_parts(&mut args);
+        for (name, value) in rules {
+            args.push(name).push(value);
         }
-        self.ask(&scripts::APPLY_RULES, args, Repeat::IfUnknown).await.map(drop)
+        // Not by way of `ask`, which would seed the rules that are being written here.
+        let mut reply = self.call(&scripts::APPLY_RULES, &args, Repeat::IfUnknown).await?;
+        if !reply.has_rules()? {
+            return Ok(None);
+        }
+        let changed = reply.count()? == 1;
+        self.seen().read(&mut reply)?;
+        Ok(Some(changed))
     }
 
     /// Takes away the place of a ticket; false when nobody holds it.
@@ -112,6 +150,16 @@ impl Queue {
     pub async fn reset(&self) -> Result<(), Error> {
         let args = Args::new().with(new_epoch().0.as_slice());
         self.ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
+    }
+
+    /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still has the
+    /// queue open gives the store its rules again.
+    pub async fn purge(store: &Store, name: &str) -> Result<Purged, Error> {
+        let args = Args::new().with(Clock::Store.argument());
+        let reply = store.call(&scripts::PURGE, &keys::keys(name), args, Repeat::IfUnknown).await?;
+        let mut reply = Reply::new(scripts::PURGE.name, reply)?;
+        reply.has_rules()?;
+        Ok(Purged { keys: reply.count()?, in_line: reply.count()?, admitted: reply.count()? })
     }
 }
 

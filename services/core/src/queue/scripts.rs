@@ -31,9 +31,10 @@ pub(super) static EVICT: Script =
     script!("queue", "evict", "meta", "revoked", "line", "pace", "ticket");
 pub(super) static INSPECT: Script = script!("queue", "inspect", "meta", "line", "ticket");
 pub(super) static RESET: Script = script!("queue", "reset", "meta", "revoked");
+pub(super) static PURGE: Script = script!("queue", "purge", "meta");
 
 /// Every script of the waiting room, to be given to [`Store::open`](crate::store::Store::open).
-pub static SCRIPTS: [&Script; 14] = [
+pub static SCRIPTS: [&Script; 15] = [
     &JOIN,
     &PLACE,
     &CLAIM,
@@ -48,4 +49,5 @@ pub static SCRIPTS: [&Script; 14] = [
     &EVICT,
     &INSPECT,
     &RESET,
+    &PURGE,
 ];

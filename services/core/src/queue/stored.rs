@@ -68,6 +68,33 @@ impl Override {
             Self::LocalAnswers(on) => ("local_answers", on.map(flag)),
         }
     }
+
+    /// The rule of this name and stored value; `None` when there is no such rule, or the value is none of its.
+    pub(super) fn read(name: &str, value: &str) -> Option<Self> {
+        let number = || value.parse::<u64>().ok();
+        let time = || number().map(Duration::from_micros);
+        let at = || number().map(|micros| micros / 1_000_000);
+        Some(match name {
+            "state" => Self::State(Some(state(number()?)?)),
+            "reason" => Self::Reason(Some(value.to_owned())),
+            "capacity" => Self::Capacity(Some(number()?)),
+            "batch" => Self::Batch(Some(number()?)),
+            "interval" => Self::Interval(Some(time()?)),
+            "pace" => Self::Pace(Some(pace(number()?))),
+            "claim_ttl" => Self::ClaimTtl(Some(time()?)),
+            "session_ttl" => Self::SessionTtl(Some(time()?)),
+            "session_max" => Self::SessionMax(Some(time()?)),
+            "idle_ttl" => Self::IdleTtl(Some(time()?)),
+            "keep_ttl" => Self::KeepTtl(Some(time()?)),
+            "first_poll_ttl" => Self::FirstPollTtl(Some(time()?)),
+            "max_waiting" => Self::MaxWaiting(Some(number()?)),
+            "joins_at" => Self::JoinsAt(Some(at()?)),
+            "opens_at" => Self::OpensAt(Some(at()?)),
+            "closes_at" => Self::ClosesAt(Some(at()?)),
+            "local_answers" => Self::LocalAnswers(Some(number()? == 1)),
+            _ => return None,
+        })
+    }
 }
 
 /// The rules of a file by their stored names.
@@ -107,7 +134,7 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
         capacity: some(number()?),
         batch: some(number()?),
         interval: Duration::from_micros(number()?),
-        pace: if number()? == pace_number(Pace::Batch) { Pace::Batch } else { Pace::Even },
+        pace: pace(number()?),
         claim_ttl: Duration::from_micros(number()?),
         session_ttl: Duration::from_micros(number()?),
         session_max: Duration::from_micros(number()?),
@@ -146,6 +173,10 @@ fn pace_number(pace: Pace) -> u64 {
     }
 }
 
+fn pace(number: u64) -> Pace {
+    if number == pace_number(Pace::Batch) { Pace::Batch } else { Pace::Even }
+}
+
 fn flag(on: bool) -> String {
     u8::from(on).to_string()
 }
@@ -161,4 +192,65 @@ fn micros(time: Duration) -> String {
 /// Seconds since 1970 in microseconds; a time beyond what a double holds is as good as never.
 fn instant(seconds: u64) -> String {
     seconds.saturating_mul(1_000_000).min(super::MAX_TICKET).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: &str = include_str!("../../../../lua/queue/lib/rules.lua");
+    const META: &str = include_str!("../../../../lua/queue/lib/meta.lua");
+
+    /// What stands between these, in one line.
+    fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+        let (_, rest) = text.split_once(start).expect("the start");
+        rest.split_once(end).expect("the end").0
+    }
+
+    fn every_override() -> Vec<Override> {
+        let time = Some(Duration::from_millis(1_500));
+        vec![
+            Override::State(Some(State::Bypass)),
+            Override::Reason(Some("7".to_owned())),
+            Override::Capacity(Some(1)),
+            Override::Batch(Some(2)),
+            Override::Interval(time),
+            Override::Pace(Some(Pace::Batch)),
+            Override::ClaimTtl(time),
+            Override::SessionTtl(time),
+            Override::SessionMax(time),
+            Override::IdleTtl(time),
+            Override::KeepTtl(time),
+            Override::FirstPollTtl(time),
+            Override::MaxWaiting(Some(3)),
+            Override::JoinsAt(Some(4)),
+            Override::OpensAt(Some(5)),
+            Override::ClosesAt(Some(6)),
+            Override::LocalAnswers(Some(true)),
+        ]
+    }
+
+    #[test]
+    fn the_scripts_know_the_same_rules_in_the_same_order() {
+        let names: Vec<_> = every_override().iter().map(|rule| rule.stored().0).collect();
+        let list = between(RULES, "local RULES = {", "}");
+        let listed: Vec<_> = list.split('\'').skip(1).step_by(2).collect();
+        assert_eq!(listed, names);
+        assert!(META.contains(&format!("local KNOWN_RULES = {}\n", names.len())));
+        let defaults = between(META, "return {", "}");
+        let defaults: Vec<_> =
+            defaults.split(',').filter_map(|pair| Some(pair.split_once('=')?.0.trim())).collect();
+        assert_eq!(defaults, names);
+    }
+
+    #[test]
+    fn an_override_is_read_as_it_was_stored() {
+        for rule in every_override() {
+            let (name, value) = rule.stored();
+            assert_eq!(Override::read(name, &value.expect("a value")), Some(rule));
+        }
+        for (name, value) in [("state", "9"), ("capacity", "many"), ("colour", "1")] {
+            assert_eq!(Override::read(name, value), None);
+        }
+    }
 }

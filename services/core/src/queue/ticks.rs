@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::place::{Epoch, Ticket};
 use super::reply::Reply;
 use super::rules::{Rules, State};
-use super::{Queue, scripts, stored};
+use super::stored::{self, Override};
+use super::{Queue, scripts};
 use crate::store::{Args, Error, Repeat, Script};
 
 /// What one tick of promotion did.
@@ -70,8 +71,17 @@ pub struct Snapshot {
     pub bypass_until_us: Option<u64>,
     /// The rules in force, overrides applied.
     pub rules: Rules,
-    /// The overridden fields, each with its end in seconds since 1970.
-    pub overridden: Vec<(String, Option<u64>)>,
+    /// The overrides in force.
+    pub overridden: Vec<Overridden>,
+}
+
+/// An override in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overridden {
+    /// The rule and its value; never taken back.
+    pub rule: Override,
+    /// Its end, in seconds since 1970 by the store's clock; `None` until it is taken back.
+    pub until: Option<u64>,
 }
 
 impl Queue {
@@ -108,9 +118,21 @@ impl Queue {
         })
     }
 
-    /// The queue as a whole.
+    /// The queue as a whole. A store that holds older rules than were seen gets the newest first.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
-        let mut reply = self.ask(&scripts::SNAPSHOT, Args::new(), Repeat::IfUnknown).await?;
+        let (snapshot, has_all) = self.look().await?;
+        if has_all {
+            return Ok(snapshot);
+        }
+        self.seed().await?;
+        Ok(self.look().await?.0)
+    }
+
+    /// The queue as a whole, and whether the store holds the newest rules that were seen.
+    async fn look(&self) -> Result<(Snapshot, bool), Error> {
+        let mut args = Args::new();
+        self.seen().push_revisions(&mut args);
+        let mut reply = self.ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
         let epoch = reply.epoch()?;
         let store_time_us = reply.count()?;
         let state = reply.count()?;
@@ -121,14 +143,17 @@ impl Queue {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
         let rate_per_second = reply.known()?.map(|rate| rate as f64 / 1e6);
         let bypass_until_us = Some(reply.count()?).filter(|until| *until > 0);
+        let has_all = self.seen().read(&mut reply)?;
         let (rules, reason) = stored::read(&mut reply)?;
         let mut overridden = Vec::new();
         while !reply.is_empty() {
-            let name = reply.text()?;
+            let (name, value) = (reply.text()?, reply.text()?);
+            let rule = Override::read(&name, &value);
+            let rule = rule.ok_or_else(|| reply.error(format!("override {name} = {value:?}")))?;
             let until = Some(reply.count()? / 1_000_000).filter(|until| *until > 0);
-            overridden.push((name, until));
+            overridden.push(Overridden { rule, until });
         }
-        Ok(Snapshot {
+        let snapshot = Snapshot {
             epoch,
             state,
             reason,
@@ -142,7 +167,8 @@ impl Queue {
             bypass_until_us,
             rules,
             overridden,
-        })
+        };
+        Ok((snapshot, has_all))
     }
 
     /// Calls a script with the clock in front. Where the store holds no rules, gives it ours first.

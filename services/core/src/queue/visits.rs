@@ -135,7 +135,7 @@ impl Queue {
     }
 }
 
-fn no_rules(script: &Script) -> Error {
+pub(super) fn no_rules(script: &Script) -> Error {
     let detail = "the store lost the rules that it was just given".to_owned();
     Error::Reply { operation: script.name, detail }
 }

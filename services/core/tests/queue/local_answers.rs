@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Override, PlaceRef, Queue, Revocations, Rules, Status, Visit};
 
+use super::overrides::known_before;
 use super::world::{World, capacity, join, look, status, tick};
 
 const WITHHELD: Duration = Duration::from_millis(150);
@@ -273,12 +274,7 @@ async fn a_reading_of_very_many_is_refused_and_the_list_stays_bounded() {
 async fn rules_of_a_version_that_does_not_know_it_mean_off() {
     let world = World::new().await;
     let queue = queue(&world, capacity(1)).await;
-    let key = "anteroom:v1:queue:{q}:meta";
-    let _: u64 = world.redis.run(&["HDEL", key, "file:local_answers"]).await;
-    let forget = "local m = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'force')) \
-                  m.local_answers = nil \
-                  return redis.call('HSET', KEYS[1], 'force', cmsgpack.pack(m))";
-    let _: u64 = world.redis.run(&["EVAL", forget, "1", key]).await;
+    known_before(&world, &["state", "reason", "capacity", "session_ttl", "max_waiting"]).await;
     assert!(!queue.snapshot().await.expect("a snapshot").rules.local_answers);
     assert!(!read(&queue, None).await.local_answers);
     let places = active(&queue, 1).await;

@@ -29,18 +29,32 @@ impl World {
 
     /// A queue of this name that goes by the world's clock; its rules are in force.
     pub async fn queue(&self, name: &str, rules: Rules) -> Queue {
-        let clock = Clock::Given(self.clock.clone());
-        let queue = Queue::open_with_clock(&self.store, name, rules.clone(), 10_000, clock);
+        let queue = self.open(name, rules.clone());
         queue.apply_rules(&rules).await.expect("the rules are written");
         queue
+    }
+
+    /// The same as an admission holds it: these rules are for a store that holds none.
+    pub fn open(&self, name: &str, rules: Rules) -> Queue {
+        let clock = Clock::Given(self.clock.clone());
+        Queue::open_with_clock(&self.store, name, rules, 10_000, clock)
     }
 
     /// It is the beginning again: nothing was ever written.
     pub async fn begin_again(&self) {
         self.set_now(START);
-        let script = "for _, prefix in ipairs(ARGV) do \
-            for _, key in ipairs(redis.call('KEYS', prefix .. '*')) do redis.call('DEL', key) end end";
-        self.redis.run::<()>(&["EVAL", script, "0", "anteroom:v1:", "kept:"]).await;
+        self.delete("anteroom:v1:").await;
+        self.delete("kept:").await;
+    }
+
+    /// The store loses everything.
+    pub async fn empty(&self) {
+        self.delete("anteroom:v1:").await;
+    }
+
+    async fn delete(&self, prefix: &str) {
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do redis.call('DEL', key) end";
+        self.redis.run::<()>(&["EVAL", script, "0", prefix]).await;
     }
 
     /// What a queue's keys hold now is what [`lose`](Self::lose) goes back to.

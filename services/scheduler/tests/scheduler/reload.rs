@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anteroom_core::queue::Rules;
 
-use crate::support::{World, until_snapshot};
+use crate::support::{World, join, until_snapshot};
 
 const SUCCESS: &str = "anteroom_config_reload_success";
 
@@ -91,4 +91,20 @@ async fn only_what_the_file_changed_is_written() {
     let rules = a.snapshot().await.expect("a snapshot").rules;
     assert_eq!(rules.capacity, Some(9));
     scheduler.end().await;
+}
+
+/// As after a version that knew no rule but one.
+#[tokio::test]
+async fn rules_that_nobody_wrote_are_the_defaults_of_the_configuration() {
+    let world = World::new("[queues.concert]\ncapacity = 1\n").await;
+    let queue = world.queue("concert").await;
+    let rules = queue.snapshot().await.expect("a snapshot").rules;
+    let forget = "redis.call('HSET', KEYS[1], 'file', cmsgpack.pack({ capacity = '1' })) \
+        local force = { capacity = 1, known = 1, last_change = 0, next_change = 0 } \
+        redis.call('HSET', KEYS[1], 'force', cmsgpack.pack(force))";
+    let meta = "anteroom:v1:queue:{concert}:meta";
+    world.redis.run::<()>(&["EVAL", forget, "1", meta]).await;
+    let (_, place) = join(&queue, 1).await;
+    assert_eq!(place.expires_in, Some(rules.claim_ttl));
+    assert_eq!(queue.snapshot().await.expect("a snapshot").rules, rules);
 }

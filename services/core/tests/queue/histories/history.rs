@@ -6,16 +6,13 @@ use std::time::Duration;
 use anteroom_core::queue::{Epoch, Override, PlaceRef, Queue, Rules, State};
 use anteroom_testkit::model::queue::{self as model, Reading};
 
+use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
 use super::step::{Op, Step, VISITORS};
 use crate::world::World;
 
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and heard
 /// time take in one step.
 const EVERY_US: u64 = 4_000_000;
-
-const OPEN: u64 = 0;
-const PAUSED: u64 = 1;
-const CLOSED: u64 = 2;
 
 pub fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).expect("a short time")
@@ -39,13 +36,10 @@ fn model_rules(rules: &Rules) -> model::Rules {
     }
 }
 
-/// A rule that an operator has overridden, and until when (µs of the store's clock).
-type Overridden = BTreeMap<&'static str, (u64, Option<u64>)>;
-
 /// What a loss goes back to.
 struct Kept {
     model: model::Queue,
-    overridden: Overridden,
+    overrides: Overrides,
     epoch: Option<Epoch>,
 }
 
@@ -55,8 +49,12 @@ pub struct History<'a> {
     pub queue: Queue,
     pub model: model::Queue,
     /// The rules of the file.
-    file: model::Rules,
-    overridden: Overridden,
+    rules: &'a Rules,
+    pub file: model::Rules,
+    /// What operators have overridden in the store, …
+    pub overrides: Overrides,
+    /// … and the newest of it that the service has seen there.
+    pub seen: Overrides,
     /// The present life of the queue, once somebody has joined in it.
     pub epoch: Option<Epoch>,
     kept: Option<Kept>,
@@ -82,39 +80,6 @@ pub fn differ<T: std::fmt::Debug + PartialEq>(what: &str, told: &T, model: &T) -
 }
 
 impl History<'_> {
-    /// Puts an override in force. Scripts that look at the rules notice its end, and so does `refresh`.
-    async fn put(
-        &mut self,
-        over: Override,
-        name: &'static str,
-        value: u64,
-        lasts: Option<u64>,
-    ) -> Outcome {
-        let until = lasts.map(|seconds| self.world.now() / 1_000_000 + seconds);
-        self.queue.override_rules(&[over], until).await.map_err(|error| error.to_string())?;
-        self.overridden.insert(name, (value, until.map(|seconds| seconds * 1_000_000)));
-        self.refresh();
-        Ok(())
-    }
-
-    /// A script looks at the rules: overrides that have ended are over for good.
-    pub fn refresh(&mut self) {
-        let wall = self.world.now();
-        self.overridden.retain(|_, (_, until)| until.is_none_or(|until| until > wall));
-        let over = |name| self.overridden.get(name).map(|(value, _)| *value);
-        let state = over("state").unwrap_or(OPEN);
-        self.model.rules = model::Rules {
-            paused: state == PAUSED,
-            closed: state == CLOSED,
-            capacity: over("capacity").unwrap_or(self.file.capacity),
-            batch: over("batch").unwrap_or(self.file.batch),
-            session_max: over("session_max").unwrap_or(self.file.session_max),
-            interval: over("interval").unwrap_or(self.file.interval),
-            max_waiting: over("max_waiting").unwrap_or(self.file.max_waiting),
-            ..self.model.rules.clone()
-        };
-    }
-
     async fn apply(&mut self, step: &Step) -> Outcome {
         let wall = self.world.now();
         let error = |error: anteroom_core::store::Error| error.to_string();
@@ -199,10 +164,8 @@ impl History<'_> {
                 differ("evict", &evicted, &self.model.evict(wall, ticket))?;
             }
             Step::LocalAnswers(on) => {
-                let overrides = [Override::LocalAnswers(Some(on))];
-                self.queue.override_rules(&overrides, None).await.map_err(error)?;
-                self.refresh();
-                self.model.set_local_answers(wall, on);
+                let over = Override::LocalAnswers(Some(on));
+                self.put(over, "local_answers", u64::from(on), None).await?;
             }
             Step::Revocations => {
                 let read = self.queue.revocations(self.version).await.map_err(error)?;
@@ -222,17 +185,23 @@ impl History<'_> {
                 self.epoch = None;
                 self.positions.clear();
             }
+            Step::Look => self.look().await?,
+            Step::Empty => self.empty().await?,
+            Step::Restart => {
+                self.queue = self.world.open(self.queue.name(), self.rules.clone());
+                self.seen = Overrides::default();
+            }
             Step::ForgetScripts => self.world.redis.script_flush().await,
             Step::Keep => {
                 self.world.keep(self.queue.name()).await;
-                let (model, overridden) = (self.model.clone(), self.overridden.clone());
-                self.kept = Some(Kept { model, overridden, epoch: self.epoch });
+                let (model, overrides) = (self.model.clone(), self.overrides.clone());
+                self.kept = Some(Kept { model, overrides, epoch: self.epoch });
             }
             Step::Lose => {
                 let Some(kept) = &self.kept else { return Ok(()) };
                 self.world.lose(self.queue.name()).await;
                 self.model = kept.model.clone();
-                (self.overridden, self.epoch) = (kept.overridden.clone(), kept.epoch);
+                (self.overrides, self.epoch) = (kept.overrides.clone(), kept.epoch);
                 self.positions.clear();
             }
             Step::Again => {
@@ -277,8 +246,10 @@ pub async fn play(world: &World, rules: &Rules, steps: &[Step]) -> Outcome {
         world,
         queue,
         model: model::Queue::new(file.clone(), world.now()),
+        rules,
         file,
-        overridden: BTreeMap::new(),
+        overrides: Overrides::default(),
+        seen: Overrides::default(),
         epoch: None,
         kept: None,
         places: BTreeMap::new(),

@@ -87,6 +87,12 @@ pub enum Step {
     Revocations,
     /// An operator begins a new life of the queue.
     Reset,
+    /// The service looks at the queue as a whole, and puts back the newest rules that it has seen.
+    Look,
+    /// The store loses everything, and the service looks.
+    Empty,
+    /// The service starts anew, and has seen nothing yet.
+    Restart,
     ForgetScripts,
     /// What the store holds now is what a later loss goes back to.
     Keep,
@@ -133,6 +139,9 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::LocalAnswers),
         4 => Just(Step::Revocations),
         1 => Just(Step::Reset),
+        3 => Just(Step::Look),
+        1 => Just(Step::Empty),
+        1 => Just(Step::Restart),
         1 => Just(Step::ForgetScripts),
         1 => Just(Step::Keep),
         1 => Just(Step::Lose),

@@ -1,0 +1,11 @@
+-- queue.purge: all that the store holds of a queue which the configuration no longer names. UNLINK takes it
+-- away in constant time and frees it in the background.
+-- Uses: meta
+-- KEYS: the queue's keys, in the order of lua/README.md
+-- ARGV: now (µs, empty: the store's clock)
+-- Reply: OK, how many keys, places in line and places admitted there were
+-- Codes: OK
+
+local in_line = call('ZCARD', WAITING) + call('ZCARD', RETURNED) + call('ZCARD', AWAY)
+local admitted = call('ZCARD', ADMITTED)
+return { OK, call('UNLINK', unpack(KEYS)), in_line, admitted }

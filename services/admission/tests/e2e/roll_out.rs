@@ -1,0 +1,135 @@
+//! In the middle of a roll-out, a scheduler with the new file and an admission with the old one, the store
+//! loses rules: the newest file and the operator's overrides are in force again, whoever comes first.
+
+use anteroom_testkit::{PATIENCE, Redis, Service, Site, until};
+use reqwest::Client;
+use serde_json::{Value, json};
+
+const OLD: &str = "[queues.concert]\ncapacity = 5\n";
+
+struct Run {
+    site: Site,
+    scheduler: Service,
+    admission: Service,
+    http: Client,
+}
+
+impl Run {
+    async fn start() -> Self {
+        let env = [("ANTEROOM_SCHEDULER__SNAPSHOT_TICK", "100ms")];
+        let site = Site::new(Redis::start().await, OLD, &env);
+        let (scheduler, admission) = (site.scheduler().await, site.admission_with(OLD).await);
+        Self { site, scheduler, admission, http: Client::new() }
+    }
+
+    /// The scheduler's file says so from now on.
+    fn roll_out(&self, capacity: u64) {
+        let text = format!("[queues.concert]\ncapacity = {capacity}\n");
+        std::fs::write(self.site.config_file(), text).expect("written");
+    }
+
+    fn admin(&self) -> String {
+        format!("{}/v1/admin/queues/concert", self.admission.url("service"))
+    }
+
+    async fn patch(&self, body: Value) {
+        until("the change is taken", PATIENCE, async || {
+            let answer = self.http.patch(self.admin()).json(&body).send().await.expect("an answer");
+            answer.status() == 200
+        })
+        .await;
+    }
+
+    /// Capacity and state as admission tells them; nothing while it cannot.
+    async fn told(&self) -> Option<(u64, String)> {
+        let answer = self.http.get(self.admin()).send().await.expect("an answer");
+        let view: Value = answer.json().await.expect("JSON");
+        Some((view["rules"]["capacity"].as_u64()?, view["state"].as_str()?.to_owned()))
+    }
+
+    async fn until_told(&self, capacity: u64, state: &str) {
+        let what = format!("{capacity} and {state}");
+        let rules = Some((capacity, state.to_owned()));
+        until(&what, PATIENCE, async || self.told().await == rules).await;
+    }
+
+    /// Somebody new joins, which gives an empty store its rules.
+    async fn join(&self) {
+        let url = format!("{}/v1/queues/concert/tokens", self.admission.url("public"));
+        until("a join", PATIENCE, async || {
+            let join = self.http.post(&url).json(&json!({}));
+            join.send().await.expect("an answer").status() == 201
+        })
+        .await;
+    }
+
+    async fn snapshots(&self) -> u64 {
+        let page = self.http.get(format!("{}/metrics", self.scheduler.url("metrics")));
+        let page = page.send().await.expect("an answer").text().await.expect("a text");
+        let name = "anteroom_tick_duration_seconds_count{tick=\"snapshot\"} ";
+        let count = page.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+        count.unwrap_or(0)
+    }
+
+    /// The scheduler looks at the queue so many times from now on.
+    async fn scheduler_looks(&self, times: u64) {
+        let enough = self.snapshots().await + times;
+        until("the scheduler looks", PATIENCE, async || self.snapshots().await >= enough).await;
+    }
+
+    /// The store holds under `to` what it holds under `from`, and nothing else.
+    async fn copy(&self, from: &str, to: &str) {
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do redis.call('DEL', key) end \
+            for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
+            redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
+        self.site.redis.run::<()>(&["EVAL", script, "0", from, to]).await;
+    }
+}
+
+#[tokio::test]
+async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_runs() {
+    let mut run = Run::start().await;
+    run.until_told(5, "open").await;
+    let mut capacity = 100;
+    for first in ["admission", "scheduler", "either"] {
+        for (older, anew) in [(false, false), (false, true), (true, false), (true, true)] {
+            capacity += 1;
+            run.copy("anteroom:v1:", "kept:").await;
+            run.roll_out(capacity);
+            run.until_told(capacity, "open").await;
+            run.patch(json!({ "state": "paused", "reason": "the hall is full" })).await;
+            run.scheduler_looks(2).await;
+
+            // An older replica takes over, or an empty one; and the admission may start anew just then.
+            if anew {
+                run.admission.process.kill();
+            } else {
+                run.admission.process.freeze();
+            }
+            run.scheduler.process.freeze();
+            let from = if older { "kept:" } else { "nothing:" };
+            run.copy(from, "anteroom:v1:").await;
+            if first != "admission" {
+                run.scheduler.process.thaw();
+            }
+            if first == "scheduler" {
+                run.scheduler_looks(2).await;
+            }
+            if anew {
+                run.admission = run.site.admission_with(OLD).await;
+            } else {
+                run.admission.process.thaw();
+            }
+            run.join().await;
+            if first == "admission" {
+                run.scheduler.process.thaw();
+            }
+
+            run.until_told(capacity, "paused").await;
+            run.scheduler_looks(5).await;
+            let told = run.told().await;
+            assert_eq!(told, Some((capacity, "paused".into())), "{first}, {older}, {anew}");
+            run.patch(json!({ "state": null })).await;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The newest rules that this process has seen in the store, for a store that loses them.
+//!
+//! The rules stand there in two parts, the file's and the overrides, each under a revision that only grows. A
+//! store that was emptied, or an older replica, lacks what came later; whoever has seen that puts it back.
+//! What is packed in a part only the scripts know, so a version keeps the rules that it does not know itself.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::reply::Reply;
+use crate::store::{Args, Error};
+
+/// One part; the default stands for none seen. A file that only seeded a store has revision 0, and counts
+/// as none.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    revision: u64,
+    packed: Vec<u8>,
+}
+
+/// The newest of each part.
+#[derive(Debug, Default)]
+pub(super) struct Seen(Mutex<[Part; 2]>);
+
+impl Seen {
+    fn parts(&self) -> MutexGuard<'_, [Part; 2]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names the revisions, for a script that tells what is newer.
+    pub(super) fn push_revisions(&self, args: &mut Args) {
+        for part in &*self.parts() {
+            args.push(part.revision);
+        }
+    }
+
+    /// Names all of it, for a script that puts it back.
+    pub(super) fn push_parts(&self, args: &mut Args) {
+        for part in &*self.parts() {
+            args.push(part.revision).push(part.packed.as_slice());
+        }
+    }
+
+    /// Reads what a script tells of both parts, and keeps what is newer. False when the store holds an older
+    /// part than was seen.
+    pub(super) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
+        let mut told = [Part::default(), Part::default()];
+        for part in &mut told {
+            *part = Part { revision: reply.count()?, packed: reply.bytes()? };
+        }
+        let mut has_all = true;
+        for (seen, told) in self.parts().iter_mut().zip(told) {
+            has_all &= told.revision >= seen.revision;
+            if told.revision > seen.revision {
+                *seen = told;
+            }
+        }
+        Ok(has_all)
+    }
+}
