@@ -19,9 +19,25 @@ async fn every_operator_call_leaves_an_audit_line_and_no_secret_in_it() {
     world.call(OPERATOR, "GET", &format!("{ADMIN}/places/1"), Value::Null).await;
     world.call(OPERATOR, "DELETE", &format!("{ADMIN}/places/1"), Value::Null).await;
     world.call(OPERATOR, "POST", &format!("{ADMIN}/reset"), Value::Null).await;
-    let lines = log.audit();
+    world.call(OPERATOR, "DELETE", ADMIN, Value::Null).await;
+    world.call(OPERATOR, "DELETE", "/v1/admin/queues/old", Value::Null).await;
+    let mut lines = log.audit();
     let of =
         |line: &Value, field: &str| line["fields"][field].as_str().unwrap_or_default().to_owned();
+    let purges = lines.split_off(5);
+    let purges: Vec<_> = ["operation", "queue", "outcome", "before"]
+        .map(|field| purges.iter().map(|line| of(line, field)).collect::<Vec<_>>())
+        .into();
+    let nothing = r#"{"admitted":0,"in_line":0,"keys":0}"#;
+    assert_eq!(
+        purges,
+        [
+            ["queue.purge", "queue.purge"],
+            ["shop", "old"],
+            ["queue_configured", "done"],
+            ["null", nothing],
+        ]
+    );
     let operations: Vec<_> = lines.iter().map(|line| of(line, "operation")).collect();
     assert_eq!(
         operations,

@@ -1,25 +1,25 @@
-//! The calls of an operator: overrides, a new life for a queue, a look at a ticket, eviction.
+//! The calls of an operator: overrides, a new life for a queue, its purge, a look at a ticket, eviction.
 //!
 //! Each one leaves a line in the audit log, with what it found and what it left.
 
 use std::sync::Arc;
 
-use anteroom_core::queue::{MAX_TICKET, Ticket};
-use axum::extract::Path;
+use anteroom_core::queue::{MAX_TICKET, Queue, Ticket};
 use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::caller::Operator;
-use super::document::{KeyProblems, OverrideProblems, TicketProblems};
+use super::caller::{Operator, OperatorOfAny};
+use super::document::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
 use super::extract::JsonBody;
 use super::overrides::Overrides;
 use super::problem::{Code, Problem};
 use crate::admin_view::{AdminView, TicketView};
-use crate::app::QueueState;
+use crate::app::{App, QueueState};
 use crate::audit::Entry;
 use crate::keys::Caller;
 use crate::queue_view::QueueView;
@@ -105,6 +105,45 @@ pub async fn reset(Operator { caller, queue }: Operator) -> Result<StatusCode, P
         audited(&entry, queue.queue.reset().await)?;
         entry.done(&counts(&queue).await);
         Ok(StatusCode::ACCEPTED)
+    })
+    .await
+}
+
+/// Takes all away that the store holds of a queue which the configuration no longer names.
+///
+/// The same again when there is nothing. Whoever still has the queue in its configuration, another admission or a
+/// scheduler, gives the store its rules again: call this when all have left it out.
+#[utoipa::path(
+    delete, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "purge_queue",
+    params((
+        "queue" = String, Path, description = "name of a queue that is not configured",
+        pattern = "^[a-z0-9-]{1,40}$"
+    )),
+    security((), ("key" = [])),
+    responses((status = 204, description = "the store holds nothing of it"), PurgeProblems),
+)]
+pub async fn purge(
+    State(app): State<Arc<App>>,
+    OperatorOfAny { caller, name }: OperatorOfAny,
+) -> Result<StatusCode, Problem> {
+    to_the_end(async move {
+        let entry = Entry {
+            caller: &caller,
+            operation: "queue.purge",
+            queue: &name,
+            ticket: None,
+            before: Value::Null,
+        };
+        if app.queue(&name).is_some() {
+            entry.failed(Code::QueueConfigured.name());
+            return Err(Problem::new(Code::QueueConfigured));
+        }
+        let found = audited(&entry, Queue::purge(&app.store, &name).await)?;
+        let before = json!({
+            "keys": found.keys, "in_line": found.in_line, "admitted": found.admitted,
+        });
+        Entry { before, ..entry }.done(&Value::Null);
+        Ok(StatusCode::NO_CONTENT)
     })
     .await
 }

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use anteroom_runtime::config::is_name;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
-use super::extract::{AtQueue, Peer};
-use super::problem::Problem;
+use super::extract::{AtQueue, Peer, queue_name};
+use super::problem::{Code, Problem};
 use crate::app::{App, QueueState};
 use crate::keys::Caller;
 
@@ -23,6 +24,14 @@ pub struct Operator {
     pub caller: Caller,
     /// The queue.
     pub queue: Arc<QueueState>,
+}
+
+/// An operator that may touch the queue of the path, whether or not one is configured.
+pub struct OperatorOfAny {
+    /// Who.
+    pub caller: Caller,
+    /// The name of the queue.
+    pub name: String,
 }
 
 impl FromRequestParts<Arc<App>> for Backend {
@@ -43,6 +52,20 @@ impl FromRequestParts<Arc<App>> for Operator {
         caller.operates()?;
         let queue = queue(&caller, parts, app).await?;
         Ok(Self { caller, queue })
+    }
+}
+
+impl FromRequestParts<Arc<App>> for OperatorOfAny {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = caller(parts, app)?;
+        caller.operates()?;
+        let name = queue_name(parts.uri.path()).filter(|name| is_name(name)).ok_or_else(|| {
+            Problem::new(Code::BadRequest).detail("the queue must match [a-z0-9-]{1,40}")
+        })?;
+        caller.touches("queues", name)?;
+        Ok(Self { caller, name: name.to_owned() })
     }
 }
 

@@ -67,6 +67,8 @@ codes! {
     NotReady = CONFLICT, "not_ready", "It is not this place's turn yet";
     /// A renewal of a place that is not active.
     NotActive = CONFLICT, "not_active", "The place is not active";
+    /// A purge of a queue that the configuration names.
+    QueueConfigured = CONFLICT, "queue_configured", "The configuration names this queue";
     /// The place is over; `reason` says why.
     PlaceGone = GONE, "place_gone", "The place is gone";
     /// The body is longer than 16 KiB.
@@ -130,6 +132,7 @@ impl Code {
             | Self::BodyTimeout
             | Self::NotReady
             | Self::NotActive
+            | Self::QueueConfigured
             | Self::PlaceGone
             | Self::BodyTooLarge
             | Self::UnsupportedMediaType

@@ -84,6 +84,21 @@ problems! {
         BadRequest, NotFound;
 }
 
+/// Refusals of a purge, which needs no configured queue.
+pub struct PurgeProblems;
+
+impl IntoResponses for PurgeProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        use Code::{
+            BadRequest, EffectUnknown, ForwardedRefused, KeyForbidden, KeyInvalid, KeyMissing,
+            OriginRefused, QueueConfigured, StoreUnavailable,
+        };
+        let keys = [KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused];
+        let own = [BadRequest, QueueConfigured, StoreUnavailable, EffectUnknown];
+        responses([&keys[..], &own, ALWAYS].concat(), |code| code.status().as_u16())
+    }
+}
+
 /// Refusals of a call that asks no store.
 pub struct ShellProblems;
 

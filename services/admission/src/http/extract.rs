@@ -33,10 +33,10 @@ impl FromRequestParts<Arc<App>> for AtQueue {
     }
 }
 
-/// The part behind `queues`, where every template has `{queue}`; a name needs no escapes. The
+/// The name of a queue in a path: the part behind `queues`, where every template has `{queue}`; a name needs no escapes. The
 /// decoded parameters fail as a whole when another one is no UTF-8, and the visitor's own path behind
 /// `…/authorize/` may be in any encoding.
-fn queue_name(path: &str) -> Option<&str> {
+pub fn queue_name(path: &str) -> Option<&str> {
     path.split('/').skip_while(|part| *part != "queues").nth(1)
 }
 

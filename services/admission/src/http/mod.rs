@@ -98,7 +98,7 @@ pub fn service(app: &Arc<App>) -> Port {
         .routes(routes!(service::renew))
         .routes(routes!(service::finish))
         .routes(routes!(service::state))
-        .routes(routes!(admin::look, admin::change))
+        .routes(routes!(admin::look, admin::change, admin::purge))
         .routes(routes!(admin::reset))
         .routes(routes!(admin::inspect, admin::evict));
     finish(app, false, routes)

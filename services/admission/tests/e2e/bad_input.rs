@@ -218,7 +218,7 @@ async fn paths_and_methods_that_are_not_there() {
         ("public", Method::POST, "/v1/queues/concert", "GET,HEAD"),
         ("public", Method::DELETE, "/queues/concert", "GET,HEAD,POST"),
         ("public", Method::OPTIONS, JOIN, "POST"),
-        ("service", Method::DELETE, ADMIN, "GET,HEAD,PATCH"),
+        ("service", Method::PUT, ADMIN, "DELETE,GET,HEAD,PATCH"),
         ("service", Method::GET, "/v1/admin/queues/concert/reset", "POST"),
     ] {
         let refused = room.call(port, method, path).send().await;

@@ -176,7 +176,7 @@ impl Config {
 }
 
 /// Whether a name is `[a-z0-9-]{1,40}`.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     (1..=40).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
