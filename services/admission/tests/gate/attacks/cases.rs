@@ -62,20 +62,12 @@ const fn path(line: &'static str) -> Case {
 }
 
 /// Somebody without a place says more.
-const fn nobody(
-    name: &'static str,
-    line: &'static str,
-    headers: &'static [&'static str],
-) -> Case {
+const fn nobody(name: &'static str, line: &'static str, headers: &'static [&'static str]) -> Case {
     Case { name, holds: Holds::Nothing, line, headers, must_pass: false }
 }
 
 /// Somebody with a place in `concert` is after another queue's part of the site.
-const fn concert(
-    name: &'static str,
-    line: &'static str,
-    headers: &'static [&'static str],
-) -> Case {
+const fn concert(name: &'static str, line: &'static str, headers: &'static [&'static str]) -> Case {
     Case { name, holds: Holds::Concert, line, headers, must_pass: false }
 }
 
@@ -150,29 +142,53 @@ pub const CASES: &[Case] = &[
     nobody("X-Rewrite-URL on an open path", "GET /public/logo", &["X-Rewrite-URL: /seats"]),
     nobody("X-Original-URL to the gate", "GET /seats", &["X-Original-URL: /public/logo"]),
     nobody("X-Forwarded-Uri to the gate", "GET /seats", &["X-Forwarded-Uri: /public/logo"]),
-    nobody("a false name on an open path", "GET /public/logo", &[
-        "X-Anteroom-Visitor: admin",
-        "X-Anteroom-Visitor-Kind: identified",
-        "X-Anteroom-Place: someone-elses",
-        "X-Anteroom-Expires-In: 999",
-        "X-Anteroom-Gate: join",
-        "X-Anteroom-Room: https://evil.example",
-        "X-Anteroom-Refusal: none",
-        "X-Anteroom-Token: art1.x",
-        "X_Anteroom_Visitor: admin",
-    ]),
+    nobody(
+        "a false name on an open path",
+        "GET /public/logo",
+        &[
+            "X-Anteroom-Visitor: admin",
+            "X-Anteroom-Visitor-Kind: identified",
+            "X-Anteroom-Place: someone-elses",
+            "X-Anteroom-Expires-In: 999",
+            "X-Anteroom-Gate: join",
+            "X-Anteroom-Room: https://evil.example",
+            "X-Anteroom-Refusal: none",
+            "X-Anteroom-Token: art1.x",
+            "X_Anteroom_Visitor: admin",
+        ],
+    ),
     // --- the gate's own call, and joining where no gateway asked for it ---
     nobody("the gate's call", "GET /v1/queues/concert/authorize?join=1", NAVIGATION),
-    nobody("the gate's call behind a path", "GET /v1/queues/concert/authorize/x?join=1", NAVIGATION),
-    nobody("the gate's call, told as a visitor's", "GET /v1/queues/concert/authorize/..%2ftoken?join=1", NAVIGATION),
-    nobody("the same, dots encoded", "GET /v1/queues/concert/authorize/%2e%2e/token?join=1", NAVIGATION),
-    nobody("the same, told as the page", "GET /v1/queues/concert/authorize/..%2f..%2f..%2f..%2fqueues/concert?join=1", NAVIGATION),
-    nobody("the same, a stream", "GET /v1/queues/concert/authorize/..%2ftoken/events?join=1", NAVIGATION),
-    nobody("a wish to the gate in a header", "GET /seats?join=1", &[
-        "X-Anteroom-Gate: join, redirect",
-        "Sec-Fetch-Mode: cors",
-        "Accept: */*",
-    ]),
+    nobody(
+        "the gate's call behind a path",
+        "GET /v1/queues/concert/authorize/x?join=1",
+        NAVIGATION,
+    ),
+    nobody(
+        "the gate's call, told as a visitor's",
+        "GET /v1/queues/concert/authorize/..%2ftoken?join=1",
+        NAVIGATION,
+    ),
+    nobody(
+        "the same, dots encoded",
+        "GET /v1/queues/concert/authorize/%2e%2e/token?join=1",
+        NAVIGATION,
+    ),
+    nobody(
+        "the same, told as the page",
+        "GET /v1/queues/concert/authorize/..%2f..%2f..%2f..%2fqueues/concert?join=1",
+        NAVIGATION,
+    ),
+    nobody(
+        "the same, a stream",
+        "GET /v1/queues/concert/authorize/..%2ftoken/events?join=1",
+        NAVIGATION,
+    ),
+    nobody(
+        "a wish to the gate in a header",
+        "GET /seats?join=1",
+        &["X-Anteroom-Gate: join, redirect", "Sec-Fetch-Mode: cors", "Accept: */*"],
+    ),
     // --- another queue's part of the site ---
     nobody("a captured name that ends the path", "GET /shows/concert%3f/seats", &[]),
     nobody("a captured name with a query", "GET /shows/concert%3Fx=/seats", &[]),
@@ -186,36 +202,48 @@ pub const CASES: &[Case] = &[
     concert("another queue's path, backslash", "GET /shows/concert/..%5cvip/seats", &[]),
     concert("another queue's path, slash encoded", "GET /shows/concert/..%2fvip/seats", &[]),
     concert("another queue's path, raw", "GET /shows/vip/..%2fconcert/seats", &[]),
-    concert("another queue's path, raw, dots encoded", "GET /shows/vip/%2e%2e%2fconcert/seats", &[]),
+    concert(
+        "another queue's path, raw, dots encoded",
+        "GET /shows/vip/%2e%2e%2fconcert/seats",
+        &[],
+    ),
     concert("another queue's path, raw, from the rest", "GET /shows/vip/..%2f..%2fseats", &[]),
     concert("another queue's host", "GET /seats", &["Host: vip.shop.example"]),
-    concert("another queue's host beside the address's", "GET http://concert.shop.example/seats", &[
-        "Host: vip.shop.example",
-    ]),
+    concert(
+        "another queue's host beside the address's",
+        "GET http://concert.shop.example/seats",
+        &["Host: vip.shop.example"],
+    ),
     concert("two hosts", "GET /seats", &["Host: concert.shop.example", "Host: vip.shop.example"]),
-    concert("a forwarded host", "GET /seats", &[
-        "Host: concert.shop.example",
-        "X-Forwarded-Host: vip.shop.example",
-    ]),
-    concert("a forwarded host, the standard's way", "GET /seats", &[
-        "Host: concert.shop.example",
-        "Forwarded: for=1.2.3.4;host=vip.shop.example",
-    ]),
+    concert(
+        "a forwarded host",
+        "GET /seats",
+        &["Host: concert.shop.example", "X-Forwarded-Host: vip.shop.example"],
+    ),
+    concert(
+        "a forwarded host, the standard's way",
+        "GET /seats",
+        &["Host: concert.shop.example", "Forwarded: for=1.2.3.4;host=vip.shop.example"],
+    ),
     // --- a false name, by somebody who may pass ---
-    liar("each header of ours", &[
-        "X-Anteroom-Visitor: admin",
-        "X-Anteroom-Visitor-Kind: identified",
-        "X-Anteroom-Place: someone-elses",
-        "X-Anteroom-Expires-In: 999999",
-        "X-Anteroom-Gate: join, redirect",
-        "X-Anteroom-Room: https://evil.example",
-        "X-Anteroom-Refusal: none",
-    ]),
+    liar(
+        "each header of ours",
+        &[
+            "X-Anteroom-Visitor: admin",
+            "X-Anteroom-Visitor-Kind: identified",
+            "X-Anteroom-Place: someone-elses",
+            "X-Anteroom-Expires-In: 999999",
+            "X-Anteroom-Gate: join, redirect",
+            "X-Anteroom-Room: https://evil.example",
+            "X-Anteroom-Refusal: none",
+        ],
+    ),
     liar("two of one", &["X-Anteroom-Visitor: admin", "x-anteroom-visitor: root"]),
     liar("underscores", &["X_Anteroom_Visitor: admin", "x-anteroom_visitor: admin"]),
-    liar("a header that the next hop should drop", &[
-        "Connection: close, x-anteroom-visitor, x-anteroom-place, x-anteroom-token",
-    ]),
+    liar(
+        "a header that the next hop should drop",
+        &["Connection: close, x-anteroom-visitor, x-anteroom-place, x-anteroom-token"],
+    ),
     concert("a folded line", "GET /seats", &["X-Note: a", " X-Anteroom-Visitor: admin"]),
     concert("a blank before the colon", "GET /seats", &["X-Anteroom-Visitor : admin"]),
 ];

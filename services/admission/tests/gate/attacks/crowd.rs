@@ -70,7 +70,8 @@ async fn streams_of_one_address_shut_nobody_out() {
 
 #[tokio::test]
 async fn streams_of_many_addresses_shut_nobody_out() {
-    let site = narrow(&[("limit_conn anteroom_streams 4000;", "limit_conn anteroom_streams 6;")]).await;
+    let site =
+        narrow(&[("limit_conn anteroom_streams 4000;", "limit_conn anteroom_streams 6;")]).await;
     let address = site.url.trim_start_matches("http://");
     let gateway = Gateway { address, shop: &site.shop };
     let first = gateway.join().await;

@@ -83,12 +83,7 @@ impl Gateway<'_> {
 }
 
 /// What is wrong with what an attack achieved.
-fn judge(
-    case: &Case,
-    answer: &str,
-    arrivals: &[Arrival],
-    held: Option<u64>,
-) -> Result<(), String> {
+fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> Result<(), String> {
     for arrival in arrivals {
         let found = areas(arrival);
         let may_enter = |area: &Area| match area {

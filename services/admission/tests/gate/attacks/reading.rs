@@ -63,14 +63,17 @@ fn careless(path: &str) -> String {
     }
     let text: String = path.iter().map(|&byte| char::from(byte)).collect();
     let segments = text.replace('\\', "/");
-    let trimmed: Vec<&str> =
-        segments.split('/').map(|segment| segment.trim_end_matches([' ', '\0', '\r', '\n'])).collect();
+    let trimmed: Vec<&str> = segments
+        .split('/')
+        .map(|segment| segment.trim_end_matches([' ', '\0', '\r', '\n']))
+        .collect();
     resolved(&trimmed.join("/"))
 }
 
 fn without_parameters(path: &[u8]) -> Vec<u8> {
     let segments = path.split(|&byte| byte == b'/');
-    let names = segments.map(|segment| segment.split(|&byte| byte == b';').next().unwrap_or(segment));
+    let names =
+        segments.map(|segment| segment.split(|&byte| byte == b';').next().unwrap_or(segment));
     names.collect::<Vec<_>>().join(&b'/')
 }
 
