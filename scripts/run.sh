@@ -123,7 +123,13 @@ if [ -z "${ANTEROOM_STORE__URL:-}" ]; then
     pause 0.05
   done
   export ANTEROOM_STORE__URL="unix://$socket"
+  patience=60
+else
+  patience=10
 fi
+# An address may hold a password, and a password an "@".
+shown=$(say "$ANTEROOM_STORE__URL" | sed 's|//.*@|//***@|')
+say "waiting for the store at $shown"
 
 # --- the services ---------------------------------------------------------------------------------
 
@@ -142,37 +148,40 @@ listening() {
   sed -n "s/.*\"message\":\"listening\".*\"port\":\"$2\",\"address\":\"\([^\"]*\)\".*/\1/p" \
     "$folder/$1.log" | head -n 1
 }
+# Whether a service is ready; if not, "reason" says why.
 is_ready() {
-  local metrics status
+  local metrics answer=
+  reason="it does not listen yet"
   metrics=$(listening "$1" metrics)
   [ -n "$metrics" ] || return 1
   exec 3<>"/dev/tcp/${metrics%:*}/${metrics##*:}" || return 1
   printf 'GET /readyz HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n' "$metrics" >&3
-  read -r _ status _ <&3 || status=
+  answer=$(cat <&3) || true
   exec 3>&-
-  [ "$status" = 200 ]
+  reason=${answer##*$'\n'}
+  [[ $answer == "HTTP/1.1 200 "* ]]
 }
-deadline=$((SECONDS + 60))
+deadline=$((SECONDS + patience))
 for name in admission scheduler; do
   until is_ready "$name" 2>/dev/null; do
     watch
-    if ((SECONDS > deadline)); then
-      tail -n 20 "$folder/$name.log" >&2
-      fail "$name is not ready after a minute"
+    if ((SECONDS >= deadline)); then
+      case $reason in
+        *store:*) fail "no answer from the store at $shown for $patience s: ${reason#*store: }" ;;
+        *) fail "$name is not ready after $patience s: $reason" ;;
+      esac
     fi
     pause 0.05
   done
 done
 
 public=http://$(listening admission public)
-# An address may hold a password.
-shown=$(say "$ANTEROOM_STORE__URL" | sed 's|//[^/@]*@|//***@|')
 api=$public/v1/queues/$queue
 cat <<END
 
 Anteroom is running. Ctrl-C ends it and leaves nothing behind.
 
-  waiting page     $public/queues/$queue
+  waiting page     $public/queues/$queue, and in a private window a second visitor
   API              $api, described at $public/openapi.json
   service port     http://$(listening admission service), described at /openapi.json
   metrics          http://$(listening admission metrics)/metrics (admission)
