@@ -52,12 +52,12 @@ impl WebServer {
         let clean = status.success() && !check.stderr().contains("[warn]");
         assert!(clean, "the example is not clean:\n{}", check.stderr());
 
-        let mut process = Process::start(arguments(&["-g", globals]));
         // It writes this file once it listens itself. A connection would prove less: another process may
         // have the port while NGINX still tries to get it.
         let pid = folder.join("nginx.pid");
         // The check has left one.
         let _ = fs::remove_file(&pid);
+        let mut process = Process::start(arguments(&["-g", globals]));
         let listens = until_some("NGINX listens", PATIENCE, || {
             let ended = process.try_exit().map(|status| format!("{status}: {}", process.stderr()));
             let listens = pid.is_file().then_some(Ok(()));
