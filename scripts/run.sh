@@ -124,6 +124,9 @@ if [ -z "${ANTEROOM_STORE__URL:-}" ]; then
   done
   export ANTEROOM_STORE__URL="unix://$socket"
 fi
+# An address may hold a password, and a password an "@".
+shown=$(say "$ANTEROOM_STORE__URL" | sed 's|//.*@|//***@|')
+say "waiting for the store at $shown"
 
 # --- the services ---------------------------------------------------------------------------------
 
@@ -142,37 +145,45 @@ listening() {
   sed -n "s/.*\"message\":\"listening\".*\"port\":\"$2\",\"address\":\"\([^\"]*\)\".*/\1/p" \
     "$folder/$1.log" | head -n 1
 }
+# Whether a service is ready; if not, "reason" says why.
 is_ready() {
-  local metrics status
+  local metrics answer=
+  reason="it does not listen yet"
   metrics=$(listening "$1" metrics)
   [ -n "$metrics" ] || return 1
   exec 3<>"/dev/tcp/${metrics%:*}/${metrics##*:}" || return 1
   printf 'GET /readyz HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n' "$metrics" >&3
-  read -r _ status _ <&3 || status=
+  answer=$(cat <&3) || true
   exec 3>&-
-  [ "$status" = 200 ]
+  reason=${answer##*$'\n'}
+  [[ $answer == "HTTP/1.1 200 "* ]]
 }
+# A service may take its time on a busy machine; once it says that the store does not answer, that has
+# been tried for long enough in 10 s.
 deadline=$((SECONDS + 60))
+store_deadline=
 for name in admission scheduler; do
   until is_ready "$name" 2>/dev/null; do
     watch
-    if ((SECONDS > deadline)); then
-      tail -n 20 "$folder/$name.log" >&2
-      fail "$name is not ready after a minute"
-    fi
+    case $reason in
+      *store:*)
+        : "${store_deadline:=$((SECONDS + 10))}"
+        ((SECONDS < store_deadline)) ||
+          fail "no answer from the store at $shown for 10 s: ${reason#*store: }"
+        ;;
+    esac
+    ((SECONDS < deadline)) || fail "$name is not ready after a minute: $reason"
     pause 0.05
   done
 done
 
 public=http://$(listening admission public)
-# An address may hold a password.
-shown=$(say "$ANTEROOM_STORE__URL" | sed 's|//[^/@]*@|//***@|')
 api=$public/v1/queues/$queue
 cat <<END
 
 Anteroom is running. Ctrl-C ends it and leaves nothing behind.
 
-  waiting page     $public/queues/$queue
+  waiting page     $public/queues/$queue, and in a private window a second visitor
   API              $api, described at $public/openapi.json
   service port     http://$(listening admission service), described at /openapi.json
   metrics          http://$(listening admission metrics)/metrics (admission)

@@ -49,6 +49,78 @@ async fn a_get_never_joins_and_the_button_does() {
     assert!(page.is(200).text.contains("url=/seats"), "it leads on: {}", page.text);
 }
 
+/// The page without `return_to`, as a browser of this cookie gets it.
+async fn visit(room: &Room, cookie: &str) -> String {
+    let page = room.get(PAGE).header("cookie", cookie).send().await;
+    assert!(!page.is(200).text.contains("url="), "it leads nowhere: {}", page.text);
+    page.text
+}
+
+#[tokio::test]
+async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
+    let room = Room::start(ONE).await;
+    let cookie = cookie_of(&room.post(PAGE).browser().send().await);
+    let press = |step: &'static str| {
+        let call = room.post(PAGE).cookie(&cookie).body(FORM, format!("step={step}"));
+        async move {
+            let answer = call.send().await;
+            assert_eq!(answer.is(303).header("location"), "concert");
+            answer
+        }
+    };
+    let offers = |page: &str, step: &str| {
+        let button = format!("name=\"step\" value=\"{step}\">");
+        page.contains("<form id=\"visit\" method=\"post\" action=\"concert\">")
+            && page.contains(&button)
+    };
+
+    let page = visit(&room, &cookie).await;
+    assert!(page.contains("It is your turn.") && page.contains("Time left: "), "{page}");
+    assert!(offers(&page, "claim") && !offers(&page, "finish"), "{page}");
+    // A look takes no turn.
+    let token = cookie.split_once('=').expect("a cookie").1;
+    room.becomes(token, "ready").await;
+    press("claim").await;
+    let page = visit(&room, &cookie).await;
+    assert!(page.contains("You are in.") && page.contains("Time left: "), "{page}");
+    assert!(offers(&page, "finish") && !offers(&page, "claim"), "{page}");
+    assert!(
+        page.contains("<meta http-equiv=\"refresh\" content=\""),
+        "the time stays current: {page}"
+    );
+    // With somewhere to go on to, there the visit is.
+    let onward =
+        room.get(&format!("{PAGE}?return_to=/seats")).header("cookie", &cookie).send().await;
+    assert!(onward.is(200).text.contains("url=/seats"), "{}", onward.text);
+    assert!(!offers(&onward.text, "finish"), "{}", onward.text);
+
+    let finished = press("finish").await;
+    assert!(finished.header("set-cookie").contains("Max-Age=0"), "{finished:?}");
+    let gone = room.get("/v1/queues/concert/token").token(token).send().await;
+    assert_eq!(gone.is(410).json()["reason"], "completed");
+    // Again, from a page that is still open: nothing happens, and nobody joins.
+    press("finish").await;
+    press("claim").await;
+    let late = room.post(PAGE).browser().body(FORM, "step=finish").send().await;
+    assert!(late.is(303).headers.get("set-cookie").is_none(), "{late:?}");
+    let next = room.join().await;
+    assert_eq!(next.is(201).place("ready")["ticket"], 2);
+}
+
+#[tokio::test]
+async fn promise_06_the_form_of_another_site_finishes_nobody() {
+    let room = Room::start(ONE).await;
+    let cookie = cookie_of(&room.post(PAGE).browser().send().await);
+    for step in ["claim", "finish"] {
+        for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")]
+        {
+            let call = room.post(PAGE).header("cookie", &cookie).header(name, value);
+            call.body(FORM, format!("step={step}")).send().await.refuses(403, "origin_refused");
+        }
+    }
+    room.becomes(cookie.split_once('=').expect("a cookie").1, "ready").await;
+}
+
 #[tokio::test]
 async fn what_the_page_is_given_becomes_no_markup_and_leads_nowhere_else() {
     let room = Room::start(ONE).await;

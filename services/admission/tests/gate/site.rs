@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::browser::{Answer, Browser, client};
 use crate::shop::Shop;
-use crate::web_server::{Edit, WebServer, caches};
+use crate::web_server::{Edit, WebServer, caches, several_queues};
 
 /// How a site is to be made.
 #[derive(Default)]
@@ -22,6 +22,10 @@ pub struct Plan<'a> {
     pub opt_out: bool,
     /// Caches stand in front of everything, and between the gate and admission.
     pub cached: bool,
+    /// More of the site has queues of its own, whose names the gateway takes from the request.
+    pub several_queues: bool,
+    /// Sizes of the example that are too large to be reached by a test: what stands there, and what is to.
+    pub narrower: &'a [(&'static str, &'static str)],
 }
 
 /// A running site. Everything ends with it.
@@ -64,8 +68,9 @@ impl Site {
         let shop = Shop::start().await;
         let admission = anteroom.url("public").trim_start_matches("http://").to_owned();
         let upstream = if plan.cached { format!("127.0.0.1:{back}") } else { admission.clone() };
+        let default = if plan.several_queues { " default_server" } else { "" };
         let mut edits: Vec<Edit> = vec![
-            ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate};")),
+            ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate}{default};")),
             ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
             ("server 127.0.0.1:8080;", format!("server {upstream};")),
         ];
@@ -80,6 +85,10 @@ impl Site {
         if plan.cached {
             edits.push(caches(front, gate, back, &admission));
         }
+        if plan.several_queues {
+            edits.extend(several_queues(gate));
+        }
+        edits.extend(plan.narrower.iter().map(|(size, other)| (*size, (*other).to_owned())));
         let web_server = WebServer::start(&edits).await?;
         let site = Self { anteroom, shop, web_server, url, client: client() };
         let readyz = format!("{}/readyz", site.anteroom.url("metrics"));

@@ -167,7 +167,7 @@ async fn a_stream_needs_a_place() {
 #[test]
 fn the_example_waits_longer_than_the_pause_between_events() {
     let example = include_str!("../../../../gateways/nginx/anteroom-server.conf");
-    let (_, events) = example.split_once("/token/events$ {").expect("a location for the stream");
+    let (_, events) = example.split_once("/token/events)$ {").expect("a location for the stream");
     let (events, _) = events.split_once("\n}").expect("its end");
     assert!(events.contains("proxy_buffering off;"));
     let (_, timeout) = events.split_once("proxy_read_timeout ").expect("a time-out");

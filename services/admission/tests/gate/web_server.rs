@@ -1,4 +1,4 @@
-//! The real NGINX with the example's own files: only addresses and paths are put in.
+//! The real NGINX with the example's own files: only addresses and paths are put in, and sizes made small enough for a test.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,6 +12,10 @@ use tempfile::TempDir;
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../gateways/nginx");
 /// A cache that keeps all it may: only `Cache-Control` stops it.
 const CACHING: &str = include_str!("caching.conf");
+
+/// Parts of the site with queues of their own, as a user adds them: by the path, and by the host.
+const SHOWS: &str = include_str!("shows.conf");
+const SHOW_HOSTS: &str = include_str!("show_hosts.conf");
 
 /// One change of the example: the text that stands there exactly once, and what replaces it.
 pub type Edit<'a> = (&'a str, String);
@@ -39,9 +43,8 @@ impl WebServer {
             command
         };
         // One process, so that nothing outlives the guard.
-        let globals =
-            format!("daemon off; master_process off; pid {}/nginx.pid;", folder.display());
-        let mut check = Process::start(arguments(&["-g", &globals, "-t"]));
+        let globals = "daemon off; master_process off;";
+        let mut check = Process::start(arguments(&["-g", globals, "-t"]));
         let status = check.exit(PATIENCE).await;
         if check.stderr().contains("Address already in use") {
             return None;
@@ -49,12 +52,12 @@ impl WebServer {
         let clean = status.success() && !check.stderr().contains("[warn]");
         assert!(clean, "the example is not clean:\n{}", check.stderr());
 
-        let mut process = Process::start(arguments(&["-g", &globals]));
         // It writes this file once it listens itself. A connection would prove less: another process may
         // have the port while NGINX still tries to get it.
         let pid = folder.join("nginx.pid");
         // The check has left one.
         let _ = fs::remove_file(&pid);
+        let mut process = Process::start(arguments(&["-g", globals]));
         let listens = until_some("NGINX listens", PATIENCE, || {
             let ended = process.try_exit().map(|status| format!("{status}: {}", process.stderr()));
             let listens = pid.is_file().then_some(Ok(()));
@@ -75,26 +78,23 @@ impl WebServer {
 }
 
 fn write_example(folder: &Path, edits: &[Edit<'_>]) {
-    let names =
-        ["nginx.conf", "anteroom-http.conf", "anteroom-server.conf", "anteroom-protect.conf"];
+    let names = [
+        "nginx.conf",
+        "anteroom-http.conf",
+        "anteroom-server.conf",
+        "anteroom-protect.conf",
+        "anteroom-service.conf",
+    ];
     let read = |name: &str| {
         let file = Path::new(EXAMPLE).join(name);
         fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     };
     let mut texts = names.map(read);
-    let path = |name: &str| folder.join(name).display().to_string();
-    let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|kind| format!("{kind}_temp_path {};\n", path(kind)));
-    let mut all = vec![
-        ("\nhttp {\n", format!("\nhttp {{\n{}", scratch.concat())),
-        ("/var/log/nginx/access.log", path("access.log")),
-    ];
-    all.extend(edits.iter().cloned());
-    for (old, new) in all {
-        let found: usize = texts.iter().map(|text| text.matches(old).count()).sum();
+    for (old, new) in edits {
+        let found: usize = texts.iter().map(|text| text.matches(*old).count()).sum();
         assert_eq!(found, 1, "{old:?} must stand in the example exactly once");
         for text in &mut texts {
-            *text = text.replace(old, &new);
+            *text = text.replace(old, new);
         }
     }
     for (name, text) in names.iter().zip(texts) {
@@ -110,6 +110,15 @@ pub fn caches(front: u16, gate: u16, back: u16, admission: &str) -> Edit<'static
         .replace("BACK", &back.to_string())
         .replace("ADMISSION", admission);
     ("    server_tokens off;\n", text)
+}
+
+/// The edits that take the name of the queue from the path or from the host.
+pub fn several_queues(gate: u16) -> [Edit<'static>; 2] {
+    let (location, server) = ("        # … except what", "    server {\n        # CHANGE");
+    [
+        (location, format!("{SHOWS}\n{location}")),
+        (server, format!("{}\n{server}", SHOW_HOSTS.replace("GATE", &gate.to_string()))),
+    ]
 }
 
 /// The program, by `ANTEROOM_NGINX_BIN` or on the PATH, `/usr/sbin` included.

@@ -2,7 +2,8 @@
 //!
 //! A GET never joins. Without JavaScript a button joins and `meta refresh` keeps the page current;
 //! with it the page joins by itself, follows its place by events, takes the turn and goes on to
-//! `return_to`. All that comes from outside is escaped, and the Content-Security-Policy lets nothing
+//! `return_to`. Without a `return_to` the page itself is where the visit is: it says how long it lasts,
+//! and has a button that finishes. All that comes from outside is escaped, and the Content-Security-Policy lets nothing
 //! run but the one script and the one style whose digests it names.
 
 mod render;
@@ -64,7 +65,8 @@ async fn look(visitor: &Visitor) -> Shown {
     }
 }
 
-/// The join of a browser without JavaScript.
+/// What the buttons of the page do without JavaScript: join, and on a page without `return_to` take the
+/// turn (`step=claim`) and finish (`step=finish`).
 #[utoipa::path(
     post, path = "/queues/{queue}", tag = "page", operation_id = "join_by_form",
     params(
@@ -74,7 +76,7 @@ async fn look(visitor: &Visitor) -> Shown {
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     security((), ("cookie" = [])),
     responses(
-        (status = 303, description = "joined: back to the page"),
+        (status = 303, description = "done: back to the page"),
         (status = "default", description = "the page, or a problem", content(
             (String = "text/html"),
             (super::problem::ProblemBody<'static> = "application/problem+json"),
@@ -88,11 +90,19 @@ pub async fn join(
     request: Request,
 ) -> Result<Response, Problem> {
     visitor.may_change()?;
+    // Takes the dead cookie away; the next press of the button joins.
+    if visitor.held == Held::Forged {
+        return Ok(back(&visitor, &uri, visitor.no_cookie()));
+    }
+    let form = whole(request.into_body()).await?;
+    if let Some(step) = Step::of(&form) {
+        return visit(&visitor, &uri, step).await;
+    }
     let identity = match &visitor.held {
         Held::Valid(token) => Identity { id: token.place.id, visitor_id: token.visitor_id.clone() },
-        // Takes the dead cookie away; the next press of the button joins.
-        Held::Forged => return Ok(back(&visitor, &uri, visitor.no_cookie())),
-        Held::Nothing => Identity { id: form_identity(&visitor, request).await?, visitor_id: None },
+        Held::Nothing | Held::Forged => {
+            Identity { id: form_identity(&visitor, &form), visitor_id: None }
+        }
     };
     let joined = match visitor.may_join() {
         Ok(()) => visits::join(&visitor.queue, identity.id).await,
@@ -103,22 +113,60 @@ pub async fn join(
             let token = joined.token(&app, &visitor.queue, identity.visitor_id);
             Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
         }
-        Err(problem) => {
-            let mut response =
-                answer(&visitor, &uri, &Shown::Problem(problem.code(), problem.when()));
-            *response.status_mut() = problem.code().status();
-            Ok(response)
+        Err(problem) => Ok(failed(&visitor, &uri, &problem)),
+    }
+}
+
+/// The page that says what did not work.
+fn failed(visitor: &Visitor, uri: &Uri, problem: &Problem) -> Response {
+    let mut response = answer(visitor, uri, &Shown::Problem(problem.code(), problem.when()));
+    *response.status_mut() = problem.code().status();
+    response
+}
+
+/// What the form can do with a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Claim,
+    Finish,
+}
+
+impl Step {
+    fn of(form: &[u8]) -> Option<Self> {
+        let (_, step) = url::form_urlencoded::parse(form).find(|(name, _)| name == "step")?;
+        match &*step {
+            "claim" => Some(Self::Claim),
+            "finish" => Some(Self::Finish),
+            _ => None,
         }
     }
 }
 
+/// Takes the turn or finishes, and goes back to the page, which says how it stands now. Whoever has no
+/// place any more does not get a new one by this.
+async fn visit(visitor: &Visitor, uri: &Uri, step: Step) -> Result<Response, Problem> {
+    if visitor.held == Held::Nothing {
+        return Ok(back(visitor, uri, None));
+    }
+    let of = visitor.holder()?.place;
+    let (done, cookie) = match step {
+        Step::Claim => (visits::claim(&visitor.queue, of).await.map(drop), None),
+        Step::Finish => (visits::leave(&visitor.queue, of).await, visitor.no_cookie()),
+    };
+    match done {
+        Err(problem) if !matches!(problem.code(), Code::NotReady | Code::PlaceGone) => {
+            Ok(failed(visitor, uri, &problem))
+        }
+        Ok(()) | Err(_) => Ok(back(visitor, uri, cookie)),
+    }
+}
+
 /// The key that the form carries makes two presses of the button one join.
-async fn form_identity(visitor: &Visitor, request: Request) -> Result<PlaceId, Problem> {
-    let body = whole(request.into_body()).await?;
-    Ok(match form_key(&body) {
+fn form_identity(visitor: &Visitor, form: &[u8]) -> PlaceId {
+    match form_key(form) {
         Some(key) => PlaceId::of_key(visitor.queue.name(), key.as_bytes()),
         None => visits::anonymous(&visitor.queue),
-    })
+    }
 }
 
 /// The key in the body of a form; `None` when there is none, or one that can be guessed.
@@ -134,11 +182,11 @@ fn answer(visitor: &Visitor, uri: &Uri, shown: &Shown) -> Response {
         queue: queue.name(),
         title: queue.config.title.as_deref(),
         action: &here(queue.name(), return_to.as_deref()),
-        return_to: return_to.as_deref().unwrap_or("/"),
+        return_to: return_to.as_deref(),
         shown,
     };
     let mut response = page.response();
-    if let Some(after) = shown.refresh() {
+    if let Some(after) = page.refresh() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
     }
     response

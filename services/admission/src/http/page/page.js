@@ -16,9 +16,11 @@
     if (element("message").textContent !== message) element("message").textContent = message;
     element("detail").textContent = detail;
   };
-  const offer = (join, goOn) => {
+  const offer = (join, goOn, visit = "") => {
     element("join").hidden = !join;
     element("go-on").hidden = !goOn;
+    element("visit").hidden = !visit;
+    for (const step of ["enter", "finish"]) element(step).hidden = step !== visit;
   };
 
   const storage = (act) => {
@@ -75,6 +77,7 @@
   }
 
   function tell(place) {
+    if (place.status === "active" && !returnTo) return inside(place);
     turn = place.status !== "waiting";
     document.title = turn ? "\u25cf " + title : title;
     if (place.status === "waiting") {
@@ -83,9 +86,42 @@
       offer(false, false);
     } else {
       show("It is your turn.");
-      offer(false, true);
+      offer(false, Boolean(returnTo), returnTo ? "" : "enter");
       goOn().catch(() => later(poll, 2000));
     }
+  }
+
+  // The visit itself, where there is nowhere to go on to: how long it lasts, and a button that ends it.
+  let clock = 0;
+  function inside(place) {
+    turn = false;
+    document.title = "\u25cf " + title;
+    offer(false, false, "finish");
+    const end = performance.now() + place.expires_in_ms;
+    const tick = () => {
+      const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
+      const seconds = String(left % 60).padStart(2, "0");
+      show("You are in.", `Time left: ${Math.floor(left / 60)}:${seconds}.`);
+      if (left > 0) return;
+      clearInterval(clock);
+      later(poll, 1000);
+    };
+    clearInterval(clock);
+    clock = setInterval(tick, 1000);
+    tick();
+  }
+
+  async function finish() {
+    stop();
+    const response = await call("DELETE", "/token");
+    if (!response.ok && response.status !== 401) {
+      const why = await problem(response);
+      show(why.title || "That did not work.");
+      return watch();
+    }
+    document.title = title;
+    show("Your visit is over.", "You can join again at the end of the line.");
+    offer(true, false);
   }
 
   // The turn is taken, and the page left, only while somebody looks at it.
@@ -93,6 +129,11 @@
     if (!turn || document.hidden) return;
     const response = await call("POST", "/token/claim");
     if (!response.ok) return later(poll, 1000);
+    if (!returnTo) {
+      const place = await response.json();
+      if (!source) later(poll, place.poll_after_ms);
+      return inside(place);
+    }
     stop();
     // Sent straight back here again and again, a browser would never rest: then the link is enough.
     const now = Date.now();
@@ -125,6 +166,7 @@
 
   function stop() {
     clearTimeout(timer);
+    clearInterval(clock);
     if (source) source.close();
     source = null;
   }
@@ -144,6 +186,15 @@
   element("join").addEventListener("submit", (event) => {
     event.preventDefault();
     join().catch(() => later(join, 2000));
+  });
+  element("visit").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (element("finish").hidden) {
+      turn = true;
+      goOn().catch(() => later(poll, 2000));
+    } else {
+      finish().catch(() => later(poll, 2000));
+    }
   });
   switch (room.dataset.status) {
     case "waiting": watch(); break;

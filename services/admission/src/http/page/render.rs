@@ -55,6 +55,7 @@ pub struct Stand {
     position: u64,
     eta: Option<Duration>,
     poll_after: Duration,
+    expires_in: Option<Duration>,
 }
 
 impl From<PlaceView<'_>> for Stand {
@@ -64,24 +65,12 @@ impl From<PlaceView<'_>> for Stand {
             position: view.position,
             eta: view.eta_ms.map(Duration::from_millis),
             poll_after: view.poll_after(),
+            expires_in: view.expires_in_ms.map(Duration::from_millis),
         }
     }
 }
 
 impl Shown {
-    /// When a browser without JavaScript is to load the page again.
-    pub fn refresh(&self) -> Option<Duration> {
-        match self {
-            Self::Nobody | Self::Gone => None,
-            Self::Place(stand) => {
-                // A page is more than a poll: not every second.
-                (stand.status == StatusView::Waiting)
-                    .then(|| stand.poll_after.max(Duration::from_secs(3)))
-            }
-            Self::Problem(_, after) => Some(after.unwrap_or(Duration::from_secs(5))),
-        }
-    }
-
     /// What the script starts from.
     fn status(&self) -> &'static str {
         match self {
@@ -95,7 +84,7 @@ impl Shown {
         }
     }
 
-    fn message(&self) -> (String, String) {
+    fn message(&self, leads_on: bool) -> (String, String) {
         match self {
             Self::Nobody => ("You are not in line yet.".into(), String::new()),
             Self::Gone => (
@@ -114,7 +103,13 @@ impl Shown {
                 };
                 (format!("You are number {} in line.", stand.position), detail)
             }
-            Self::Place(_) => ("It is your turn.".into(), String::new()),
+            Self::Place(stand) => {
+                let message = match stand.status {
+                    StatusView::Active if !leads_on => "You are in.",
+                    _ => "It is your turn.",
+                };
+                (message.into(), stand.time_left().filter(|_| !leads_on).unwrap_or_default())
+            }
         }
     }
 
@@ -122,8 +117,20 @@ impl Shown {
         matches!(self, Self::Nobody | Self::Gone | Self::Problem(..))
     }
 
-    fn offers_go_on(&self) -> bool {
-        matches!(self, Self::Place(stand) if stand.status != StatusView::Waiting)
+    /// The turn or the visit, once it has come.
+    fn turn(&self) -> Option<StatusView> {
+        match self {
+            Self::Place(stand) if stand.status != StatusView::Waiting => Some(stand.status),
+            _ => None,
+        }
+    }
+}
+
+impl Stand {
+    /// Until the turn or the session ends, as the script writes it too.
+    fn time_left(&self) -> Option<String> {
+        let seconds = self.expires_in?.as_millis().div_ceil(1_000);
+        Some(format!("Time left: {}:{:02}.", seconds / 60, seconds % 60))
     }
 }
 
@@ -135,13 +142,30 @@ pub struct Page<'a> {
     pub title: Option<&'a str>,
     /// Where the form goes.
     pub action: &'a str,
-    /// Where the visitor goes when the turn has come; checked.
-    pub return_to: &'a str,
+    /// Where the visitor goes when the turn has come; checked. Without one the page itself is where the
+    /// visit is: it shows the time left and ends it.
+    pub return_to: Option<&'a str>,
     /// What to show.
     pub shown: &'a Shown,
 }
 
 impl Page<'_> {
+    /// When a browser without JavaScript is to load the page again.
+    pub fn refresh(&self) -> Option<Duration> {
+        match self.shown {
+            Shown::Nobody | Shown::Gone => None,
+            // The page is left.
+            Shown::Place(stand)
+                if stand.status != StatusView::Waiting && self.return_to.is_some() =>
+            {
+                None
+            }
+            // A page is more than a poll: not every second.
+            Shown::Place(stand) => Some(stand.poll_after.max(Duration::from_secs(3))),
+            Shown::Problem(_, after) => Some(after.unwrap_or(Duration::from_secs(5))),
+        }
+    }
+
     /// The page as an answer.
     pub fn response(&self) -> Response {
         let mut response = Response::new(Body::from(self.html()));
@@ -155,17 +179,20 @@ impl Page<'_> {
     }
 
     fn html(&self) -> String {
-        let (message, detail) = self.shown.message();
+        let (message, detail) = self.shown.message(self.return_to.is_some());
+        let turn = self.shown.turn();
+        let go_on = self.return_to.filter(|_| turn.is_some());
+        let visit = turn.filter(|_| self.return_to.is_none());
         let key = URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>());
-        let refresh = match (self.shown.refresh(), self.shown.offers_go_on()) {
+        let refresh = match (self.refresh(), go_on) {
             (Some(after), _) => {
                 format!("<meta http-equiv=\"refresh\" content=\"{}\">", after.as_secs().max(1))
             }
-            (None, true) => {
-                let to = escaped(self.return_to);
+            (None, Some(to)) => {
+                let to = escaped(to);
                 format!("<meta http-equiv=\"refresh\" content=\"1;url={to}\">")
             }
-            (None, false) => String::new(),
+            (None, None) => String::new(),
         };
         let hidden = |offered: bool| if offered { "" } else { " hidden" };
         let mut html = String::with_capacity(TEMPLATE.len() + SCRIPT.len() + STYLE.len() + 1_024);
@@ -177,7 +204,7 @@ impl Page<'_> {
                 "title" => escape(self.title.unwrap_or(DEFAULT_TITLE), &mut html),
                 "queue" => escape(self.queue, &mut html),
                 "action" => escape(self.action, &mut html),
-                "return_to" => escape(self.return_to, &mut html),
+                "return_to" => escape(self.return_to.unwrap_or_default(), &mut html),
                 "status" => escape(self.shown.status(), &mut html),
                 "message" => escape(&message, &mut html),
                 "detail" => escape(&detail, &mut html),
@@ -187,7 +214,10 @@ impl Page<'_> {
                 "style" => html.push_str(STYLE),
                 "script" => html.push_str(SCRIPT),
                 "hide_join" => html.push_str(hidden(self.shown.offers_join())),
-                "hide_go_on" => html.push_str(hidden(self.shown.offers_go_on())),
+                "hide_go_on" => html.push_str(hidden(go_on.is_some())),
+                "hide_visit" => html.push_str(hidden(visit.is_some())),
+                "hide_enter" => html.push_str(hidden(visit == Some(StatusView::Ready))),
+                "hide_finish" => html.push_str(hidden(visit == Some(StatusView::Active))),
                 // A test fills the template and looks for what is left.
                 other => _ = write!(html, "{{{{{other}}}}}"),
             }
@@ -225,7 +255,7 @@ mod tests {
     const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
     fn page<'a>(shown: &'a Shown, text: &'a str) -> String {
-        Page { queue: text, title: Some(text), action: text, return_to: text, shown }.html()
+        Page { queue: text, title: Some(text), action: text, return_to: Some(text), shown }.html()
     }
 
     fn waiting() -> Shown {
@@ -234,12 +264,14 @@ mod tests {
             position: 12,
             eta: Some(Duration::from_secs(200)),
             poll_after: Duration::from_secs(7),
+            expires_in: None,
         })
     }
 
     fn turn(status: StatusView) -> Shown {
         let poll_after = Duration::from_secs(1);
-        Shown::Place(Stand { status, position: 0, eta: None, poll_after })
+        let expires_in = Some(Duration::from_millis(64_001));
+        Shown::Place(Stand { status, position: 0, eta: None, poll_after, expires_in })
     }
 
     #[test]
@@ -276,13 +308,36 @@ mod tests {
             queue: "q",
             title: None,
             action: "/queues/q",
-            return_to: "/seats?a=1&b=2",
+            return_to: Some("/seats?a=1&b=2"),
             shown: &shown,
         }
         .html();
         assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""));
         assert!(html.contains("<a href=\"/seats?a=1&amp;b=2\">"));
         assert!(html.contains("<title>Waiting room</title>"));
+    }
+
+    #[test]
+    fn with_nowhere_to_go_on_to_the_page_is_where_the_visit_is() {
+        let html = |shown: &Shown| {
+            let page = Page { queue: "q", title: None, action: "q", return_to: None, shown };
+            assert_eq!(page.refresh(), Some(Duration::from_secs(3)), "it keeps the time current");
+            page.html()
+        };
+        let ready = html(&turn(StatusView::Ready));
+        assert!(ready.contains(">It is your turn.<") && ready.contains(">Time left: 1:05.<"));
+        assert!(ready.contains("value=\"claim\">Come in<"), "{ready}");
+        assert!(ready.contains("value=\"finish\" hidden>"), "{ready}");
+        let active = html(&turn(StatusView::Active));
+        assert!(active.contains(">You are in.<") && active.contains(">Time left: 1:05.<"));
+        assert!(active.contains("value=\"finish\">Finish<"), "{active}");
+        assert!(active.contains("value=\"claim\" hidden>"), "{active}");
+        for html in [ready, active] {
+            assert!(html.contains("<form id=\"visit\" method=\"post\" action=\"q\">"), "{html}");
+            assert!(html.contains("<p id=\"go-on\" hidden>") && !html.contains("url="), "{html}");
+        }
+        let onward = page(&turn(StatusView::Active), "/x");
+        assert!(onward.contains("<form id=\"visit\" method=\"post\" action=\"/x\" hidden>"));
     }
 
     #[test]

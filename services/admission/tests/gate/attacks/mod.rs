@@ -1,0 +1,143 @@
+//! Attacks on a gateway: each a request as it goes over the wire, and what must not come of it.
+//!
+//! [`cases`] is the table. It knows nothing of a program: a test per gateway sets up what [`Gateway`]
+//! describes and plays all of it, so that a gateway that comes later meets the same attacks. The service
+//! behind reads paths in every way that some server does ([`reading`]), so what should not reach it really
+//! would.
+
+mod cases;
+mod crowd;
+mod reading;
+
+use anteroom_testkit::PATIENCE;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use self::cases::{CASES, Case, Holds};
+use self::reading::{Area, areas};
+use crate::shop::{Arrival, Shop};
+use crate::site::{Plan, Site};
+
+/// A gateway under test.
+///
+/// In front of the shop it protects everything by the queue `concert`, except `/public/`, which is open;
+/// `/shows/NAME/` and the host `NAME.shop.example` by the queue of that name, which it takes from the
+/// request; and it serves the visitors' calls. There are the queues `concert`, with room for all, and `vip`.
+struct Gateway<'a> {
+    /// Host and port where visitors come in.
+    address: &'a str,
+    /// What it protects.
+    shop: &'a Shop,
+}
+
+/// A place in `concert`.
+struct Place {
+    ticket: u64,
+    token: String,
+}
+
+impl Gateway<'_> {
+    /// Plays the whole table; returns what went wrong, a line for each case.
+    async fn play(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut place = self.join().await;
+        for case in CASES {
+            let before = self.shop.arrivals().len();
+            let answer = self.send(&case.bytes(self.address, &place.token)).await;
+            let arrivals = self.shop.arrivals().split_off(before);
+            let held = (case.holds == Holds::Concert).then_some(place.ticket);
+            let next = self.join().await;
+            let verdict = judge(case, &answer, &arrivals, held).and_then(|()| {
+                let nobody_joined = next.ticket == place.ticket + 1;
+                nobody_joined.then_some(()).ok_or_else(|| "somebody joined".to_owned())
+            });
+            if let Err(why) = verdict {
+                wrong.push(format!("{}: {why}", case.name));
+            }
+            place = next;
+        }
+        wrong
+    }
+
+    /// A client that is no browser joins.
+    async fn join(&self) -> Place {
+        let url = format!("http://{}/v1/queues/concert/tokens", self.address);
+        let answer = crate::browser::client().post(url).json(&json!({})).send().await;
+        let place: Value = answer.expect("an answer").json().await.expect("JSON");
+        let ticket = place["ticket"].as_u64().expect("a ticket");
+        Place { ticket, token: place["token"].as_str().expect("a token").to_owned() }
+    }
+
+    /// Sends these bytes on a connection of their own; returns all that comes until its end.
+    async fn send(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).await.expect("a connection");
+        // Whoever refuses early may close before the last byte has come.
+        let _ = stream.write_all(bytes).await;
+        let mut answer = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+        // A reset after the answer is an end like any other.
+        let _ = read.expect("the gateway closes");
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+/// What is wrong with what an attack achieved.
+fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> Result<(), String> {
+    for arrival in arrivals {
+        let found = areas(arrival);
+        let may_enter = |area: &Area| match area {
+            Area::Open => true,
+            Area::Queue(name) => held.is_some() && name == "concert",
+        };
+        if !found.iter().all(may_enter) {
+            return Err(format!("{} reached {found:?}", arrival.path));
+        }
+        let named = held.filter(|_| found.iter().all(|area| *area != Area::Open));
+        tells_the_truth(arrival, named)?;
+    }
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
+    if case.must_pass {
+        let passed = status == Some(200) && arrivals.len() == 1;
+        return passed.then_some(()).ok_or_else(|| format!("did not pass: {answer:?}"));
+    }
+    // What is open may be served; all else is refused, sent elsewhere, or ends without a word.
+    let refused = status.is_none_or(|status| (300..500).contains(&status));
+    let fine = refused == arrivals.is_empty();
+    fine.then_some(()).ok_or_else(|| format!("{} arrived, answered {answer:?}", arrivals.len()))
+}
+
+/// Holds the headers of ours that arrived to the gate's word: all of whoever passed, none of anybody else.
+fn tells_the_truth(arrival: &Arrival, ticket: Option<u64>) -> Result<(), String> {
+    let ours = |name: &str| name.replace('_', "-").starts_with("x-anteroom");
+    let mut names: Vec<_> =
+        arrival.headers.keys().map(http::HeaderName::as_str).filter(|name| ours(name)).collect();
+    names.sort_unstable();
+    let (expected, truth): (&[&str], bool) = match ticket {
+        None => (&[], true),
+        Some(ticket) => {
+            let lives = arrival.header("x-anteroom-expires-in").concat().parse::<u64>();
+            let truth = arrival.header("x-anteroom-visitor") == [ticket.to_string()]
+                && matches!(arrival.header("x-anteroom-visitor-kind")[..], [] | ["anonymous"])
+                && arrival.header("x-anteroom-place").iter().all(|place| place.len() > 20)
+                && lives.is_ok_and(|seconds| seconds <= 300);
+            names.retain(|name| *name != "x-anteroom-visitor-kind");
+            (&NAMES, truth)
+        }
+    };
+    let fine = truth && names == expected;
+    fine.then_some(()).ok_or_else(|| format!("the service was told: {:?}", arrival.headers))
+}
+
+/// What whoever passes is introduced with.
+const NAMES: [&str; 3] = ["x-anteroom-expires-in", "x-anteroom-place", "x-anteroom-visitor"];
+
+#[tokio::test]
+async fn no_attack_passes_nginx() {
+    let queues = "capacity = 1000\nsession_ttl = \"5m\"\n[queues.vip]\ncapacity = 1";
+    let site = Site::with(Plan { queue: queues, several_queues: true, ..Plan::default() }).await;
+    let address = site.url.trim_start_matches("http://");
+    let gateway = Gateway { address, shop: &site.shop };
+    let wrong = gateway.play().await;
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), CASES.len(), wrong.join("\n"));
+}

@@ -1,0 +1,160 @@
+//! How servers read a path and a host: the strict way, and the most careless.
+//!
+//! Tomcat and its kin take `;parameters` out of each segment, decode, take `\` for `/`, and resolve dot
+//! segments last. Others decode twice (once per layer), take overlong UTF-8, or cut blanks off a segment.
+//! Others again believe headers in which a proxy in front names the address.
+
+use crate::shop::Arrival;
+
+/// What a request asks for: which part of the site.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Area {
+    /// What needs no place.
+    Open,
+    /// What the queue of this name protects.
+    Queue(String),
+}
+
+/// Every part of the site that some server would take the request to be for.
+pub fn areas(arrival: &Arrival) -> Vec<Area> {
+    let path = arrival.path.split('?').next().unwrap_or_default();
+    let named = ["x-original-url", "x-rewrite-url"].map(|name| arrival.header(name).concat());
+    let mut paths = vec![strict(path), careless(path)];
+    paths.extend(named.iter().filter(|path| !path.is_empty()).map(|path| careless(path)));
+    let mut hosts: Vec<String> = ["host", "x-forwarded-host"]
+        .iter()
+        .flat_map(|name| arrival.header(name))
+        .map(str::to_owned)
+        .collect();
+    for forwarded in arrival.header("forwarded") {
+        hosts.extend(forwarded.split_once("host=").map(|(_, host)| host.to_owned()));
+    }
+    let by_path = paths.iter().map(|path| area(path));
+    let by_host = hosts.iter().filter_map(|host| {
+        let (name, _) = host.split_once(".shop.example")?;
+        Some(Area::Queue(name.to_owned()))
+    });
+    by_path.chain(by_host).collect()
+}
+
+fn area(path: &str) -> Area {
+    let mut segments = path.split('/').skip(1);
+    match segments.next() {
+        Some("public") if segments.next().is_some() => Area::Open,
+        Some("shows") => Area::Queue(segments.next().unwrap_or_default().to_owned()),
+        _ => Area::Queue("concert".to_owned()),
+    }
+}
+
+/// As the standard says: nothing is decoded before the segments are told apart.
+fn strict(path: &str) -> String {
+    resolved(&path.replace("%2e", ".").replace("%2E", "."))
+}
+
+/// As the most careless server does.
+fn careless(path: &str) -> String {
+    let mut path = path.as_bytes().to_vec();
+    loop {
+        let once = decoded(&without_parameters(&path));
+        if once == path {
+            break;
+        }
+        path = once;
+    }
+    let text: String = path.iter().map(|&byte| char::from(byte)).collect();
+    let segments = text.replace('\\', "/");
+    let trimmed: Vec<&str> = segments
+        .split('/')
+        .map(|segment| segment.trim_end_matches([' ', '\0', '\r', '\n']))
+        .collect();
+    resolved(&trimmed.join("/"))
+}
+
+fn without_parameters(path: &[u8]) -> Vec<u8> {
+    let segments = path.split(|&byte| byte == b'/');
+    let names =
+        segments.map(|segment| segment.split(|&byte| byte == b';').next().unwrap_or(segment));
+    names.collect::<Vec<_>>().join(&b'/')
+}
+
+/// Percent-decoding, overlong forms of ASCII included.
+fn decoded(path: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((&first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match code.filter(|_| first == b'%').and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = &bytes[..];
+    while let Some((&first, after)) = rest.split_first() {
+        (rest, _) = match (first, after) {
+            (0xc0 | 0xc1, [low, after @ ..]) => (after, plain.push((first & 1) << 6 | low & 0x3f)),
+            (0xe0, [0x80 | 0x81, low, after @ ..]) => (after, plain.push(low & 0x3f)),
+            _ => (after, plain.push(first)),
+        };
+    }
+    plain
+}
+
+/// Without empty and dot segments.
+fn resolved(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => _ = kept.pop(),
+            segment => kept.push(segment),
+        }
+    }
+    let tail = if path.ends_with('/') && !kept.is_empty() { "/" } else { "" };
+    format!("/{}{tail}", kept.join("/"))
+}
+
+#[test]
+fn a_careless_server_finds_the_seats() {
+    for path in [
+        "/public/..;/seats",
+        "/public/..;a=b/seats",
+        "/public/..%5cseats",
+        "/public\\..\\seats",
+        "/public/%2e%2e/seats",
+        "/public/..%2fseats",
+        "/public/%252e%252e%252fseats",
+        "/public/..%253b/seats",
+        "/public/%c0%ae%c0%ae%c0%afseats",
+        "/public/..%e0%80%afseats",
+        "/public/..%20/seats",
+        "/public//../seats",
+        "/seats;jsessionid=1",
+    ] {
+        assert_eq!(careless(path), "/seats", "{path}");
+    }
+    assert_eq!(careless("/public/logo.png"), "/public/logo.png");
+    assert_eq!(strict("/shows/vip/..%2fconcert/x"), "/shows/vip/..%2fconcert/x");
+    assert_eq!(strict("/shows/vip/%2E./concert"), "/shows/concert");
+}
+
+#[test]
+fn an_area_is_open_or_of_a_queue() {
+    let queue = |name: &str| Area::Queue(name.to_owned());
+    for (path, expected) in [
+        ("/public/logo", Area::Open),
+        ("/public/", Area::Open),
+        ("/public", queue("concert")),
+        ("/", queue("concert")),
+        ("/seats", queue("concert")),
+        ("/shows/vip/seats", queue("vip")),
+    ] {
+        assert_eq!(area(path), expected, "{path}");
+    }
+}
