@@ -72,7 +72,7 @@ pub struct QueueState {
     pub latest: Arc<Latest>,
     /// Who this process knows as active.
     pub known: Arc<Known>,
-    /// How many pass while the store is away and `on_store_error` is `open`.
+    /// Who passes while the store is away and `on_store_error` is `open`.
     pub opening: Arc<Opening>,
     /// How many joined from which address.
     pub joins_per_address: JoinsPerAddress,

@@ -56,6 +56,16 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
     }
 }
 
+/// The place that a token names, while it is there: a token acts on no other. Looked for before a join,
+/// which needs no script of its own, because what is gone stays gone.
+pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
+    match place(queue, of).await {
+        Ok(place) => Ok(Some(Joined { created: false, of, place })),
+        Err(problem) if problem.code() == Code::PlaceGone => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
 /// An identity that nobody else has and nobody can guess.
 pub fn anonymous(queue: &QueueState) -> PlaceId {
     PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())

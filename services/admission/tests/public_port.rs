@@ -164,14 +164,23 @@ async fn the_gate_never_answers_anything_but_401_and_403() {
             (403, "store_unavailable"),
         ),
         ("/v1/queues/shop/authorize?join=1", vec![], (403, "store_unavailable")),
+        ("/v1/queues/shop/authorize/a?join=1", vec![], (401, "token_missing")),
     ] {
         for method in ["GET", "POST", "OPTIONS", "DELETE", "PROPFIND"] {
             let response = answer(request(method, path, &headers)).await;
-            for own in ["x-anteroom-visitor", "x-anteroom-place", "x-anteroom-expires-in"] {
+            for own in [
+                "x-anteroom-visitor",
+                "x-anteroom-visitor-kind",
+                "x-anteroom-place",
+                "x-anteroom-expires-in",
+            ] {
                 assert_eq!(response.headers()[own], "", "{method} {path} {own}");
             }
             assert!(response.headers().contains_key("x-anteroom-room"));
             let (status, code) = told(response).await;
+            // Who comes to look at a page asks with GET.
+            let joins = path.ends_with("authorize?join=1") && method != "GET";
+            let expected = if joins { (401, "token_missing") } else { expected };
             assert_eq!((status, code.as_str()), expected, "{method} {path}");
         }
     }

@@ -13,8 +13,8 @@ use ipnet::IpNet;
 
 use super::gcra::Gcra;
 
-/// About 20 MB when full.
-const MOST_ADDRESSES: usize = 200_000;
+/// Addresses that are counted; about 20 MB when full.
+pub const MOST_ADDRESSES: usize = 200_000;
 /// How many bits of an IPv6 address name the subscriber.
 const IPV6_PREFIX: u32 = 64;
 
@@ -57,7 +57,8 @@ impl JoinsPerAddress {
     }
 }
 
-fn subscriber(address: IpAddr) -> IpAddr {
+/// What is counted as one client: an IPv4 address, an IPv6 /64.
+pub fn subscriber(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => {

@@ -52,7 +52,8 @@ macro_rules! problems {
 
 problems! {
     /// Refusals of a join.
-    JoinProblems: BadRequest, InvalidBody, TokenInvalid, AssertionInvalid, OriginRefused, BodyTimeout,
+    JoinProblems: BadRequest, InvalidBody, TokenInvalid, AssertionInvalid, AssertionMissing, OriginRefused,
+        BodyTimeout,
         BodyTooLarge, UnsupportedMediaType, JoinLimited, SlowDown, QueueFull, QueueClosed;
     /// Refusals to who reads a place.
     HolderProblems: TokenMissing, TokenInvalid, PlaceGone, SlowDown;
@@ -113,9 +114,9 @@ pub struct GateProblems;
 
 impl IntoResponses for GateProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let own = [Code::TokenMissing, Code::TokenInvalid, Code::NotAdmitted, Code::SlowDown];
-        let joins = [Code::JoinLimited, Code::QueueFull, Code::QueueClosed];
-        let codes = [&own[..], &joins, ALWAYS, STORE].concat();
+        let own = [Code::TokenMissing, Code::TokenInvalid, Code::NotAdmitted, Code::PlaceGone];
+        let joins = [Code::AssertionMissing, Code::JoinLimited, Code::QueueFull, Code::QueueClosed];
+        let codes = [&own[..], &[Code::SlowDown], &joins, ALWAYS, STORE].concat();
         responses(codes, |code| code.gate_status().as_u16())
     }
 }

@@ -30,7 +30,7 @@ pub struct Visitor {
     pub is_browser: bool,
     /// Whether a changing call may come from where this one came.
     origin_allowed: bool,
-    /// The client's address, behind the trusted proxies; absent for holders of a valid token.
+    /// The client's address, behind the trusted proxies.
     address: Option<IpAddr>,
 }
 
@@ -93,12 +93,13 @@ impl Visitor {
         }
     }
 
-    /// Refuses a join when too many came from the same address. A token does not help: its place may
-    /// be gone, and then the join is one for a new place.
+    /// The client's address, as far as it is known.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// Refuses the join of a new place when too many came from the same address.
     pub fn may_join(&self) -> Result<(), Problem> {
-        if let Held::Valid(token) = &self.held {
-            self.may_ask(token.place.id)?;
-        }
         let Some(address) = self.address else { return Ok(()) };
         self.queue
             .joins_per_address

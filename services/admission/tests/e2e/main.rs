@@ -4,6 +4,8 @@
 mod admin;
 mod answer;
 mod bad_input;
+mod gate_joins;
+mod gone_tokens;
 mod handover;
 mod joining;
 mod journey;

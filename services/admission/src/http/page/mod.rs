@@ -20,7 +20,7 @@ use http::{StatusCode, Uri};
 use self::render::{Page, Shown};
 use super::extract::whole;
 use super::problem::{Code, Problem, whole_seconds};
-use super::queue::{Identity, is_strong_key};
+use super::queue::{held, is_strong_key};
 use super::visitor::{Held, Visitor};
 use crate::app::App;
 use crate::visits;
@@ -98,22 +98,27 @@ pub async fn join(
     if let Some(step) = Step::of(&form) {
         return visit(&visitor, &uri, step).await;
     }
-    let identity = match &visitor.held {
-        Held::Valid(token) => Identity { id: token.place.id, visitor_id: token.visitor_id.clone() },
-        Held::Nothing | Held::Forged => {
-            Identity { id: form_identity(&visitor, &form), visitor_id: None }
-        }
-    };
-    let joined = match visitor.may_join() {
-        Ok(()) => visits::join(&visitor.queue, identity.id).await,
+    let joined = match held(&visitor).await {
+        Ok(Some(held)) => Ok(held),
+        Ok(None) => match visitor.may_join() {
+            Ok(()) => {
+                let joined = visits::join(&visitor.queue, form_identity(&visitor, &form)).await;
+                joined.map(|joined| (joined, None))
+            }
+            Err(problem) => Err(problem),
+        },
         Err(problem) => Err(problem),
     };
     match joined {
-        Ok(joined) => {
-            let token = joined.token(&app, &visitor.queue, identity.visitor_id);
+        Ok((joined, visitor_id)) => {
+            let token = joined.token(&app, &visitor.queue, visitor_id);
             Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
         }
-        Err(problem) => Ok(failed(&visitor, &uri, &problem)),
+        Err(problem) => Ok(match wanted(&visitor, &uri) {
+            // Where the visitor came from, the backend can vouch anew.
+            Some(to) if problem.code() == Code::AssertionMissing => see(&to, None),
+            _ => failed(&visitor, &uri, &problem),
+        }),
     }
 }
 
@@ -194,10 +199,14 @@ fn answer(visitor: &Visitor, uri: &Uri, shown: &Shown) -> Response {
 
 /// Back to the page, by a GET.
 fn back(visitor: &Visitor, uri: &Uri, cookie: Option<HeaderValue>) -> Response {
-    let room = here(visitor.queue.name(), wanted(visitor, uri).as_deref());
+    see(&here(visitor.queue.name(), wanted(visitor, uri).as_deref()), cookie)
+}
+
+/// To another page, by a GET.
+fn see(to: &str, cookie: Option<HeaderValue>) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
-    if let Ok(room) = HeaderValue::try_from(room) {
-        response.headers_mut().insert(LOCATION, room);
+    if let Ok(to) = HeaderValue::try_from(to) {
+        response.headers_mut().insert(LOCATION, to);
     }
     if let Some(cookie) = cookie {
         response.headers_mut().append(SET_COOKIE, cookie);

@@ -67,6 +67,13 @@
     const why = await problem(response);
     // The cookie was none of ours and is gone now.
     if (why.code === "token_invalid" && again) return join(false);
+    if (why.code === "assertion_missing") {
+      // Only the backend can say who this is: where the visitor came from, it can.
+      show(why.title, returnTo ? "" : "Go back to where you came from.");
+      offer(false, Boolean(returnTo));
+      if (returnTo) leave();
+      return;
+    }
     if (response.status === 429 || response.status >= 500) {
       show(why.title || "Please wait.", "This page tries again by itself.");
       later(join, why.retry_after_ms || 5000);
@@ -134,6 +141,10 @@
       if (!source) later(poll, place.poll_after_ms);
       return inside(place);
     }
+    leave();
+  }
+
+  function leave() {
     stop();
     // Sent straight back here again and again, a browser would never rest: then the link is enough.
     const now = Date.now();
