@@ -10,5 +10,5 @@ mod joins_per_address;
 mod requests_per_place;
 
 pub use gcra::Gcra;
-pub use joins_per_address::JoinsPerAddress;
+pub use joins_per_address::{JoinsPerAddress, subscriber};
 pub use requests_per_place::RequestsPerPlace;
