@@ -26,6 +26,8 @@ use crate::metrics::{Metrics, QueueMetrics};
 use crate::origin::Origins;
 use crate::outage::Opening;
 use crate::return_to::ReturnTo;
+use crate::serve::descriptors::Share;
+use crate::stream_slots::StreamSlots;
 use crate::streams::Streams;
 
 /// The state behind every handler.
@@ -37,6 +39,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Where answers are counted for the success ratio.
     pub operations: Operations,
+    /// How many event streams there may be.
+    pub stream_slots: Arc<StreamSlots>,
     /// Cancelled when this process takes no more connections: streams end.
     pub stopping: CancellationToken,
     /// Signs tokens when no secret is configured; this process's own.
@@ -92,12 +96,13 @@ impl QueueState {
 }
 
 impl App {
-    /// Makes the state from the first configuration.
+    /// Makes the state from the first configuration, on ports of this share each.
     pub fn new(
         config: Arc<Config>,
         store: Store,
         metrics: Metrics,
         operations: Operations,
+        share: Share,
         stopping: CancellationToken,
     ) -> Arc<Self> {
         let own_secret = random_secret();
@@ -105,7 +110,17 @@ impl App {
         let none = HashMap::new();
         let live = Live::new(config, &none, &store, &metrics, &own_secret, lane_bound);
         let live = ArcSwap::from_pointee(live);
-        Arc::new(Self { live, store, metrics, operations, stopping, own_secret, lane_bound })
+        let stream_slots = StreamSlots::new(share.connections, metrics.streams.clone());
+        Arc::new(Self {
+            live,
+            store,
+            metrics,
+            operations,
+            stream_slots,
+            stopping,
+            own_secret,
+            lane_bound,
+        })
     }
 
     /// What is in force now. Not to be kept across a wait.

@@ -59,8 +59,8 @@ impl JoinsPerAddress {
 
 /// What is counted as one client: an IPv4 address, an IPv6 /64.
 pub fn subscriber(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
         IpAddr::V6(v6) => {
             let mask = u128::MAX << (128 - IPV6_PREFIX);
             IpAddr::V6((v6.to_bits() & mask).into())

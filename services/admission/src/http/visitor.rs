@@ -107,6 +107,15 @@ impl Visitor {
             .map_err(|after| Problem::new(Code::JoinLimited).retry_after(after))
     }
 
+    /// The client's address, unless it is exempt from bounds by address.
+    pub fn counted_address(&self) -> Option<IpAddr> {
+        let exempt = &self.queue.config.exempt;
+        self.address.filter(|address| {
+            let address = address.to_canonical();
+            !exempt.iter().any(|net| net.contains(&address))
+        })
+    }
+
     fn may_ask(&self, id: PlaceId) -> Result<(), Problem> {
         self.queue
             .requests_per_place

@@ -18,7 +18,7 @@ use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{StatusCode, Uri};
 
 use self::render::{Page, Shown};
-use super::extract::whole;
+use super::extract::whole_body;
 use super::problem::{Code, Problem, whole_seconds};
 use super::queue::{held, is_strong_key};
 use super::visitor::{Held, Visitor};
@@ -94,7 +94,8 @@ pub async fn join(
     if visitor.held == Held::Forged {
         return Ok(back(&visitor, &uri, visitor.no_cookie()));
     }
-    let form = whole(request.into_body()).await?;
+    let (parts, body) = request.into_parts();
+    let form = whole_body(&parts.headers, body, &app).await?;
     if let Some(step) = Step::of(&form) {
         return visit(&visitor, &uri, step).await;
     }
