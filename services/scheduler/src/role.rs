@@ -18,7 +18,11 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let metrics = Metrics::register(&registry)?;
     watch_store(&store, &readiness).await;
     let troubles = Troubles::new(store.clone());
+    let refused = store.clone();
     let shared = Arc::new(Shared { store, metrics, troubles, operations, shutdown });
     readiness.started();
-    queues::keep(shared, changes).await
+    tokio::select! {
+        done = queues::keep(shared, changes) => done,
+        refused = refused.refused_at_start() => Err(refused.into()),
+    }
 }
