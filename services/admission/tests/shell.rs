@@ -25,7 +25,7 @@ fn port(more: &str) -> Router {
         "done"
     }
     let app = app(more);
-    let metrics = app.metrics.http([WORK, GATE].into_iter());
+    let metrics = app.metrics.http("public", [WORK, GATE].into_iter());
     Router::new()
         .route(WORK, any(work))
         .route(GATE, any(work))

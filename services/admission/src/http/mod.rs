@@ -110,7 +110,8 @@ fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> P
     document::add::<__path_document_route>(&mut document);
     let undocumented = [GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
     let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
-    let metrics = app.metrics.http(templates.iter().map(String::as_str));
+    let port = if is_public { "public" } else { "service" };
+    let metrics = app.metrics.http(port, templates.iter().map(String::as_str));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let straight = is_public.then(|| Straight::new(shell.clone()));
     let under_way = shell.under_way.clone();

@@ -26,7 +26,7 @@ pub use self::ids::REQUEST_ID;
 pub use self::layer::ShellLayer;
 use super::problem::{Cause, Code, Problem};
 use crate::app::App;
-use crate::metrics::{HttpMetrics, RouteMetrics};
+use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
 use crate::origin::Cors;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -78,6 +78,7 @@ impl Shell {
         let cors = self.cors(&route, method, headers);
         Passage {
             started,
+            method: MethodLabel::of(method),
             id: ids::request_id(headers),
             // Needed after the request is gone only if something fails.
             traceparent: ids::traceparent(headers).cloned(),
@@ -118,6 +119,7 @@ impl Drop for UnderWay {
 pub struct Passage {
     shell: Arc<Shell>,
     route: Arc<RouteMetrics>,
+    method: MethodLabel,
     started: Instant,
     id: HeaderValue,
     traceparent: Option<HeaderValue>,
@@ -173,7 +175,7 @@ impl Passage {
 
     /// What every answer carries, and what is noted of it.
     pub fn mark(self, mut response: Response) -> Response {
-        let Self { shell, route, started, id, traceparent, cors, under_way } = self;
+        let Self { shell, route, method, started, id, traceparent, cors, under_way } = self;
         drop(under_way);
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, NO_STORE);
@@ -186,7 +188,7 @@ impl Passage {
             report(&route, &response, &id, traceparent.as_ref());
         }
         response.headers_mut().insert(REQUEST_ID, id);
-        route.observe(response.status(), started.elapsed());
+        route.observe(method, response.status(), started.elapsed());
         response
     }
 
