@@ -108,6 +108,7 @@ pub fn service(app: &Arc<App>) -> Port {
 fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
+    document::complete(&mut document);
     let undocumented = [GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
     let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
     let port = if is_public { "public" } else { "service" };

@@ -50,8 +50,7 @@ pub struct Identity {
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
     params(
         ("queue" = String, Path, description = "name of the queue"),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 22, max_length = 128,
-            description = "at least 128 random bits, made before the join; as secret as the token"),
+        ("Idempotency-Key" = Option<String>, Header, description = "at least 128 random bits, made before the join; as secret as the token"),
     ),
     request_body = JoinBody,
     security((), ("token" = []), ("cookie" = [])),
@@ -68,6 +67,8 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     visitor.may_change()?;
     let (parts, body) = request.into_parts();
+    // Also where a token or an assertion decides: the same call may come again without.
+    check_key(&parts.headers)?;
     let body: JoinBody = json_body(&parts.headers, body, &app).await?;
     let identity = match body.assertion {
         Some(assertion) => vouched(&app, &visitor.queue, &assertion)?,
@@ -89,16 +90,20 @@ pub fn identity(visitor: &Visitor, headers: &HeaderMap) -> Result<Identity, Prob
         Held::Nothing => {}
     }
     let id = match headers.get(IDEMPOTENCY_KEY) {
-        Some(key) if is_strong_key(key.as_bytes()) => {
-            PlaceId::of_key(visitor.queue.name(), key.as_bytes())
-        }
-        Some(_) => {
-            return Err(Problem::new(Code::BadRequest)
-                .detail("Idempotency-Key must be 22 to 128 printable ASCII characters"));
-        }
+        Some(key) => PlaceId::of_key(visitor.queue.name(), key.as_bytes()),
         None => visits::anonymous(&visitor.queue),
     };
     Ok(Identity { id, visitor_id: None })
+}
+
+/// Refuses a key that can be guessed, or that is none.
+fn check_key(headers: &HeaderMap) -> Result<(), Problem> {
+    let weak = headers.get(IDEMPOTENCY_KEY).is_some_and(|key| !is_strong_key(key.as_bytes()));
+    if weak {
+        let rule = "Idempotency-Key must be 22 to 128 printable ASCII characters";
+        return Err(Problem::new(Code::BadRequest).detail(rule));
+    }
+    Ok(())
 }
 
 /// 128 bits are 22 characters of base64url: whatever is shorter can be guessed.
