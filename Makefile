@@ -14,7 +14,9 @@ build: ## Builds the release binaries
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
-	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked --no-fail-fast
+	ANTEROOM_SCHEMATHESIS="$$(scripts/schemathesis.sh)" \
+		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked --no-fail-fast
+	@scripts/test-servers.sh
 
 bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
 	@scripts/prerequisites.sh

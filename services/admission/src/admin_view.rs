@@ -23,6 +23,7 @@ pub struct AdminView<'a> {
     /// Places waiting but not seen for `idle_ttl`: passed over.
     away: u64,
     /// The last ticket given; 0 when there is none.
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     last_ticket: Ticket,
     /// The rules in force, overrides applied.
     rules: RulesView,
@@ -164,6 +165,7 @@ fn override_value(rule: &Override) -> (&'static str, Option<OverrideValue>) {
 #[schema(as = Ticket)]
 pub struct TicketView {
     /// Its number.
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     ticket: Ticket,
     /// waiting, away, ready, active or gone.
     #[schema(example = "waiting")]

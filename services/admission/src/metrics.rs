@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::GoneReason;
 use anteroom_runtime::{QueueCounts, QueueGauges};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
 };
@@ -18,6 +18,10 @@ const UNMATCHED: &str = "unmatched";
 /// Upper bounds in seconds: half a millisecond to the longest request time-out anybody sets.
 const HTTP_BUCKETS: [f64; 13] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// The methods that requests are counted by; any other is counted as `other`.
+const METHODS: [&str; 9] =
+    ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "other"];
 
 /// Every status that admission answers; any other is counted as `other`.
 const STATUSES: [(u16, &str); 23] = [
@@ -73,7 +77,7 @@ impl Metrics {
                     "Time from the head of a request to the head of its answer.",
                 )
                 .buckets(HTTP_BUCKETS.to_vec()),
-                &["route", "status"],
+                &["port", "method", "route", "status"],
             )?,
             joined: IntCounterVec::new(
                 Opts::new("anteroom_queue_joined_total", "Places given."),
@@ -121,14 +125,15 @@ impl Metrics {
         }
     }
 
-    /// The metrics of one port's routes.
-    pub fn http<'a>(&self, templates: impl Iterator<Item = &'a str>) -> HttpMetrics {
-        let routes = templates
-            .map(|template| {
-                (template.to_owned(), Arc::new(RouteMetrics::new(&self.http, template)))
-            })
-            .collect();
-        HttpMetrics { routes, unmatched: Arc::new(RouteMetrics::new(&self.http, UNMATCHED)) }
+    /// The metrics of the routes of a port: public, service.
+    pub fn http<'a>(
+        &self,
+        port: &'static str,
+        templates: impl Iterator<Item = &'a str>,
+    ) -> HttpMetrics {
+        let route = |template| Arc::new(RouteMetrics::new(&self.http, port, template));
+        let routes = templates.map(|template| (template.to_owned(), route(template))).collect();
+        HttpMetrics { routes, unmatched: route(UNMATCHED) }
     }
 }
 
@@ -220,22 +225,24 @@ impl HttpMetrics {
     }
 }
 
-/// One route's times, by status.
+/// One route's times, by method and status, each made with the first of its kind.
 #[derive(Debug)]
 pub struct RouteMetrics {
+    port: &'static str,
     template: String,
     is_gate: bool,
     all: HistogramVec,
-    by_status: [OnceLock<Histogram>; STATUSES.len()],
+    times: [[OnceLock<Histogram>; STATUSES.len()]; METHODS.len()],
 }
 
 impl RouteMetrics {
-    fn new(all: &HistogramVec, template: &str) -> Self {
+    fn new(all: &HistogramVec, port: &'static str, template: &str) -> Self {
         Self {
+            port,
             template: template.to_owned(),
             is_gate: template.contains("/authorize"),
             all: all.clone(),
-            by_status: [const { OnceLock::new() }; STATUSES.len()],
+            times: [const { [const { OnceLock::new() }; STATUSES.len()] }; METHODS.len()],
         }
     }
 
@@ -250,13 +257,29 @@ impl RouteMetrics {
     }
 
     /// Notes one answer.
-    pub fn observe(&self, status: StatusCode, took: Duration) {
-        let status = status.as_u16();
-        let index =
-            STATUSES.iter().position(|(known, _)| *known == status).unwrap_or(STATUSES.len() - 1);
-        self.by_status[index]
-            .get_or_init(|| self.all.with_label_values(&[self.template(), STATUSES[index].1]))
+    pub fn observe(&self, method: MethodLabel, status: StatusCode, took: Duration) {
+        let code = status.as_u16();
+        let status =
+            STATUSES.iter().position(|(known, _)| *known == code).unwrap_or(STATUSES.len() - 1);
+        let MethodLabel(method) = method;
+        self.times[method][status]
+            .get_or_init(|| {
+                let labels = [self.port, METHODS[method], self.template(), STATUSES[status].1];
+                self.all.with_label_values(&labels)
+            })
             .observe(took.as_secs_f64());
+    }
+}
+
+/// The method of a request as it is counted, kept beyond the request itself.
+#[derive(Clone, Copy, Debug)]
+pub struct MethodLabel(usize);
+
+impl MethodLabel {
+    /// The label of this method.
+    pub fn of(method: &Method) -> Self {
+        let name = method.as_str();
+        Self(METHODS.iter().position(|known| *known == name).unwrap_or(METHODS.len() - 1))
     }
 }
 
@@ -265,16 +288,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_routes_and_statuses_share_one_label() {
+    fn unknown_methods_routes_and_statuses_share_one_label() {
         let metrics = Metrics::register(&Registry::new()).expect("fresh names");
-        let http = metrics.http(["/known"].into_iter());
-        http.route(Some("/known")).observe(StatusCode::OK, Duration::from_millis(1));
-        http.route(Some("/made-up")).observe(StatusCode::IM_A_TEAPOT, Duration::from_millis(1));
-        http.route(None).observe(StatusCode::IM_A_TEAPOT, Duration::from_millis(1));
-        let times =
-            |route, status| metrics.http.with_label_values(&[route, status]).get_sample_count();
-        assert_eq!(times("/known", "200"), 1);
-        assert_eq!(times("unmatched", "other"), 2);
+        let public = metrics.http("public", ["/known"].into_iter());
+        let service = metrics.http("service", ["/known"].into_iter());
+        let [get, brew, other] = ["GET", "BREW", "other"]
+            .map(|name| MethodLabel::of(&Method::from_bytes(name.as_bytes()).expect("a method")));
+        let (ok, teapot, took) =
+            (StatusCode::OK, StatusCode::IM_A_TEAPOT, Duration::from_millis(1));
+        public.route(Some("/known")).observe(get, ok, took);
+        service.route(Some("/known")).observe(get, ok, took);
+        service.route(Some("/known")).observe(get, ok, took);
+        public.route(Some("/made-up")).observe(brew, teapot, took);
+        public.route(None).observe(other, teapot, took);
+        let times = |labels: [&str; 4]| metrics.http.with_label_values(&labels).get_sample_count();
+        assert_eq!(times(["public", "GET", "/known", "200"]), 1);
+        assert_eq!(times(["service", "GET", "/known", "200"]), 2);
+        assert_eq!(times(["public", "other", "unmatched", "other"]), 2);
     }
 
     #[test]

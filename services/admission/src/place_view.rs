@@ -47,7 +47,7 @@ pub struct PlaceView<'a> {
     /// Where it stands.
     pub status: StatusView,
     /// Its number: 1, 2, 3 … in the order of the joins.
-    #[schema(minimum = 1, example = 4711)]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64, example = 4711)]
     pub ticket: u64,
     /// 1 = next; 0 unless waiting. Only ever improves.
     pub position: u64,

@@ -19,7 +19,7 @@ use crate::{http, revocations, snapshots};
 ///
 /// # Errors
 ///
-/// When a port cannot be opened.
+/// When a port cannot be opened, or the store refuses for good at the start.
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations } = context;
     let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
@@ -48,8 +48,11 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
         tokio::time::sleep(drain_delay).await;
         stopping.cancel();
     };
-    tokio::join!(public.run(), service.run(), stop);
-    Ok(())
+    let served = async { tokio::join!(public.run(), service.run(), stop) };
+    tokio::select! {
+        _ = served => Ok(()),
+        refused = app.store.refused_at_start() => Err(refused.into()),
+    }
 }
 
 async fn bind(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {

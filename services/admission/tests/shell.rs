@@ -100,7 +100,7 @@ async fn is_gate_refusal(response: Response, code: &str) {
 #[tokio::test]
 async fn a_panic_before_anything_is_awaited_is_the_same() {
     let app = app("request_timeout = \"100ms\"");
-    let metrics = app.metrics.http([WORK, GATE].into_iter());
+    let metrics = app.metrics.http("public", [WORK, GATE].into_iter());
     let shell = Arc::new(Shell::new(app, true, metrics));
     let panics = |_: Request| -> Either<Ready<Response>, Pending<Response>> { panic!("as told") };
     let hangs =

@@ -13,7 +13,7 @@ use store_support::{ECHO, FAIL, LIST, Log, SCRIPTS, add, echo, keys, open, opene
 async fn a_lone_call_is_one_evalsha() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
-    assert_eq!(redis.evalsha_calls().await, 0);
+    redis.forget_calls().await;
     assert_eq!(echo(&store, "hello").await, Ok("hello".into()));
     assert_eq!(redis.evalsha_calls().await, 1);
     assert_eq!(redis.calls("eval").await, 0, "the scripts were loaded beforehand");
@@ -33,6 +33,7 @@ async fn arguments_arrive_byte_by_byte() {
 async fn forgotten_scripts_are_taught_again() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
+    redis.forget_calls().await;
     for round in 1..=3 {
         redis.script_flush().await;
         // The second call of each round finds the script by its hash.
@@ -73,6 +74,7 @@ async fn scripts_may_vanish_while_many_calls_run() {
 async fn a_failing_script_is_a_reply_error_and_harms_nobody() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
+    redis.forget_calls().await;
     let failed = store.call(&FAIL, &keys("x"), Args::new(), Repeat::IfUnknown).await;
     assert!(matches!(failed, Err(Error::Reply { operation: "test.fail", .. })), "{failed:?}");
     assert_eq!(redis.evalsha_calls().await, 1, "a mistake is not repeated");
@@ -148,21 +150,6 @@ async fn failed_attempts(redis: &Redis) -> u64 {
 }
 
 #[tokio::test]
-async fn an_acl_user_without_the_right_is_refused() {
-    let redis = Redis::start().await;
-    let rules = ["ACL", "SETUSER", "ann", "on", ">pass", "~*", "+@all", "-evalsha", "-info"];
-    redis.run::<Value>(&rules).await;
-    let mut config = patient(redis.url());
-    config.username = Some("ann".into());
-    config.password = Some("pass".to_owned().into());
-    // INFO being forbidden keeps nobody out.
-    let store = opened(&config).await;
-    let refused = echo(&store, "x").await;
-    assert!(matches!(&refused, Err(Error::Unavailable(_))), "{refused:?}");
-    assert!(store.is_up(), "one forbidden command is no reason to connect again");
-}
-
-#[tokio::test]
 async fn argv_is_never_logged() {
     let redis = Redis::start().await;
     let (log, _guard) = Log::capture();
@@ -195,6 +182,23 @@ async fn calls_are_measured() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
+}
+
+#[tokio::test]
+async fn an_operation_has_series_from_its_first_use_on() {
+    let redis = Redis::start().await;
+    let registry = Registry::new();
+    let store = Store::open(&patient(redis.url()), &SCRIPTS, &registry).unwrap();
+    assert!(store.wait_up(PATIENCE).await);
+    let series = || prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+    assert!(!series().contains("operation="), "{}", series());
+    add(&store, "t", "1", 1, Repeat::Never).await.unwrap();
+    let used = series();
+    assert!(
+        used.contains("anteroom_operations_total{operation=\"test.add\",outcome=\"unknown\"} 0")
+    );
+    assert!(!used.contains("test.echo"), "{used}");
+    assert!(!used.contains("anteroom_store_batch_items"), "nothing was batched: {used}");
 }
 
 #[tokio::test]

@@ -95,6 +95,7 @@ async fn a_lone_request_is_one_call_at_once() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
     let lane = Lane::start(&store, Append::to("a"), 8);
+    redis.forget_calls().await;
     for length in 1..=5 {
         assert_eq!(lane.submit("x".into()).await, Ok(length));
         assert_eq!(redis.evalsha_calls().await, length.unsigned_abs());
@@ -108,6 +109,7 @@ async fn what_arrives_in_flight_shares_the_next_call_in_order() {
     let store = Store::open(&patient(redis.url()), &SCRIPTS, &registry).unwrap();
     assert!(store.wait_up(PATIENCE).await);
     let lane = Lane::start(&store, Append::to("a"), 1000);
+    redis.forget_calls().await;
     redis.freeze();
     let items: Vec<String> = (0..161).map(|number| number.to_string()).collect();
     let answers = submit_all(&lane, items.clone()).await;

@@ -26,6 +26,7 @@ mod admin_port;
 pub mod config;
 mod metrics;
 mod operations;
+mod process_metrics;
 mod queue_counts;
 mod queue_gauges;
 mod readiness;

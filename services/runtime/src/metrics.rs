@@ -1,16 +1,17 @@
 //! The registry of a service, with what every service has in it.
 
-use prometheus::{IntGaugeVec, Opts, Registry, process_collector::ProcessCollector};
+use prometheus::{IntGaugeVec, Opts, Registry};
 
 use crate::{
     Service,
     operations::{Operations, SuccessRatio},
+    process_metrics::ProcessMetrics,
 };
 
 /// A registry with the process metrics, `anteroom_build_info` and `anteroom_success_ratio`.
 pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {
     let registry = Registry::new();
-    registry.register(Box::new(ProcessCollector::for_self()))?;
+    registry.register(Box::new(ProcessMetrics::new()?))?;
     let build = IntGaugeVec::new(
         Opts::new("anteroom_build_info", "1, with the version and the service as labels"),
         &["version", "service"],

@@ -5,6 +5,7 @@
 
 use std::{future::Future, io::Write, path::PathBuf, process::ExitCode, sync::Arc};
 
+use anteroom_core::store::Refused;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use prometheus::Registry;
@@ -23,6 +24,8 @@ use crate::{
 
 /// The configuration is refused (`EX_USAGE` of sysexits).
 const EXIT_CONFIG: u8 = 64;
+/// The store's user has no permission for what the service does (`EX_NOPERM` of sysexits).
+const EXIT_REFUSED: u8 = 77;
 /// Ended by a second signal (128 + SIGINT, as shells say it).
 const EXIT_IMPATIENT: u8 = 130;
 
@@ -54,7 +57,7 @@ pub fn command(service: Service) -> Command {
              --check-config\n  ANTEROOM_STORE__URL=redis://redis:6379 {program}\n\nEvery key of the \
              configuration may also be set in the environment, as\nANTEROOM_<SECTION>__<KEY>. \
              RUST_LOG goes before log.level.\n\nExit codes: 0 done, 1 failed, 2 wrong arguments, \
-             64 bad configuration, 130 ended by a second signal."
+             64 bad configuration, 77 no permission at the store, 130 ended by a second signal."
         ))
         .arg(
             Arg::new("config")
@@ -162,7 +165,7 @@ where
         }
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "failed");
-            ExitCode::FAILURE
+            if error.is::<Refused>() { ExitCode::from(EXIT_REFUSED) } else { ExitCode::FAILURE }
         }
     }
 }

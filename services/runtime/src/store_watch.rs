@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::store::Store;
+use anteroom_core::store::{Error, Store};
 use prometheus::{
     IntGauge, Registry,
     core::{Collector, Desc},
@@ -49,7 +49,14 @@ pub fn watch_store(
 
 /// False when the server did not answer; it is asked again then.
 async fn look_over(store: &Store) -> bool {
-    let Ok(report) = store.check_server().await else { return false };
+    let report = match store.check_server().await {
+        Ok(report) => report,
+        Err(Error::Forbidden(reason)) => {
+            tracing::warn!(reason, "the server's settings cannot be checked");
+            return true;
+        }
+        Err(_) => return false,
+    };
     for warning in report.warnings() {
         let (server, version) = (&report.server, &report.version);
         tracing::warn!(name = warning.name(), server, version, "{warning}");

@@ -24,6 +24,10 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     // A tick before the first connection would only be an error in the metrics.
     store.wait_up(FIRST_CONNECTION).await;
     let troubles = Troubles::new(store.clone());
+    let refused = store.clone();
     let shared = Arc::new(Shared { store, metrics, troubles, operations, shutdown });
-    queues::keep(shared, changes).await
+    tokio::select! {
+        done = queues::keep(shared, changes) => done,
+        refused = refused.refused_at_start() => Err(refused.into()),
+    }
 }

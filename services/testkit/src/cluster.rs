@@ -24,9 +24,12 @@ impl Cluster {
         let mut cluster = Self { primaries: Vec::new(), replicas: Vec::new() };
         for index in 0..primaries {
             let node = Redis::builder().cluster().start().await;
-            let (from, to) = (index * SLOTS / primaries, (index + 1) * SLOTS / primaries - 1);
-            let (from, to) = (from.to_string(), to.to_string());
-            node.run::<Value>(&["CLUSTER", "ADDSLOTSRANGE", &from, &to]).await;
+            let slots = index * SLOTS / primaries..(index + 1) * SLOTS / primaries;
+            // One by one, as Redis 6 wants it.
+            let slots: Vec<_> = slots.map(|slot| slot.to_string()).collect();
+            let slots = slots.iter().map(String::as_str);
+            let words: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
+            node.run::<Value>(&words).await;
             let epoch = (index + 1).to_string();
             node.run::<Value>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await;
             cluster.primaries.push(node);

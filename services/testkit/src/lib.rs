@@ -8,6 +8,7 @@ pub mod witness;
 
 mod clock;
 mod cluster;
+mod permissions;
 mod process;
 mod proxy;
 mod redis_builder;
@@ -21,6 +22,7 @@ mod until;
 
 pub use clock::Clock;
 pub use cluster::Cluster;
+pub use permissions::{PERMISSIONS, PERMISSIONS_OF_CLUSTER};
 pub use process::Process;
 pub use proxy::{Cut, Fault, Proxy};
 pub use redis_builder::{RedisBuilder, free_port};

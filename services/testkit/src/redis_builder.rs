@@ -4,6 +4,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -19,6 +20,9 @@ pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("a bound address").port()
 }
+
+/// So much above its port a Redis 6 has its cluster bus, whatever one asks for.
+const BUS_ABOVE: u16 = 10_000;
 
 /// How a [`Redis`] is to be started.
 #[derive(Default)]
@@ -54,9 +58,10 @@ impl RedisBuilder {
 
     /// Follows another server.
     #[must_use]
-    pub fn replica_of(self, primary: &Redis) -> Self {
+    pub fn replica_of(mut self, primary: &Redis) -> Self {
         let port = primary.port().to_string();
-        self.arg("--replicaof", &format!("127.0.0.1 {port}"))
+        self.args.extend(["--replicaof".to_owned(), "127.0.0.1".to_owned(), port]);
+        self
     }
 
     /// Speaks TLS on a second port, with a certificate for 127.0.0.1.
@@ -106,12 +111,25 @@ impl RedisBuilder {
         }
         // Another process may take the free port first; then another one is tried.
         for _ in 0..5 {
-            let ports = [free_port(), free_port(), free_port()];
+            let ports = self.ports();
             if let Some(process) = self.launch(directory.path(), ports).await {
                 return Redis { process: Some(process), directory, ports, builder: self };
             }
         }
         panic!("the server found no free port");
+    }
+
+    /// Plain, TLS, cluster bus.
+    fn ports(&self) -> [u16; 3] {
+        if !self.cluster || is_seven() {
+            return [free_port(), free_port(), free_port()];
+        }
+        loop {
+            let plain = free_port();
+            if let Some(bus) = plain.checked_add(BUS_ABOVE) {
+                return [plain, free_port(), bus];
+            }
+        }
     }
 
     /// None when a port was taken.
@@ -126,8 +144,10 @@ impl RedisBuilder {
             args.extend([file.display().to_string(), "--sentinel".to_owned()]);
         } else {
             let settings = "--save|--appendonly no|--maxmemory-policy noeviction|\
-                --enable-debug-command local|--repl-diskless-sync-delay 0";
-            for setting in settings.split('|') {
+                --repl-diskless-sync-delay 0";
+            // Redis 6 has no such setting: it lets everybody debug.
+            let seven = is_seven().then_some("--enable-debug-command local");
+            for setting in settings.split('|').chain(seven) {
                 let (name, value) = setting.trim().split_once(' ').unwrap_or((setting, ""));
                 args.extend([name.to_owned(), value.to_owned()]);
             }
@@ -146,7 +166,9 @@ impl RedisBuilder {
         }
         if self.cluster {
             set("--cluster-enabled", "yes".to_owned());
-            set("--cluster-port", ports[2].to_string());
+            if is_seven() {
+                set("--cluster-port", ports[2].to_string());
+            }
             set("--cluster-node-timeout", "1000".to_owned());
         }
         args.extend(self.args.iter().cloned());
@@ -181,6 +203,16 @@ async fn answers(socket: &Path) -> bool {
         Ok(_) => true,
         Err(error) => !error.is_io_error() && error.code() != Some("LOADING"),
     }
+}
+
+/// Whether the server program is a Redis 7 or newer; every Valkey is.
+fn is_seven() -> bool {
+    static SEVEN: OnceLock<bool> = OnceLock::new();
+    *SEVEN.get_or_init(|| {
+        let said = Command::new(binary()).arg("--version").output().expect("a server program");
+        // `Redis server v=6.2.14 sha=…`
+        !String::from_utf8_lossy(&said.stdout).contains(" v=6.")
+    })
 }
 
 /// The server program: ANTEROOM_REDIS_BIN, else the first of the known names on the PATH.

@@ -188,6 +188,18 @@ impl Redis {
         self.calls("evalsha").await
     }
 
+    /// Begins to count anew: what a service ran when it connected is no matter of most tests.
+    pub async fn forget_calls(&self) {
+        self.run::<Value>(&["CONFIG", "RESETSTAT"]).await;
+    }
+
+    /// Adds a user, password `pass`, with these ACL rules and no others.
+    pub async fn user(&self, name: &str, rules: &[String]) {
+        let user = ["ACL", "SETUSER", name, "reset", "on", ">pass", "resetchannels"];
+        let words: Vec<_> = user.into_iter().chain(rules.iter().map(String::as_str)).collect();
+        self.run::<Value>(&words).await;
+    }
+
     /// Makes the server forget all scripts.
     pub async fn script_flush(&self) {
         self.run::<Value>(&["SCRIPT", "FLUSH"]).await;

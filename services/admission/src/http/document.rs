@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::response::{Response, ResponseBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr};
+use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required};
 use utoipa::{IntoResponses, Modify, Path};
+
+use anteroom_core::queue::MAX_TICKET;
 
 use super::problem::{Code, ProblemBody};
 
@@ -189,6 +192,53 @@ impl Modify for Keys {
             .description(Some("a key, `ark1.…`, as anteroom-admission new-key makes one"))
             .build();
         components.add_security_scheme("key", SecurityScheme::Http(key));
+    }
+}
+
+/// What the parameters of these names look like, wherever they stand: one rule, written once.
+fn rule(name: &str) -> Option<ObjectBuilder> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    Some(match name {
+        "queue" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
+        "place" => text.pattern(Some("^[A-Za-z0-9_-]{40}$")),
+        "Idempotency-Key" => text.pattern(Some("^[!-~]{22,128}$")),
+        "ticket" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(MAX_TICKET as f64)),
+        _ => return None,
+    })
+}
+
+/// What the routes' own documentation does not say: the rules of their parameters, and that a call whose
+/// body may be `{}` takes none as well.
+pub fn complete(document: &mut OpenApi) {
+    for path in document.paths.paths.values_mut() {
+        let methods = [
+            &mut path.get,
+            &mut path.put,
+            &mut path.post,
+            &mut path.delete,
+            &mut path.options,
+            &mut path.head,
+            &mut path.patch,
+            &mut path.trace,
+        ];
+        for operation in methods.into_iter().flatten() {
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter
+                    && let Some(rule) = rule(&parameter.name)
+                {
+                    parameter.schema = Some(rule.into());
+                }
+            }
+            let may_be_empty = ["join", "join_by_form", "override_rules"];
+            if operation.operation_id.as_deref().is_some_and(|id| may_be_empty.contains(&id))
+                && let Some(RefOr::T(body)) = &mut operation.request_body
+            {
+                body.required = Some(Required::False);
+            }
+        }
     }
 }
 

@@ -108,9 +108,11 @@ pub fn service(app: &Arc<App>) -> Port {
 pub fn port(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
+    document::complete(&mut document);
     let undocumented = [GATE, GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
     let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
-    let metrics = app.metrics.http(templates.iter().map(String::as_str));
+    let port = if is_public { "public" } else { "service" };
+    let metrics = app.metrics.http(port, templates.iter().map(String::as_str));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let fast_path = is_public.then(|| FastPath::new(shell.clone()));
     let under_way = shell.under_way.clone();

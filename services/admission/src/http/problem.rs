@@ -144,7 +144,7 @@ pub const RETRY_SOON: Duration = Duration::from_secs(1);
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         let code = match &error {
-            store::Error::Unavailable(_) => Code::StoreUnavailable,
+            store::Error::Unavailable(_) | store::Error::Forbidden(_) => Code::StoreUnavailable,
             store::Error::Unknown(_) => Code::EffectUnknown,
             store::Error::Overloaded => Code::Overloaded,
             store::Error::Reply { .. } => Code::Internal,

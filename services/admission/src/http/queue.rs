@@ -43,8 +43,7 @@ pub struct JoinBody {
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
     params(
         ("queue" = String, Path, description = "name of the queue"),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 22, max_length = 128,
-            description = "at least 128 random bits, made before the join; as secret as the token"),
+        ("Idempotency-Key" = Option<String>, Header, description = "at least 128 random bits, made before the join; as secret as the token"),
     ),
     request_body = JoinBody,
     security((), ("token" = []), ("cookie" = [])),
@@ -61,6 +60,8 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     visitor.may_change()?;
     let (parts, body) = request.into_parts();
+    // Also where a token or an assertion decides: the same call may come again without.
+    let keyed = keyed(&visitor.queue, &parts.headers)?;
     let body: JoinBody = json_body(&parts.headers, body, &app).await?;
     let queue = &visitor.queue;
     let (id, visitor_id) = match body.assertion {
@@ -69,12 +70,11 @@ pub async fn join(
             (PlaceId::of_visitor(queue.name(), &visitor_id), Some(visitor_id))
         }
         None => {
-            let id = keyed(queue, &parts.headers)?;
             if let Some((joined, visitor_id)) = held(&visitor).await? {
                 let token = joined.token(&app, queue, visitor_id);
                 return joined_response(&visitor, &joined, token);
             }
-            (id.unwrap_or_else(|| visits::anonymous(queue)), None)
+            (keyed.unwrap_or_else(|| visits::anonymous(queue)), None)
         }
     };
     visitor.may_join()?;

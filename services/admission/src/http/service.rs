@@ -26,8 +26,14 @@ use crate::visits;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackendJoin {
-    /// Whom the backend speaks for: 1 to 128 bytes without control characters.
-    #[schema(min_length = 1, max_length = 128, example = "customer-4711")]
+    /// Whom the backend speaks for: 1 to 128 bytes of UTF-8 without control characters, and without white
+    /// space at the ends.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]([^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])?$",
+        example = "customer-4711"
+    )]
     visitor_id: String,
 }
 
@@ -58,7 +64,8 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     if !check_visitor_id(&visitor_id) {
         return Err(Problem::new(Code::InvalidValue).detail(format!(
-            "visitor_id must be 1 to {MAX_VISITOR_ID} bytes without control characters"
+            "visitor_id must be 1 to {MAX_VISITOR_ID} bytes without control characters, and without white \
+             space at the ends"
         )));
     }
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);

@@ -16,6 +16,7 @@ mod metrics;
 mod openapi;
 mod outage;
 mod page;
+mod permissions;
 mod raw;
 mod roll_out;
 mod room;

@@ -57,15 +57,16 @@ async fn each_metric_has_the_name_that_dashboards_know() {
         "queue_gone_total{queue=\"concert\",reason=\"",
         "queue_wait_seconds_bucket{queue=\"concert\"",
         "store_call_seconds_bucket{operation=\"queue.",
-        "store_batch_items_bucket{operation=\"queue.",
         "store_errors_total{kind=\"unknown\"",
         "operations_total{operation=\"queue.snapshot\",outcome=\"ok\"",
         "build_info{service=\"",
     ];
     let admission = [
         "queue_joined_total{queue=\"concert\"",
-        "http_request_seconds_bucket{route=\"/v1/queues/{queue}/tokens\",status=\"201\"",
+        "http_request_seconds_bucket{method=\"POST\",port=\"public\",route=\"/v1/queues/{queue}/tokens\",\
+         status=\"201\"",
         "operations_total{operation=\"queue.join\",outcome=\"ok\"",
+        "store_batch_items_bucket{operation=\"queue.",
         "gate_answers_total{answer=\"admitted\",queue=\"concert\"",
     ];
     let scheduler = [
@@ -74,7 +75,12 @@ async fn each_metric_has_the_name_that_dashboards_know() {
         "tick_errors_total{",
         "queue_eta_error_ratio",
     ];
-    for (port, own) in [("metrics", &admission), ("scheduler", &scheduler)] {
+    for (port, own) in [("metrics", &admission[..]), ("scheduler", &scheduler)] {
+        // The scheduler comes to it in its own time.
+        until("a snapshot was read", PATIENCE, async || {
+            room.metrics(port).await.contains("operation=\"queue.snapshot\"")
+        })
+        .await;
         let metrics = room.metrics(port).await;
         for name in both.iter().chain(own) {
             assert!(metrics.contains(&format!("\nanteroom_{name}")), "{port}: {name}\n{metrics}");
@@ -87,6 +93,11 @@ async fn each_metric_has_the_name_that_dashboards_know() {
         one.contains(promoted) && two.contains(promoted)
     })
     .await;
+    // A process has no series of what it never does.
+    for (port, operation) in [("metrics", "queue.promote"), ("scheduler", "queue.join")] {
+        let metrics = room.metrics(port).await;
+        assert!(!metrics.contains(&format!("operation=\"{operation}\"")), "{port}: {operation}");
+    }
     let completed = "anteroom_queue_gone_total{queue=\"concert\",reason=\"completed\"} 1";
     assert!(room.metrics("metrics").await.contains(completed));
 }
@@ -122,5 +133,6 @@ async fn nothing_that_a_caller_sends_makes_a_series() {
     assert!(new.is_empty(), "{new:?}");
     assert!(after.iter().all(|line| !line.contains("strange-name") && !line.contains("BREW")));
     assert!(after.len() < 3_000, "{} series", after.len());
-    assert!(after.iter().any(|line| line.contains("route=\"unmatched\",status=\"404\"")));
+    let unmatched = "http_request_seconds_count{method=\"other\",port=\"service\",route=\"unmatched\",status=\"404\"}";
+    assert!(after.iter().any(|line| line.contains(unmatched)));
 }

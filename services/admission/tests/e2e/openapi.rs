@@ -265,6 +265,91 @@ async fn the_service_port_answers_as_documented() {
     methods(&room, &asker.book, "service").await;
 }
 
+/// What the document says of values and what the calls do with them is the same.
+#[tokio::test]
+async fn the_rules_of_values_are_those_of_the_calls() {
+    let room = start().await;
+    let (public, service) = (Book::of(&room, "public").await, Book::of(&room, "service").await);
+    let backend = |body: Value| {
+        let call = room.call("service", Method::POST, "/v1/queues/concert/tokens");
+        call.key(SHOP).json(body).send()
+    };
+    let long = "x".repeat(128);
+    for (visitor_id, good) in [
+        ("a", true),
+        ("customer 4711", true),
+        (&*long, true),
+        ("\u{b0}", true),
+        ("", false),
+        (&*format!("{long}x"), false),
+        (" a", false),
+        ("a\u{2003}", false),
+        ("a\u{3000}", false),
+        ("a\nb", false),
+        ("a\u{85}b", false),
+        ("\u{7f}", false),
+    ] {
+        let body = json!({ "visitor_id": visitor_id });
+        let allowed = service.allows("post", TOKENS, &body);
+        let taken = backend(body).await.status < 300;
+        assert_eq!((allowed, taken), (good, good), "{visitor_id:?}");
+    }
+    let key = |length: usize, with: &str| format!("{}{with}", "k".repeat(length));
+    for (key, good) in [
+        (key(22, ""), true),
+        (key(128, ""), true),
+        (key(21, ""), false),
+        (key(129, ""), false),
+        (key(22, "~!"), true),
+        (key(22, " k"), false),
+    ] {
+        let allowed = public.allows_parameter("post", TOKENS, "Idempotency-Key", &json!(key));
+        let join = room.post("/v1/queues/concert/tokens").header("idempotency-key", &key);
+        let taken = join.json(json!({})).send().await.status < 300;
+        assert_eq!((allowed, taken), (good, good), "{key:?}");
+    }
+    let path = format!("{ADMIN}/places/{{ticket}}");
+    for (ticket, good) in [(1_u64, true), (0, false), ((1 << 53) - 1, true), (1 << 53, false)] {
+        let allowed = service.allows_parameter("get", &path, "ticket", &json!(ticket));
+        let look = format!("/v1/admin/queues/concert/places/{ticket}");
+        let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
+        assert_eq!((allowed, looked != 400), (good, good), "{ticket}");
+    }
+    for (reason, good) in [("a", true), ("-", false), ("--", true), ("", false), ("a\u{7}", false)]
+    {
+        let body = json!({ "reason": reason });
+        let allowed = service.allows("patch", ADMIN, &body);
+        let call = room.call("service", Method::PATCH, "/v1/admin/queues/concert").key(OPS);
+        let taken = call.json(body).send().await.status == 200;
+        assert_eq!((allowed, taken), (good, good), "{reason:?}");
+    }
+    let empty = [
+        ("public", "POST", "/v1/queues/concert/tokens", 201),
+        ("service", "PATCH", "/v1/admin/queues/concert", 200),
+    ];
+    for (port, method, path, status) in empty {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        room.call(port, method, path).key(OPS).send().await.is(status);
+    }
+    for (book, port) in [(&public, "public"), (&service, "service")] {
+        for (path, method, operation) in book.operations() {
+            let body = &operation["requestBody"];
+            let needed = port == "service" && path == TOKENS;
+            assert!(
+                body.is_null() || body["required"].as_bool() == Some(needed),
+                "{method} {path}"
+            );
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let free = ["join", "on_refusal", "return_to", "path"];
+                let name = parameter["name"].as_str().expect("a name");
+                let schema = parameter["schema"].as_object().expect("a schema");
+                let ruled = schema.contains_key("pattern") || schema.contains_key("maximum");
+                assert!(ruled || free.contains(&name), "{method} {path}: {name} may be anything");
+            }
+        }
+    }
+}
+
 /// What a reader of the document relies on beyond the answers.
 fn well_formed(book: &Book) {
     let mut ids = BTreeSet::new();

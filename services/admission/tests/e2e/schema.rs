@@ -96,6 +96,28 @@ impl Book {
         assert!(errors.is_empty(), "{errors:?}: {body}");
     }
 
+    /// Whether the document allows this body.
+    pub fn allows(&self, method: &str, template: &str, body: &Value) -> bool {
+        let operation = &self.document["paths"][template][method];
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        assert!(schema.is_object(), "{method} {template} documents no body");
+        self.errors(schema, body).is_empty()
+    }
+
+    /// Whether the document allows this value of a parameter.
+    pub fn allows_parameter(
+        &self,
+        method: &str,
+        template: &str,
+        name: &str,
+        value: &Value,
+    ) -> bool {
+        let parameters = self.document["paths"][template][method]["parameters"].as_array();
+        let found = parameters.into_iter().flatten().find(|parameter| parameter["name"] == name);
+        let found = found.unwrap_or_else(|| panic!("{method} {template} has no {name}"));
+        self.errors(&found["schema"], value).is_empty()
+    }
+
     /// What the schema has against the body; a member that it does not name counts as an error.
     fn errors(&self, schema: &Value, body: &Value) -> Vec<String> {
         let root = json!({

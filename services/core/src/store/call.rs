@@ -17,7 +17,7 @@ use tokio::{
 use tracing::Instrument as _;
 
 use super::{
-    Args, Config, ConfigError, Error, Script,
+    Args, Config, ConfigError, Error, Refused, Script,
     client::Target,
     fault::{Fault, judge},
     metrics::{Metrics, Operation},
@@ -91,6 +91,13 @@ impl Store {
         self.0.shared.live_by(Instant::now() + within).await.is_some()
     }
 
+    /// Waits until the first server that answers turns out to refuse for good, and says what is missing.
+    /// Once a connection was in place it waits for ever: a service that has begun goes on, and waits for
+    /// the permission to come back.
+    pub async fn refused_at_start(&self) -> Refused {
+        Refused(self.0.shared.forbidden_at_start().await)
+    }
+
     /// Runs `script` once and returns its reply, within the request's budget.
     ///
     /// Without a connection it fails at once. `keys` share one hash tag.
@@ -148,7 +155,7 @@ impl Store {
 
     pub(super) fn live(&self) -> Result<Arc<Live>, Error> {
         let shared = &self.0.shared;
-        shared.live().ok_or_else(|| Error::Unavailable(shared.reason()))
+        shared.live().ok_or_else(|| shared.error())
     }
 }
 
@@ -171,7 +178,7 @@ impl Call<'_> {
     /// Sends until there is an answer, or no use or no time to send again.
     async fn run(&self, shared: &Shared, command_timeout: Duration) -> Result<Value, Error> {
         let Some(mut live) = shared.live() else {
-            return Err(Error::Unavailable(shared.reason()));
+            return Err(shared.error());
         };
         let mut command = self.command(false);
         let mut with_source = false;
@@ -195,7 +202,12 @@ impl Call<'_> {
                 Err(Fault::Mistake(detail)) => {
                     return Err(Error::Reply { operation: self.script.name, detail });
                 }
-                Err(Fault::Refused(reason)) => return Err(self.failed(unknown, reason)),
+                Err(Fault::Refused(reason)) => {
+                    return Err(self.failed(unknown, Error::Unavailable(reason)));
+                }
+                Err(Fault::Forbidden(reason)) => {
+                    return Err(self.failed(unknown, Error::Forbidden(reason)));
+                }
                 Err(Fault::Broken(reason)) => {
                     if self.repeat == Repeat::Never || unknown.is_some() {
                         return Err(Error::Unknown(reason));
@@ -203,11 +215,11 @@ impl Call<'_> {
                     unknown = Some(reason);
                 }
                 Err(Fault::NoScript) => {
-                    return Err(self.failed(unknown, "the server forgets scripts".to_owned()));
+                    return Err(self.failed(unknown, unavailable("the server forgets scripts")));
                 }
                 Err(Fault::Again(reason) | Fault::Wrong(reason)) => {
                     if Instant::now() + pause >= self.deadline {
-                        return Err(self.failed(unknown, reason));
+                        return Err(self.failed(unknown, Error::Unavailable(reason)));
                     }
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSE.1);
@@ -215,8 +227,8 @@ impl Call<'_> {
             }
             live = match shared.live_by(self.deadline).await {
                 Some(live) if Instant::now() < self.deadline => live,
-                Some(_) => return Err(self.failed(unknown, "no time to send again".to_owned())),
-                None => return Err(self.failed(unknown, shared.reason())),
+                Some(_) => return Err(self.failed(unknown, unavailable("no time to send again"))),
+                None => return Err(self.failed(unknown, shared.error())),
             };
         }
     }
@@ -249,6 +261,9 @@ impl Call<'_> {
                     // A cluster is more than the one node that failed.
                     Fault::Broken(_) if cluster => live.timed_out(begun),
                     Fault::Broken(reason) | Fault::Wrong(reason) => live.lose(reason),
+                    Fault::Forbidden(reason) => live.forbidden(self.script.name, reason),
+                    // A command in the middle of a script may be what is forbidden.
+                    Fault::Mistake(_) => live.doubt(),
                     _ => live.answered(),
                 }
                 Err(fault)
@@ -283,10 +298,11 @@ impl Call<'_> {
     }
 
     /// The error when nothing more can be sent: harmless only if no earlier sending was unknown.
-    fn failed(&self, unknown: Option<String>, reason: String) -> Error {
-        match unknown {
-            Some(earlier) => Error::Unknown(earlier),
-            None => Error::Unavailable(reason),
-        }
+    fn failed(&self, unknown: Option<String>, error: Error) -> Error {
+        unknown.map_or(error, Error::Unknown)
     }
+}
+
+fn unavailable(reason: &str) -> Error {
+    Error::Unavailable(reason.to_owned())
 }

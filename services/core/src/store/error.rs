@@ -6,6 +6,9 @@ pub enum Error {
     /// Nothing was executed: the store is down, or refused before it ran anything.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// Nothing was executed: the store's user has no permission for what the services do.
+    #[error("the store forbids it: {0}")]
+    Forbidden(String),
     /// The call may or may not have been executed: it timed out, or the link broke.
     #[error("the effect of the call is unknown: {0}")]
     Unknown(String),
@@ -22,11 +25,17 @@ pub enum Error {
     },
 }
 
+/// The store's user has no permission for what the services do: no use to begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store's user has no permission for {0} (docs/OPERATIONS.md lists what it needs)")]
+pub struct Refused(pub String);
+
 impl Error {
     /// The stable name of the kind, used in metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
+            Self::Forbidden(_) => "forbidden",
             Self::Unknown(_) => "unknown",
             Self::Overloaded => "overloaded",
             Self::Reply { .. } => "reply",

@@ -20,6 +20,8 @@ pub(super) enum Fault {
     Wrong(String),
     /// Nothing was executed, and it is no use to send the command again soon.
     Refused(String),
+    /// Nothing was executed: the user has no permission, until somebody gives it.
+    Forbidden(String),
     /// The connection broke; the command may have been executed.
     Broken(String),
     /// The script failed, or the command makes no sense: a mistake in the program.
@@ -49,7 +51,7 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
             | ServerErrorKind::MasterDown
             | ServerErrorKind::ReadOnly
             | ServerErrorKind::BusyLoading => Fault::Again(text()),
-            ServerErrorKind::NoPerm => Fault::Refused(text()),
+            ServerErrorKind::NoPerm => Fault::Forbidden(text()),
             _ => match code_inside(error) {
                 Some("READONLY") if cluster => Fault::Again(text()),
                 Some("READONLY") => Fault::Wrong(text()),
@@ -106,7 +108,7 @@ mod tests {
             ("-READONLY x\r\n", "Wrong", "Again"),
             ("-LOADING x\r\n", "Wrong", "Again"),
             ("-NOAUTH x\r\n", "Wrong", "Wrong"),
-            ("-NOPERM x\r\n", "Refused", "Refused"),
+            ("-NOPERM x\r\n", "Forbidden", "Forbidden"),
             ("-OOM x\r\n", "Refused", "Refused"),
             ("-MISCONF x\r\n", "Refused", "Refused"),
             ("-NOREPLICAS x\r\n", "Refused", "Refused"),

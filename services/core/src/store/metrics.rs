@@ -1,6 +1,11 @@
-//! What is counted on the way to the store. Labels are resolved once per script.
+//! What is counted on the way to the store.
+//!
+//! The series of an operation begin with its first use: a process has those of what it runs, no others.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
@@ -9,11 +14,11 @@ use prometheus::{
 use super::{Error, Script};
 
 /// The kinds of errors. An operation's outcome is one of these, or `ok`.
-const KINDS: [&str; 4] = ["unavailable", "unknown", "overloaded", "reply"];
+const KINDS: [&str; 5] = ["unavailable", "unknown", "overloaded", "reply", "forbidden"];
 
 /// The metrics of one store.
 pub(super) struct Metrics {
-    families: Families,
+    families: Arc<Families>,
     errors: [IntCounter; KINDS.len()],
     operations: Vec<(&'static Script, Arc<Operation>)>,
 }
@@ -24,22 +29,85 @@ struct Families {
     operations: IntCounterVec,
 }
 
-/// The children of one operation.
+/// The children of one operation, each made when it is first used.
 pub(super) struct Operation {
-    call_seconds: Histogram,
-    batch_items: Histogram,
+    name: &'static str,
+    families: Arc<Families>,
+    call_seconds: OnceLock<Histogram>,
+    batch_items: OnceLock<Histogram>,
+    outcomes: OnceLock<Outcomes>,
+}
+
+/// All outcomes of an operation: once it is used, what has not happened is 0.
+struct Outcomes {
     ok: IntCounter,
     failed: [IntCounter; KINDS.len()],
 }
 
 impl Metrics {
-    /// Registers the families and resolves the children of `scripts`. A family that the registry
-    /// refuses (a second store in one process) still counts, unseen.
+    /// Registers the families. A family that the registry refuses (a second store in one process)
+    /// still counts, unseen.
     pub(super) fn new(
         scripts: &[&'static Script],
         registry: &Registry,
     ) -> prometheus::Result<Self> {
-        let families = Families {
+        let families = Families::new()?;
+        let errors = IntCounterVec::new(
+            Opts::new("anteroom_store_errors_total", "Operations that the store failed, by kind."),
+            &["kind"],
+        )?;
+        for (name, registered) in [
+            (
+                "anteroom_store_call_seconds",
+                registry.register(Box::new(families.call_seconds.clone())),
+            ),
+            (
+                "anteroom_store_batch_items",
+                registry.register(Box::new(families.batch_items.clone())),
+            ),
+            ("anteroom_operations_total", registry.register(Box::new(families.operations.clone()))),
+            ("anteroom_store_errors_total", registry.register(Box::new(errors.clone()))),
+        ] {
+            if let Err(error) = registered {
+                tracing::warn!(metric = name, %error, "a metric of the store is not exported");
+            }
+        }
+        let families = Arc::new(families);
+        let operations =
+            scripts.iter().map(|script| (*script, Operation::new(script, &families))).collect();
+        Ok(Self {
+            errors: KINDS.map(|kind| errors.with_label_values(&[kind])),
+            families,
+            operations,
+        })
+    }
+
+    /// The children of `script`; resolved anew for a script that was not named at the start.
+    pub(super) fn operation(&self, script: &'static Script) -> Arc<Operation> {
+        self.operations
+            .iter()
+            .find(|(known, _)| std::ptr::eq(*known, script))
+            .map_or_else(|| Operation::new(script, &self.families), |(_, o)| o.clone())
+    }
+
+    /// Counts `items` operations that ended in the same way.
+    pub(super) fn ended(&self, operation: &Operation, error: Option<&Error>, items: usize) {
+        let items = items as u64;
+        let outcomes =
+            operation.outcomes.get_or_init(|| operation.families.outcomes(operation.name));
+        match error.map(kind_index) {
+            None => outcomes.ok.inc_by(items),
+            Some(kind) => {
+                outcomes.failed[kind].inc_by(items);
+                self.errors[kind].inc_by(items);
+            }
+        }
+    }
+}
+
+impl Families {
+    fn new() -> prometheus::Result<Self> {
+        Ok(Self {
             call_seconds: HistogramVec::new(
                 HistogramOpts::new(
                     "anteroom_store_call_seconds",
@@ -66,64 +134,11 @@ impl Metrics {
                 ),
                 &["operation", "outcome"],
             )?,
-        };
-        let errors = IntCounterVec::new(
-            Opts::new("anteroom_store_errors_total", "Operations that the store failed, by kind."),
-            &["kind"],
-        )?;
-        for (name, registered) in [
-            (
-                "anteroom_store_call_seconds",
-                registry.register(Box::new(families.call_seconds.clone())),
-            ),
-            (
-                "anteroom_store_batch_items",
-                registry.register(Box::new(families.batch_items.clone())),
-            ),
-            ("anteroom_operations_total", registry.register(Box::new(families.operations.clone()))),
-            ("anteroom_store_errors_total", registry.register(Box::new(errors.clone()))),
-        ] {
-            if let Err(error) = registered {
-                tracing::warn!(metric = name, %error, "a metric of the store is not exported");
-            }
-        }
-        let operations = scripts
-            .iter()
-            .map(|script| (*script, Arc::new(families.operation(script.name))))
-            .collect();
-        Ok(Self {
-            errors: KINDS.map(|kind| errors.with_label_values(&[kind])),
-            families,
-            operations,
         })
     }
 
-    /// The children of `script`; resolved anew for a script that was not named at the start.
-    pub(super) fn operation(&self, script: &'static Script) -> Arc<Operation> {
-        self.operations
-            .iter()
-            .find(|(known, _)| std::ptr::eq(*known, script))
-            .map_or_else(|| Arc::new(self.families.operation(script.name)), |(_, o)| o.clone())
-    }
-
-    /// Counts `items` operations that ended in the same way.
-    pub(super) fn ended(&self, operation: &Operation, error: Option<&Error>, items: usize) {
-        let items = items as u64;
-        match error.map(kind_index) {
-            None => operation.ok.inc_by(items),
-            Some(kind) => {
-                operation.failed[kind].inc_by(items);
-                self.errors[kind].inc_by(items);
-            }
-        }
-    }
-}
-
-impl Families {
-    fn operation(&self, name: &str) -> Operation {
-        Operation {
-            call_seconds: self.call_seconds.with_label_values(&[name]),
-            batch_items: self.batch_items.with_label_values(&[name]),
+    fn outcomes(&self, name: &str) -> Outcomes {
+        Outcomes {
             ok: self.operations.with_label_values(&[name, "ok"]),
             failed: KINDS.map(|kind| self.operations.with_label_values(&[name, kind])),
         }
@@ -131,12 +146,26 @@ impl Families {
 }
 
 impl Operation {
+    fn new(script: &'static Script, families: &Arc<Families>) -> Arc<Self> {
+        Arc::new(Self {
+            name: script.name,
+            families: families.clone(),
+            call_seconds: OnceLock::new(),
+            batch_items: OnceLock::new(),
+            outcomes: OnceLock::new(),
+        })
+    }
+
     pub(super) fn called(&self, took: Duration) {
-        self.call_seconds.observe(took.as_secs_f64());
+        let family = &self.families.call_seconds;
+        let seconds = self.call_seconds.get_or_init(|| family.with_label_values(&[self.name]));
+        seconds.observe(took.as_secs_f64());
     }
 
     pub(super) fn batched(&self, items: usize) {
-        self.batch_items.observe(items as f64);
+        let family = &self.families.batch_items;
+        let sizes = self.batch_items.get_or_init(|| family.with_label_values(&[self.name]));
+        sizes.observe(items as f64);
     }
 }
 
@@ -147,6 +176,7 @@ fn kind_index(error: &Error) -> usize {
         Error::Unknown(_) => 1,
         Error::Overloaded => 2,
         Error::Reply { .. } => 3,
+        Error::Forbidden(_) => 4,
     }
 }
 
@@ -161,6 +191,7 @@ mod tests {
             Error::Unknown(String::new()),
             Error::Overloaded,
             Error::Reply { operation: "x.y", detail: String::new() },
+            Error::Forbidden(String::new()),
         ] {
             assert_eq!(KINDS[kind_index(&error)], error.kind());
         }

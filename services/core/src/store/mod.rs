@@ -2,7 +2,7 @@
 //!
 //! - [`Store`] keeps the connection and sends scripts; every call of the program passes
 //!   [`Store::call`]. It knows what a failure means: nothing was executed
-//!   ([`Error::Unavailable`]) or nobody can tell ([`Error::Unknown`]).
+//!   ([`Error::Unavailable`], [`Error::Forbidden`]) or nobody can tell ([`Error::Unknown`]).
 //! - [`Lane`] lets requests that arrive while a call is in flight share the next one.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
@@ -15,6 +15,7 @@ mod fault;
 mod lane;
 mod line;
 mod metrics;
+mod permissions;
 mod pulse;
 mod script;
 mod server;
@@ -23,7 +24,7 @@ mod supervisor;
 pub use args::Args;
 pub use call::{Repeat, Store};
 pub use config::{Config, ConfigError, Mode};
-pub use error::Error;
+pub use error::{Error, Refused};
 pub use lane::{Batch, Lane};
 pub use script::Script;
 pub use server::{ServerReport, Warning};

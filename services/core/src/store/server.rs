@@ -1,7 +1,7 @@
 //! What the server is, and what about it endangers promises.
 
 use super::{
-    Error, Store,
+    Error, Store, permissions,
     supervisor::{command, text},
 };
 
@@ -111,7 +111,10 @@ impl Store {
         let replies = tokio::time::timeout(self.config().request_timeout, asked)
             .await
             .map_err(|_| Error::Unavailable("INFO got no answer in time".to_owned()))?
-            .map_err(|error| Error::Unavailable(error.to_string()))?;
+            .map_err(|error| match permissions::is_refusal(&error) {
+                true => Error::Forbidden(error.to_string()),
+                false => Error::Unavailable(error.to_string()),
+            })?;
         replies
             .iter()
             .map(|reply| ServerReport::read(&text(reply)))

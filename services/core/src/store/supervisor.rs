@@ -5,23 +5,23 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
-use redis::{Cmd, RedisError, Value};
+use redis::{Cmd, Value};
 use tokio::{
     sync::{oneshot, watch},
     time::{Instant, sleep, timeout, timeout_at},
 };
 
 use super::{
-    Script,
+    Error, Script,
     client::{Link, Target},
     config::Config,
-    fault::{Fault, judge},
+    permissions,
     pulse::Pulse,
 };
 
@@ -38,9 +38,24 @@ pub(super) struct Live {
     pulse: Arc<Pulse>,
     timeouts: AtomicU32,
     last_timeout: Mutex<Instant>,
+    /// A call has failed in a way that a missing permission explains.
+    doubted: AtomicBool,
+    /// A call was forbidden, and that was said.
+    forbidden: AtomicBool,
 }
 
 impl Live {
+    fn new(link: Link, pulse: Arc<Pulse>) -> Self {
+        Self {
+            link,
+            pulse,
+            timeouts: AtomicU32::new(0),
+            last_timeout: Mutex::new(Instant::now()),
+            doubted: AtomicBool::new(false),
+            forbidden: AtomicBool::new(false),
+        }
+    }
+
     /// The server answered.
     pub(super) fn answered(&self) {
         // Read first: writing a shared line in every call would cost more.
@@ -65,24 +80,61 @@ impl Live {
         }
     }
 
+    /// The server answered, but not as it should: the next probe looks at the permissions too.
+    pub(super) fn doubt(&self) {
+        self.answered();
+        self.doubted.store(true, Ordering::Relaxed);
+    }
+
+    /// The server forbids a call.
+    pub(super) fn forbidden(&self, operation: &str, reason: &str) {
+        self.doubt();
+        if !self.forbidden.swap(true, Ordering::Relaxed) {
+            tracing::warn!(operation, reason, "the store forbids an operation");
+        }
+    }
+
     /// The connection is of no more use.
     pub(super) fn lose(&self, reason: &str) {
         self.pulse.lose(reason);
     }
 }
 
+/// Why no connection is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Down {
+    /// One is.
+    No,
+    /// The server cannot be used now.
+    Away(String),
+    /// The server's user has no permission for these.
+    Forbidden(String),
+}
+
+impl Down {
+    fn reason(&self) -> String {
+        match self {
+            Self::No => String::new(),
+            Self::Away(reason) => reason.clone(),
+            Self::Forbidden(missing) => format!("no permission for {missing}"),
+        }
+    }
+}
+
 /// What callers and the supervisor share.
 pub(super) struct Shared {
     live: ArcSwapOption<Live>,
-    /// Why nothing is published; empty while something is.
-    down: watch::Sender<String>,
+    down: watch::Sender<Down>,
+    /// Whether a connection was ever published.
+    began: AtomicBool,
 }
 
 impl Shared {
     pub(super) fn new() -> Self {
         Self {
             live: ArcSwapOption::empty(),
-            down: watch::Sender::new("not connected yet".to_owned()),
+            down: watch::Sender::new(Down::Away("not connected yet".to_owned())),
+            began: AtomicBool::new(false),
         }
     }
 
@@ -92,10 +144,29 @@ impl Shared {
     }
 
     /// Why there is none.
-    pub(super) fn reason(&self) -> String {
-        match self.live.load().as_ref().and_then(|live| live.pulse.lost()) {
-            Some(reason) => reason.to_owned(),
-            None => self.down.borrow().clone(),
+    pub(super) fn error(&self) -> Error {
+        if let Some(reason) = self.live.load().as_ref().and_then(|live| live.pulse.lost()) {
+            return Error::Unavailable(reason.to_owned());
+        }
+        match &*self.down.borrow() {
+            Down::Forbidden(missing) => Error::Forbidden(missing.clone()),
+            down => Error::Unavailable(down.reason()),
+        }
+    }
+
+    /// Waits until nothing was published ever and the server forbids what is needed; says what.
+    pub(super) async fn forbidden_at_start(&self) -> String {
+        let mut down = self.down.subscribe();
+        loop {
+            if self.began.load(Ordering::Relaxed) {
+                return std::future::pending().await;
+            }
+            if let Down::Forbidden(missing) = &*down.borrow_and_update() {
+                return missing.clone();
+            }
+            if down.changed().await.is_err() {
+                return std::future::pending().await;
+            }
         }
     }
 
@@ -115,13 +186,14 @@ impl Shared {
     }
 
     fn publish(&self, live: Arc<Live>) {
+        self.began.store(true, Ordering::Relaxed);
         self.live.store(Some(live));
-        self.down.send_replace(String::new());
+        self.down.send_replace(Down::No);
     }
 
-    fn withdraw(&self, reason: &str) {
+    fn withdraw(&self, down: Down) {
         self.live.store(None);
-        self.down.send_replace(reason.to_owned());
+        self.down.send_replace(down);
     }
 }
 
@@ -143,17 +215,19 @@ pub(super) async fn keep(
                     shared.publish(live.clone());
                     tracing::info!(store = target.shown(), "the store is up");
                     let reason = watch_over(&live, config.command_timeout).await;
-                    shared.withdraw(reason);
+                    shared.withdraw(Down::Away(reason.to_owned()));
                     tracing::warn!(store = target.shown(), reason, "the store is down");
                 }
-                Err(reason) => {
-                    if *shared.down.borrow() != reason {
-                        tracing::warn!(
-                            store = target.shown(),
-                            reason,
-                            "the store cannot be reached"
-                        );
-                        shared.withdraw(&reason);
+                Err(down) => {
+                    if *shared.down.borrow() != down {
+                        let (store, reason) = (target.shown(), down.reason());
+                        match down {
+                            Down::Forbidden(_) => {
+                                tracing::warn!(store, reason, "the store refuses us")
+                            }
+                            _ => tracing::warn!(store, reason, "the store cannot be reached"),
+                        }
+                        shared.withdraw(down);
                     }
                     // Between half and the whole: pods that lost it together come back apart.
                     sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
@@ -164,36 +238,32 @@ pub(super) async fn keep(
     };
     tokio::select! {
         () = work => {}
-        _ = stop => shared.withdraw("the store was closed"),
+        _ = stop => shared.withdraw(Down::Away("the store was closed".to_owned())),
     }
 }
 
-/// Connects, makes sure that the server takes writes, and loads the scripts.
-async fn open(
-    config: &Config,
-    target: &Target,
-    scripts: &[&'static Script],
-) -> Result<Live, String> {
+/// Connects, makes sure that the user may do what is needed and that the server takes writes, and loads the
+/// scripts.
+async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> Result<Live, Down> {
     let pulse = Arc::new(Pulse::default());
     let steps = async {
-        let link = target.connect(&pulse).await.map_err(|error| error.to_string())?;
-        probe(&link).await.map_err(Probe::into_reason)?;
+        let away = |error: redis::RedisError| Down::Away(error.to_string());
+        let link = target.connect(&pulse).await.map_err(away)?;
+        if let Some(missing) = permissions::missing(&link).await.map_err(away)? {
+            return Err(Down::Forbidden(missing));
+        }
+        probe(&link).await.map_err(|failed| Down::Away(failed.into_reason()))?;
         let sources = scripts.iter().map(|script| script.source);
-        link.load(sources).await.map_err(|error| error.to_string())?;
+        link.load(sources).await.map_err(away)?;
         Ok(link)
     };
     // Sentinel and Cluster ask one address after the other, and some may be dead.
     let connects = u32::try_from(config.urls.len()).unwrap_or(u32::MAX).saturating_add(1);
     let budget = config.connect_timeout.saturating_mul(connects) + config.command_timeout;
     match timeout(budget, steps).await {
-        Ok(Ok(link)) => Ok(Live {
-            link,
-            pulse,
-            timeouts: AtomicU32::new(0),
-            last_timeout: Mutex::new(Instant::now()),
-        }),
-        Ok(Err(reason)) => Err(reason),
-        Err(_) => Err("connecting timed out".to_owned()),
+        Ok(Ok(link)) => Ok(Live::new(link, pulse)),
+        Ok(Err(down)) => Err(down),
+        Err(_) => Err(Down::Away("connecting timed out".to_owned())),
     }
 }
 
@@ -206,7 +276,7 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
             // come, not after three seconds more.
             loop {
                 let sent = Instant::now();
-                match timeout(within, probe(&live.link)).await {
+                match timeout(within, look(live)).await {
                     Ok(Ok(())) => {
                         live.answered();
                         break;
@@ -225,6 +295,16 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
         reason = live.pulse.until_lost() => reason,
         () = probing => live.pulse.lost().unwrap_or_default(),
     }
+}
+
+/// A probe; where a call failed as if by a missing permission, of the permissions too.
+async fn look(live: &Live) -> Result<(), Probe> {
+    if live.doubted.swap(false, Ordering::Relaxed)
+        && let Ok(Some(missing)) = permissions::missing(&live.link).await
+    {
+        return Err(Probe::Failed(Down::Forbidden(missing).reason()));
+    }
+    probe(&live.link).await
 }
 
 /// How a probe failed.
@@ -256,7 +336,8 @@ async fn probe(link: &Link) -> Result<(), Probe> {
             Err(Probe::Failed("cluster_state:fail".to_owned()))
         }
         Ok(_) => Ok(()),
-        Err(error) if may_not(&error) => Ok(()),
+        // An ACL that forbids the question leaves it open.
+        Err(error) if permissions::is_refusal(&error) => Ok(()),
         Err(error) => Err(Probe::Node(error.to_string())),
     }
 }
@@ -271,14 +352,10 @@ async fn refuse_replica(link: &Link) -> Result<(), String> {
             Err("the server is a read-only replica".to_owned())
         }
         Ok(_) => Ok(()),
-        Err(error) if may_not(&error) => Ok(()),
+        // An ACL that forbids the question leaves it open; the READONLY reply still tells.
+        Err(error) if permissions::is_refusal(&error) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// An ACL that forbids the question leaves it open; the READONLY reply still tells.
-fn may_not(error: &RedisError) -> bool {
-    matches!(judge(error, false), Fault::Refused(_))
 }
 
 pub(super) fn command(words: &[&str]) -> Cmd {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Leave, Queue, SCRIPTS, Status, Visit};
 use anteroom_core::store::{Config, Mode, Store};
-use anteroom_testkit::{Cluster, PATIENCE, Redis, RedisBuilder, Sentinel, until};
+use anteroom_testkit::{
+    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, RedisBuilder, Sentinel, until,
+};
 
 use super::world::{capacity, join, look, tick};
 
@@ -50,6 +52,31 @@ async fn on_a_cluster_of_three_each_queue_lives_on_one_node() {
         owners.insert(cluster.owner(&format!("anteroom:v1:queue:{{{name}}}:meta")).await);
     }
     assert!(owners.len() > 1, "the queues are spread over the nodes");
+}
+
+/// A user of the store, as [`Redis::user`] makes one.
+fn as_ann(config: Config) -> Config {
+    let password = Some("pass".to_owned().into());
+    Config { username: Some("ann".into()), password, ..config }
+}
+
+#[tokio::test]
+async fn with_no_more_than_the_documented_permissions() {
+    let redis = Redis::start().await;
+    redis.user("ann", &PERMISSIONS).await;
+    journey(&open(as_ann(Config::new(redis.url()))).await, "alone").await;
+
+    let sentinel = Sentinel::start("room", &redis, 0).await;
+    let mode = Mode::Sentinel { master: "room".to_owned() };
+    let config = Config { mode, urls: vec![sentinel.url()], ..Config::new("") };
+    journey(&open(as_ann(config)).await, "behind-sentinel").await;
+
+    let cluster = Cluster::start(3, 0).await;
+    for node in &cluster.primaries {
+        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
+    }
+    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
+    journey(&open(as_ann(config)).await, "on-a-cluster").await;
 }
 
 #[tokio::test]

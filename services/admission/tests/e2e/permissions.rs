@@ -1,0 +1,140 @@
+//! The services as a user of the store that may do no more than `docs/OPERATIONS.md` says, and less.
+
+use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, binary, until};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{local_answers::counted, room::Room};
+
+const QUEUES: &str = "[queues.concert]\ncapacity = 1\nlocal_answers = true\n";
+const ANN: [(&str, &str); 2] =
+    [("ANTEROOM_STORE__USERNAME", "ann"), ("ANTEROOM_STORE__PASSWORD", "pass")];
+const TOKEN: &str = "/v1/queues/concert/token";
+const ADMIN: &str = "/v1/admin/queues/concert";
+const REFUSED: &str = "the store refuses us";
+
+async fn room_of(rules: &[String]) -> Room {
+    let redis = Redis::start().await;
+    redis.user("ann", rules).await;
+    Room::start_on(redis, QUEUES, &ANN).await
+}
+
+/// The series of a family that are not 0.
+fn not_zero<'a>(metrics: &'a str, family: &str) -> Vec<&'a str> {
+    let of_family = metrics.lines().filter(|line| line.starts_with(family));
+    of_family.filter(|line| !line.ends_with(" 0")).collect()
+}
+
+#[tokio::test]
+async fn the_whole_journey_needs_no_more_than_is_documented() {
+    let room = room_of(&PERMISSIONS).await;
+    let (first, second) = (room.join().await.token(), room.join().await.token());
+    let ask =
+        |method, path: &str, token: &str| room.call("public", method, path).token(token).send();
+    // A queue that was just born withholds its slots for a moment, with local_answers.
+    room.becomes(&first, "ready").await;
+    ask(Method::POST, &format!("{TOKEN}/claim"), &first).await.is(200);
+    ask(Method::POST, &format!("{TOKEN}/renew"), &first).await.is(200);
+    assert_eq!(ask(Method::GET, TOKEN, &second).await.is(200).json()["status"], "waiting");
+    until("the gate answers by itself", PATIENCE, async || {
+        room.authorize(&first).await.is(200);
+        let series = "anteroom_gate_answers_total{answer=\"local\",queue=\"concert\"}";
+        counted(&room.metrics("metrics").await, series) > 0
+    })
+    .await;
+    ask(Method::DELETE, TOKEN, &first).await.is(204);
+    room.becomes(&second, "ready").await;
+    let passed = room.authorize(&second).await;
+    let place = format!("/v1/queues/concert/places/{}", passed.is(200).header("x-anteroom-place"));
+
+    let operate = |method, path: &str| room.call("service", method, path);
+    operate(Method::POST, &format!("{place}/renew")).send().await.is(200);
+    let more = json!({ "capacity": 2, "until": "2199-01-01T00:00:00Z" });
+    operate(Method::PATCH, ADMIN).json(more).send().await.is(200);
+    let joined = json!({ "visitor_id": "ana" });
+    let third = operate(Method::POST, "/v1/queues/concert/tokens").json(joined).send().await;
+    let third = third.is(201).token();
+    operate(Method::GET, &format!("{ADMIN}/places/3")).send().await.is(200);
+    operate(Method::DELETE, &format!("{ADMIN}/places/3")).send().await.is(204);
+    ask(Method::GET, TOKEN, &third).await.refuses(410, "place_gone");
+    operate(Method::DELETE, &place).send().await.is(204);
+    operate(Method::GET, ADMIN).send().await.is(200);
+    operate(Method::POST, &format!("{ADMIN}/reset")).send().await.is(202);
+    ask(Method::GET, TOKEN, &second).await.refuses(410, "place_gone");
+    room.get("/v1/queues/concert").send().await.is(200);
+    for port in ["metrics", "scheduler"] {
+        let metrics = room.metrics(port).await;
+        for family in [
+            "anteroom_store_errors_total{kind=\"forbidden\"",
+            "anteroom_store_errors_total{kind=\"reply\"",
+        ] {
+            assert!(metrics.contains(family), "{port}: {family}");
+            assert_eq!(not_zero(&metrics, family), Vec::<&str>::new(), "{port}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_may_not_do_its_work_ends_at_the_start_and_says_why() {
+    let redis = Redis::start().await;
+    let rules =
+        PERMISSIONS.iter().map(|rule| if rule == "~anteroom:*" { "~other:*" } else { rule });
+    redis.user("ann", &rules.map(str::to_owned).collect::<Vec<_>>()).await;
+    redis.run::<()>(&["ACL", "SETUSER", "ann", "-zadd", "-script|load"]).await;
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("anteroom.toml").display().to_string();
+    std::fs::write(&file, QUEUES).expect("a file");
+    let url = redis.url();
+    let mut env = vec![
+        ("ANTEROOM_STORE__URL", &*url),
+        ("ANTEROOM_ADMISSION__LISTEN", "127.0.0.1:0"),
+        ("ANTEROOM_ADMISSION__SERVICE_LISTEN", "127.0.0.1:0"),
+        ("ANTEROOM_ADMISSION__METRICS_LISTEN", "127.0.0.1:0"),
+        ("ANTEROOM_SCHEDULER__METRICS_LISTEN", "127.0.0.1:0"),
+        ("ANTEROOM_LOG__FORMAT", "json"),
+    ];
+    env.extend(ANN);
+    for name in ["anteroom-admission", "anteroom-scheduler"] {
+        let mut service = Process::spawn(binary(name), ["--config", &file], &env);
+        let status = service.exit(PATIENCE).await;
+        let said = service.stdout();
+        assert_eq!(status.code(), Some(77), "{name}: {said}");
+        let errors: Vec<_> = said.lines().filter(|line| line.contains("\"ERROR\"")).collect();
+        let missing = "no permission for +script|load ~anteroom:*";
+        assert!(matches!(errors[..], [line] if line.contains(missing)), "{name}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_permission_that_is_taken_away_is_named_in_log_and_metric() {
+    let room = room_of(&PERMISSIONS).await;
+    room.join().await.is(201);
+    let acl = async |rule: &str| {
+        room.anteroom.redis.run::<()>(&["ACL", "SETUSER", "ann", rule]).await;
+    };
+    acl("-evalsha").await;
+    for port in ["metrics", "scheduler"] {
+        until(&format!("{port} shows it"), PATIENCE, async || {
+            let forbidden = "anteroom_store_errors_total{kind=\"forbidden\"}";
+            counted(&room.metrics(port).await, forbidden) > 0
+        })
+        .await;
+    }
+    let named = |process: &Process| {
+        let said = process.stdout();
+        let lines = said.lines().filter(|line| line.contains(REFUSED)).map(str::to_owned);
+        lines.collect::<Vec<_>>()
+    };
+    let both = [&room.anteroom.admission, &room.anteroom.scheduler];
+    until("both say so", PATIENCE, async || both.iter().all(|it| !named(it).is_empty())).await;
+    room.join().await.refuses(503, "store_unavailable");
+    acl("+evalsha").await;
+    until("joins are taken again", PATIENCE, async || room.join().await.status == 201).await;
+    for process in both {
+        let lines = named(process);
+        assert!(
+            matches!(&lines[..], [line] if line.contains("no permission for +evalsha")),
+            "{lines:?}"
+        );
+    }
+}

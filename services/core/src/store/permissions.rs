@@ -1,0 +1,58 @@
+//! Whether the store's user may do all that the services do, found out at every connect: a script that may
+//! not run one of its commands would fail in its middle, and one that may not run at all for ever.
+
+use redis::{RedisError, RedisResult, Value};
+
+use super::{
+    Script,
+    client::Link,
+    fault::{Fault, judge},
+    supervisor::command,
+};
+use crate::script;
+
+/// Says which commands of the scripts are refused.
+static PERMISSIONS: Script = script!("store", "permissions");
+/// Ours, like every key; nothing ever stands there.
+const KEY: &str = "anteroom:v1:permissions";
+
+/// What the user has no permission for, as an ACL rule writes it: `+zadd +script|load ~anteroom:*`.
+/// `None` when nothing is refused. A server that answers nothing else fails at once; after that, any other
+/// failure is left to whoever meets it next.
+pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
+    let mut missing = Vec::new();
+    let mut note = |rule: &str, outcome: &RedisResult<Value>| {
+        let refused = outcome.as_ref().is_err_and(is_refusal);
+        if refused {
+            missing.push(rule.to_owned());
+        }
+        !refused
+    };
+    let alive = link.send_to_any(&command(&["PING"])).await;
+    if note("+ping", &alive) {
+        alive?;
+    }
+    let loaded = link.load([PERMISSIONS.source].into_iter()).await;
+    note("+script|load", &loaded.map(|()| Value::Okay));
+    let ways = [("eval", PERMISSIONS.source), ("evalsha", PERMISSIONS.sha())];
+    let mut keyed = None;
+    for (way, script) in ways {
+        let runs = link.send_to_any(&command(&[way, script, "0"])).await;
+        if note(&format!("+{way}"), &runs) && keyed.is_none() {
+            keyed = Some(link.send(&command(&[way, script, "1", KEY])).await);
+        }
+    }
+    if let Some(keyed) = keyed
+        && note("~anteroom:*", &keyed)
+    {
+        let refused =
+            keyed.ok().and_then(|reply| redis::from_redis_value::<Vec<String>>(reply).ok());
+        missing.extend(refused.into_iter().flatten().map(|name| format!("+{name}")));
+    }
+    Ok((!missing.is_empty()).then(|| missing.join(" ")))
+}
+
+/// Whether the user has no permission for what was sent.
+pub(super) fn is_refusal(error: &RedisError) -> bool {
+    matches!(judge(error, false), Fault::Forbidden(_))
+}
