@@ -16,6 +16,9 @@ use crate::client_address::client_address;
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
+/// How many cookies of the queue's name are looked at. More than one comes only where a sibling host or
+/// another path set its own; a header has room for hundreds, and each costs a digest.
+const MOST_COOKIES: usize = 4;
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A request of a visitor of one queue.
@@ -144,7 +147,7 @@ fn held(live: &Live, queue: &QueueState, headers: &HeaderMap) -> (Held, bool) {
         return (verify(token.to_str().unwrap_or_default()), false);
     }
     let mut found = None;
-    for text in queue.cookies.read(headers, queue.name()) {
+    for text in queue.cookies.read(headers, queue.name()).take(MOST_COOKIES) {
         match verify(text) {
             Held::Valid(token) => return (Held::Valid(token), true),
             held => found = Some(held),

@@ -16,7 +16,7 @@ use anteroom_testkit::{PATIENCE, Redis, until};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use prometheus::Registry;
@@ -113,7 +113,8 @@ impl World {
     }
 
     fn request(&self, key: &str, method: &str, path: &str, body: &Value) -> Request<Body> {
-        let mut request = Request::builder().method(method).uri(path);
+        let mut request =
+            Request::builder().method(method).uri(path).header(HOST, "127.0.0.1:8081");
         if !key.is_empty() {
             request = request.header(AUTHORIZATION, format!("Bearer {key}"));
         }
