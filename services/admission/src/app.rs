@@ -18,6 +18,7 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use crate::client_address::Forwarding;
 use crate::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
 use crate::known::Known;
@@ -55,6 +56,8 @@ pub struct Live {
     pub assertions: AssertionKeys,
     /// Who may call from another origin.
     pub origins: Origins,
+    /// Tells of forwarding headers that were not believed.
+    pub forwarding: Arc<Forwarding>,
     queues: HashMap<String, Arc<QueueState>>,
 }
 
@@ -103,7 +106,8 @@ impl App {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
         let none = HashMap::new();
-        let live = Live::new(config, &none, &store, &metrics, &own_secret, lane_bound);
+        let forwarding = Arc::new(Forwarding::new(metrics.forwarding_ignored.clone()));
+        let live = Live::new(config, &none, forwarding, &store, &metrics, &own_secret, lane_bound);
         let live = ArcSwap::from_pointee(live);
         Arc::new(Self { live, store, metrics, operations, stopping, own_secret, lane_bound })
     }
@@ -129,6 +133,7 @@ impl App {
         let live = Live::new(
             config,
             &before.queues,
+            before.forwarding.clone(),
             &self.store,
             &self.metrics,
             &self.own_secret,
@@ -150,6 +155,7 @@ impl Live {
     fn new(
         config: Arc<Config>,
         before: &HashMap<String, Arc<QueueState>>,
+        forwarding: Arc<Forwarding>,
         store: &Store,
         metrics: &Metrics,
         own_secret: &SecretString,
@@ -180,7 +186,7 @@ impl Live {
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
-        Self { config, tokens, assertions, origins, queues }
+        Self { config, tokens, assertions, origins, forwarding, queues }
     }
 }
 

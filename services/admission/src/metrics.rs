@@ -61,6 +61,8 @@ pub struct Metrics {
     pub connections_closed: IntCounter,
     /// Connections refused because `max_connections` were being served, both ports.
     pub connections_refused: IntCounter,
+    /// Requests with a forwarding header that was not believed.
+    pub forwarding_ignored: IntCounter,
 }
 
 impl Metrics {
@@ -97,6 +99,10 @@ impl Metrics {
                 "anteroom_connections_refused_total",
                 "Connections refused because max_connections were being served.",
             )?,
+            forwarding_ignored: IntCounter::new(
+                "anteroom_forwarding_ignored_total",
+                "Requests with a forwarding header from a peer that is not in trusted_proxies.",
+            )?,
         };
         registry.register(Box::new(metrics.http.clone()))?;
         registry.register(Box::new(metrics.joined.clone()))?;
@@ -104,6 +110,7 @@ impl Metrics {
         registry.register(Box::new(metrics.streams.clone()))?;
         registry.register(Box::new(metrics.connections_closed.clone()))?;
         registry.register(Box::new(metrics.connections_refused.clone()))?;
+        registry.register(Box::new(metrics.forwarding_ignored.clone()))?;
         Ok(metrics)
     }
 

@@ -10,6 +10,7 @@ use rand::Rng as _;
 
 use crate::app::{App, QueueState};
 use crate::http::problem::{Code, Problem, RETRY_SOON};
+use crate::http::visitor::{Held, Visitor};
 use crate::place_view::{PlaceView, poll_after};
 
 /// When to ask again whether a closed queue has opened, while nobody knows when it will.
@@ -53,6 +54,40 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
             let retry_in = jittered(retry_in.unwrap_or(RETRY_CLOSED));
             Err(Problem::new(Code::QueueClosed).retry_after(retry_in))
         }
+    }
+}
+
+/// Joins within what the visitor's address may. Whoever may not can still look at the place of their
+/// token, which is what a repeated join tells.
+pub async fn join_from(visitor: &Visitor, id: PlaceId) -> Result<Joined, Problem> {
+    let unit = match visitor.may_join() {
+        Ok(unit) => unit,
+        Err(limited) if limited.code() == Code::JoinLimited => {
+            return held(visitor, id).await?.ok_or(limited);
+        }
+        Err(problem) => return Err(problem),
+    };
+    let joined = join(&visitor.queue, id).await;
+    let may_be_new = match &joined {
+        Ok(joined) => joined.created,
+        Err(problem) => problem.code() == Code::EffectUnknown,
+    };
+    if !may_be_new {
+        unit.give_back();
+    }
+    joined
+}
+
+/// The place of the visitor's token, if it is the one of this identity and not over.
+async fn held(visitor: &Visitor, id: PlaceId) -> Result<Option<Joined>, Problem> {
+    let Held::Valid(token) = &visitor.held else { return Ok(None) };
+    if token.place.id != id {
+        return Ok(None);
+    }
+    match place(&visitor.queue, token.place).await {
+        Ok(place) => Ok(Some(Joined { created: false, of: token.place, place })),
+        Err(problem) if problem.code() == Code::PlaceGone => Ok(None),
+        Err(problem) => Err(problem),
     }
 }
 

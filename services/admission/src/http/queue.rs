@@ -73,8 +73,7 @@ pub async fn join(
         Some(assertion) => vouched(&app, &visitor.queue, &assertion)?,
         None => identity(&visitor, &parts.headers)?,
     };
-    visitor.may_join()?;
-    let joined = visits::join(&visitor.queue, identity.id).await?;
+    let joined = visits::join_from(&visitor, identity.id).await?;
     let token = joined.token(&app, &visitor.queue, identity.visitor_id);
     joined_response(&visitor, &joined, token)
 }

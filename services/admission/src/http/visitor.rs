@@ -1,7 +1,7 @@
 //! Who asks, as far as the request itself tells: the token, from where it came, and whether a
 //! browser brought it. Nothing here asks the store, so a forged token costs no command.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use anteroom_core::queue::{PlaceId, TOKEN_PREFIX, Token};
@@ -13,6 +13,7 @@ use super::extract::{AtQueue, Peer};
 use super::problem::{Code, Problem};
 use crate::app::{App, Live, QueueState};
 use crate::client_address::client_address;
+use crate::defences::Unit;
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
@@ -33,8 +34,8 @@ pub struct Visitor {
     pub is_browser: bool,
     /// Whether a changing call may come from where this one came.
     origin_allowed: bool,
-    /// The client's address, behind the trusted proxies; absent for holders of a valid token.
-    address: Option<IpAddr>,
+    /// The client's address, behind the trusted proxies.
+    address: IpAddr,
 }
 
 /// The token of a request.
@@ -75,7 +76,10 @@ impl Visitor {
         let origin_allowed =
             !could_be_misled || live.origins.check(headers, queue.config.public_url.url()).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
-        let address = peer.map(|peer| client_address(peer, headers, trusted));
+        // Only a test calls without a connection.
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        live.forwarding.note(peer, headers, trusted);
+        let address = client_address(peer, headers, trusted);
         Self { queue, held, by_cookie, is_browser, origin_allowed, address }
     }
 
@@ -96,16 +100,15 @@ impl Visitor {
         }
     }
 
-    /// Refuses a join when too many came from the same address. A token does not help: its place may
+    /// Takes room for one new place from the visitor's address. A token does not help: its place may
     /// be gone, and then the join is one for a new place.
-    pub fn may_join(&self) -> Result<(), Problem> {
+    pub fn may_join(&self) -> Result<Unit<'_>, Problem> {
         if let Held::Valid(token) = &self.held {
             self.may_ask(token.place.id)?;
         }
-        let Some(address) = self.address else { return Ok(()) };
         self.queue
             .joins_per_address
-            .check(address)
+            .take(self.address)
             .map_err(|after| Problem::new(Code::JoinLimited).retry_after(after))
     }
 

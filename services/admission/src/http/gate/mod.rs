@@ -278,9 +278,8 @@ fn renewal(queue: &QueueState) -> Option<Duration> {
 /// `?join=1`: gives whoever has no place one. On a quiet day it passes at once.
 async fn join(app: &App, visitor: &Visitor, gone: Option<&Token>) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
-    visitor.may_join()?;
     let id = gone.map_or_else(|| visits::anonymous(queue), |token| token.place.id);
-    let joined = visits::join(queue, id).await?;
+    let joined = visits::join_from(visitor, id).await?;
     let visitor_id = gone.and_then(|token| token.visitor_id.clone());
     let token = Token { place: joined.of, visitor_id };
     let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;

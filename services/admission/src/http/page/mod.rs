@@ -104,11 +104,7 @@ pub async fn join(
             Identity { id: form_identity(&visitor, &form), visitor_id: None }
         }
     };
-    let joined = match visitor.may_join() {
-        Ok(()) => visits::join(&visitor.queue, identity.id).await,
-        Err(problem) => Err(problem),
-    };
-    match joined {
+    match visits::join_from(&visitor, identity.id).await {
         Ok(joined) => {
             let token = joined.token(&app, &visitor.queue, identity.visitor_id);
             Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
