@@ -15,6 +15,9 @@ use utoipa::ToSchema;
 
 use anteroom_core::queue::GoneReason;
 use anteroom_core::store;
+use rand::Rng as _;
+
+use crate::retry;
 
 pub use super::code::Code;
 
@@ -99,10 +102,10 @@ impl Problem {
         self
     }
 
-    /// Says when to ask again; also sent as `Retry-After`.
+    /// Says when to ask again, within an hour; also sent as `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
-        self.0.retry_after = Some(after);
+        self.0.retry_after = Some(after.min(retry::LONGEST));
         self
     }
 
@@ -138,19 +141,25 @@ impl Problem {
     }
 }
 
-/// How long to wait before a call that the store or a cap refused is worth another try.
-pub const RETRY_SOON: Duration = Duration::from_secs(1);
-
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        let code = match &error {
+        Self::from(&error)
+    }
+}
+
+impl From<&store::Error> for Problem {
+    fn from(error: &store::Error) -> Self {
+        let code = match error {
             store::Error::Unavailable(_) => Code::StoreUnavailable,
             store::Error::Unknown(_) => Code::EffectUnknown,
             store::Error::Overloaded => Code::Overloaded,
             store::Error::Reply { .. } => Code::Internal,
         };
         let problem = Self::new(code).cause(error.to_string());
-        if code == Code::Internal { problem } else { problem.retry_after(RETRY_SOON) }
+        if code == Code::Internal {
+            return problem;
+        }
+        problem.retry_after(retry::after(0, retry::SOONEST, retry::UNKNOWN, rand::rng().random()))
     }
 }
 

@@ -14,7 +14,7 @@ use super::document::{
     ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
 };
 use super::extract::{AtQueue, json_body};
-use super::problem::{Code, Problem, RETRY_SOON};
+use super::problem::{Code, Problem};
 use super::visitor::{Held, Visitor};
 use crate::app::{App, QueueState};
 use crate::place_view::PlaceView;
@@ -110,7 +110,7 @@ fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<Identity, P
     let seen = queue
         .latest
         .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     let now = seen.store_time_us() / 1_000_000;
     let visitor_id = app
         .live()
@@ -205,7 +205,7 @@ pub async fn state(AtQueue(queue): AtQueue) -> Result<Response, Problem> {
     let seen = queue
         .latest
         .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
 }
 

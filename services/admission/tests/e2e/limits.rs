@@ -214,7 +214,7 @@ async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served(
     let refused = raw.head().await + &raw.rest().await;
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     for part in [
-        "retry-after: 1\r\n",
+        "retry-after: ",
         "cache-control: no-store\r\n",
         "x-request-id: ",
         "\"code\":\"overloaded\"",
@@ -263,7 +263,9 @@ async fn the_request_past_the_cap_is_answered_at_once() {
     until("the one place is taken", PATIENCE, async || room.get("/x").send().await.status == 503)
         .await;
     let refused = room.get("/v1/queues/concert").send().await;
-    assert_eq!(refused.refuses(503, "overloaded").header("retry-after"), "1");
+    let after: u64 =
+        refused.refuses(503, "overloaded").header("retry-after").parse().expect("seconds");
+    assert!((1..=15).contains(&after), "{after}");
     room.get("/v1/queues/concert/authorize").send().await.refuses(403, "overloaded");
     room.anteroom.redis.thaw();
     assert!(asks.head().await.starts_with("HTTP/1.1 201 "));

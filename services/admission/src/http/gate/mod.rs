@@ -26,7 +26,7 @@ use http::{Method, StatusCode};
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::document::GateProblems;
 use super::original::Original;
-use super::problem::{Code, Problem, RETRY_SOON};
+use super::problem::{Code, Problem};
 use super::visitor::{Held, Visitor};
 use crate::app::{App, QueueState};
 use crate::known::Basis;
@@ -315,7 +315,8 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
         WithoutStore::Closed | WithoutStore::Open { .. } => None,
     };
     pass.ok_or_else(|| {
-        Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON).cause(error.to_string())
+        let retry_after = visitor.queue.retry_hint();
+        Problem::new(Code::StoreUnavailable).retry_after(retry_after).cause(error.to_string())
     })
 }
 

@@ -14,7 +14,7 @@ use tower::{Layer, Service};
 
 use super::{Passage, Shell};
 use crate::http::gate;
-use crate::http::problem::{Code, Problem, RETRY_SOON};
+use crate::http::problem::{Code, Problem};
 use crate::metrics::RouteMetrics;
 use crate::origin::Cors;
 
@@ -63,11 +63,12 @@ where
             return Box::pin(std::future::ready(Ok(answer)));
         }
         let limit = shell.request_timeout;
-        let answer = tokio::time::timeout(limit, self.inner.call(request)).map(|answer| {
+        let returning = shell.app().returning.clone();
+        let answer = tokio::time::timeout(limit, self.inner.call(request)).map(move |answer| {
             // The inner service cannot fail.
-            answer
-                .map(|Ok(response)| response)
-                .map_err(|_| Problem::new(Code::RequestTimeout).retry_after(RETRY_SOON))
+            answer.map(|Ok(response)| response).map_err(|_| {
+                Problem::new(Code::RequestTimeout).retry_after(returning.tell_anybody())
+            })
         });
         let refuse = move |problem| refusal(&route, problem, None);
         Box::pin(passage.answered_by(answer, refuse).map(Ok))
@@ -79,7 +80,10 @@ fn turned_away(passage: &Passage) -> Option<Result<Response, Problem>> {
     if let Some(preflight) = passage.cors.as_ref().and_then(Cors::preflight) {
         return Some(Ok(preflight));
     }
-    (!passage.has_room()).then(|| Err(Problem::new(Code::Overloaded).retry_after(RETRY_SOON)))
+    (!passage.has_room()).then(|| {
+        let retry_after = passage.shell.app().returning.tell_anybody();
+        Err(Problem::new(Code::Overloaded).retry_after(retry_after))
+    })
 }
 
 /// A refusal by the shell itself, in the form that the route's callers understand.
