@@ -68,7 +68,7 @@ impl Default for Returning {
 impl Returning {
     /// Tells one caller when to come back; `line` is how many must do so as far as is known otherwise.
     pub fn tell(&self, line: u64, least: Duration, most: Duration) -> Duration {
-        self.tell_at(line, least, most, Instant::now())
+        self.tell_at(line, Duration::ZERO, least, most, Instant::now())
     }
 
     /// Tells somebody of whom nothing is known.
@@ -78,18 +78,27 @@ impl Returning {
 
     /// Tells somebody who may come again from a known time on.
     pub fn tell_from(&self, opens_in: Duration) -> Duration {
-        let spread = self.tell(0, SOONEST, AS_THE_LINE);
-        let told = opens_in.saturating_add(spread);
-        // So far ahead they are told again when they come, and are spread over half an hour until then.
-        if told > LONGEST { LONGEST.mul_f64(0.5 + 0.5 * rand::rng().random::<f64>()) } else { told }
+        self.tell_at(0, opens_in, SOONEST, LONGEST, Instant::now())
     }
 
-    fn tell_at(&self, line: u64, least: Duration, most: Duration, now: Instant) -> Duration {
+    fn tell_at(
+        &self,
+        line: u64,
+        from: Duration,
+        least: Duration,
+        most: Duration,
+        now: Instant,
+    ) -> Duration {
         let mut due = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         due.forget(now);
-        let after = after(due.all.max(line), least, most, rand::rng().random());
-        due.add(now + after);
-        after
+        let random = rand::rng().random();
+        let mut told = from.saturating_add(after(due.all.max(line), least, most, random));
+        if told > LONGEST {
+            // So far ahead they are told again when they come, over half an hour.
+            told = LONGEST.mul_f64(0.5 + 0.5 * random);
+        }
+        due.add(now + told);
+        told
     }
 }
 
@@ -169,7 +178,7 @@ mod tests {
         };
         let mut longest = Duration::ZERO;
         for _ in 0..2_000 {
-            longest = longest.max(returning.tell_at(0, SOONEST, TTL, start));
+            longest = longest.max(returning.tell_at(0, Duration::ZERO, SOONEST, TTL, start));
         }
         assert_eq!(all(start), 2_000);
         assert!(longest > Duration::from_secs(20), "the last of many are told more: {longest:?}");
@@ -177,7 +186,7 @@ mod tests {
         // A long silence costs nothing, and the far end of an hour is an end.
         let later = start + Duration::from_secs(1_000_000);
         assert_eq!(
-            returning.tell_at(u64::MAX, SOONEST, LONGEST, later).min(LONGEST / 2),
+            returning.tell_at(0, LONGEST, SOONEST, LONGEST, later).min(LONGEST / 2),
             LONGEST / 2
         );
         assert_eq!(all(later), 1);
@@ -217,6 +226,7 @@ mod tests {
                 status: Status::Waiting,
                 ticket: visitor,
                 position: visitor,
+                before: Some(visitor - 1),
                 eta: self.rate.map(|rate| Duration::from_millis(visitor * 1_000 / rate)),
                 eta_p90: None,
                 expires_in: None,
@@ -237,7 +247,7 @@ mod tests {
                 let pause = if store_is_up {
                     self.poll_after(visitor)
                 } else {
-                    self.returning.tell_at(self.waiting, SOONEST, TTL / 2, now)
+                    self.returning.tell_at(self.waiting, Duration::ZERO, SOONEST, TTL / 2, now)
                 };
                 assert!(pause <= TTL / 2, "half of first_poll_ttl and of claim_ttl: {pause:?}");
                 self.coming.push(Reverse((at + pause.as_millis() as u64, visitor)));
@@ -273,5 +283,23 @@ mod tests {
         line.waiting = 100_000;
         let after = line.busiest(60, 90, true);
         assert!(after <= 2 * calm, "{calm} a second in a calm line, {after} after");
+    }
+
+    /// Everybody stands at the door before it opens, and knows when.
+    #[test]
+    fn those_who_wait_for_the_opening_do_not_come_at_once() {
+        let (returning, start) = (Returning::default(), Instant::now());
+        let opens = Duration::from_secs(600);
+        let mut seconds = vec![0; 120];
+        for visitor in 0..100_000 {
+            let came = opens.mul_f64(f64::from(visitor) / 100_000.0);
+            let left = opens - came;
+            let told = returning.tell_at(0, left, SOONEST, LONGEST, start + came);
+            assert!(told >= left, "nobody comes in vain");
+            seconds[(came + told - opens).as_secs() as usize] += 1;
+        }
+        let busiest = seconds.into_iter().max().unwrap_or_default();
+        // A line of that length makes about six thousand looks a second.
+        assert!(busiest <= 2 * 6_000, "{busiest} in a second");
     }
 }

@@ -141,9 +141,10 @@ impl Watch {
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();
         // Without a word browsers would all come back after the same few seconds.
-        let hint = match std::mem::replace(&mut self.hinted, true) {
-            true => String::new(),
-            false => format!("retry: {}\n", millis(self.come_back())),
+        let hint = if std::mem::replace(&mut self.hinted, true) {
+            String::new()
+        } else {
+            format!("retry: {}\n", millis(self.come_back()))
         };
         format!("{hint}event: place\ndata: {data}\n\n")
     }

@@ -182,7 +182,7 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
     says("paused", "ko", "입장이 잠시 멈추었습니다. a &lt;fault&gt;").await;
     change(serde_json::json!({ "state": "closed", "reason": "a <fault>" })).await;
     says("closed", "en", "The queue is closed. a &lt;fault&gt;").await;
-    change(serde_json::json!({ "state": null, "reason": null })).await;
+    change(serde_json::json!({ "state": null })).await;
     until("there is nothing to say", PATIENCE, async || {
         page("en", "").await.contains("<p id=\"notice\" hidden></p>")
     })
