@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rand::Rng as _;
 
+use crate::http::problem::millis;
+
 /// The least, on average, …
 pub const SOONEST: Duration = Duration::from_secs(3);
 /// … and as much longer as it takes to let this many come back a second, …
@@ -35,7 +37,12 @@ pub fn after(returning: u64, least: Duration, most: Duration, random: f64) -> Du
     let most = most.min(LONGEST);
     // Cut before the jitter: cut after it, half of all would be told the very same time.
     let middle = spread(returning).max(least).min(most.mul_f64(2.0 / 3.0));
-    middle.mul_f64(0.5 + random).min(most)
+    whole_ms(middle.mul_f64(0.5 + random).min(most))
+}
+
+/// What a body can say, so that `Retry-After` says the same.
+fn whole_ms(time: Duration) -> Duration {
+    Duration::from_millis(millis(time))
 }
 
 /// The time over which so many callers are spread.
@@ -97,6 +104,7 @@ impl Returning {
             // So far ahead they are told again when they come, over half an hour.
             told = LONGEST.mul_f64(0.5 + 0.5 * random);
         }
+        let told = whole_ms(told);
         due.add(now + told);
         told
     }
@@ -295,7 +303,7 @@ mod tests {
             let came = opens.mul_f64(f64::from(visitor) / 100_000.0);
             let left = opens - came;
             let told = returning.tell_at(0, left, SOONEST, LONGEST, start + came);
-            assert!(told >= left, "nobody comes in vain");
+            assert!(told > left, "nobody comes in vain");
             seconds[(came + told - opens).as_secs() as usize] += 1;
         }
         let busiest = seconds.into_iter().max().unwrap_or_default();

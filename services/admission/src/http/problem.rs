@@ -105,7 +105,8 @@ impl Problem {
     /// Says when to ask again, within an hour; also sent as `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
-        self.0.retry_after = Some(after.min(retry::LONGEST));
+        // In whole milliseconds, so that body and header say the same.
+        self.0.retry_after = Some(Duration::from_millis(millis(after.min(retry::LONGEST))));
         self
     }
 
@@ -244,6 +245,19 @@ mod tests {
                 "retry_after_ms": 1500,
             })
         );
+    }
+
+    #[tokio::test]
+    async fn header_and_body_say_the_same_time_within_an_hour() {
+        for (after, ms, seconds) in
+            [(Duration::from_nanos(4_000_000_300), 4_000, "4"), (Duration::MAX, 3_600_000, "3600")]
+        {
+            let response = Problem::new(Code::QueueClosed).retry_after(after).into_response();
+            assert_eq!(response.headers()[RETRY_AFTER], seconds);
+            let body = response.into_body().collect().await.expect("a body").to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+            assert_eq!(body["retry_after_ms"], ms);
+        }
     }
 
     #[test]
