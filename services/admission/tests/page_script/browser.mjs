@@ -44,7 +44,8 @@ const document = {
   getElementById: (id) => (id === "room" ? room : element(id)),
 };
 const page = createContext({
-  document, fetch, setTimeout, clearTimeout, crypto, btoa,
+  document, fetch, setTimeout, clearTimeout, setInterval() {}, clearInterval() {}, crypto, btoa,
+  performance: { now: () => now },
   window: { localStorage: storage }, sessionStorage: storage, location: { replace() {} },
 });
 runInContext("Date", page).now = () => now;
