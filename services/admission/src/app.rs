@@ -147,18 +147,8 @@ impl App {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
         let none = HashMap::new();
-        let forwarding = Arc::new(Forwarding::new(metrics.forwarding_ignored.clone()));
         let returning = Arc::new(Returning::default());
-        let live = Live::new(
-            config,
-            &none,
-            forwarding,
-            &returning,
-            &store,
-            &metrics,
-            &own_secret,
-            lane_bound,
-        );
+        let live = Live::new(config, &none, &returning, &store, &metrics, &own_secret, lane_bound);
         let live = ArcSwap::from_pointee(live);
         Arc::new(Self {
             live,
@@ -193,7 +183,6 @@ impl App {
         let live = Live::new(
             config,
             &before.queues,
-            before.forwarding.clone(),
             &self.returning,
             &self.store,
             &self.metrics,
@@ -216,7 +205,6 @@ impl Live {
     fn new(
         config: Arc<Config>,
         before: &HashMap<String, Arc<QueueState>>,
-        forwarding: Arc<Forwarding>,
         returning: &Arc<Returning>,
         store: &Store,
         metrics: &Metrics,
@@ -248,6 +236,7 @@ impl Live {
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
+        let forwarding = metrics.forwarding.clone();
         Self { config, tokens, assertions, origins, forwarding, queues }
     }
 }

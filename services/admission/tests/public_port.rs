@@ -126,8 +126,7 @@ async fn the_token_is_looked_for_in_the_header_the_cookie_and_our_bearer() {
 async fn only_the_first_four_cookies_of_the_queue_are_looked_at() {
     let named = |token: &str| format!("__Host-anteroom_shop={token}");
     let after = |forged: usize| {
-        let others =
-            vec!["a=b".to_owned(), named(&token("other")), "__Host-anteroom_x=y".to_owned()];
+        let others = ["a=b".to_owned(), named(&token("other")), "__Host-anteroom_x=y".to_owned()];
         let mut cookies: Vec<String> = others.iter().cloned().cycle().take(3 * forged).collect();
         cookies.push(named(&token("shop")));
         cookies.join("; ")
