@@ -16,6 +16,7 @@ has curl || packages+=(curl)
 has redis-server || has valkey-server || [ -n "${ANTEROOM_REDIS_BIN:-}" ] || packages+=(redis-server)
 has nginx || packages+=(nginx-light)
 has python3 || packages+=(python3)
+has node || packages+=(nodejs)
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || packages+=(libfaketime)
 if [ ${#packages[@]} -gt 0 ]; then
   "$here/apt-install.sh" "${packages[@]}"

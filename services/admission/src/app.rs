@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anteroom_core::queue::{AssertionKeys, Queue, TokenKeys};
-use anteroom_core::store::Store;
+use anteroom_core::store::{self, Store};
 use anteroom_runtime::Operations;
 use anteroom_runtime::config::{Config, Origin, QueueConfig};
 use arc_swap::{ArcSwap, Guard};
@@ -18,13 +19,16 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use crate::client_address::Forwarding;
 use crate::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
+use crate::http::problem::Problem;
 use crate::known::Known;
 use crate::latest::Latest;
 use crate::metrics::{Metrics, QueueMetrics};
 use crate::origin::Origins;
 use crate::outage::Opening;
+use crate::retry::{self, Returning};
 use crate::return_to::ReturnTo;
 use crate::serve::descriptors::Share;
 use crate::stream_slots::StreamSlots;
@@ -41,6 +45,8 @@ pub struct App {
     pub operations: Operations,
     /// How many event streams there may be.
     pub stream_slots: Arc<StreamSlots>,
+    /// Whom this process has told to come back.
+    pub returning: Arc<Returning>,
     /// Cancelled when this process takes no more connections: streams end.
     pub stopping: CancellationToken,
     /// Signs tokens when no secret is configured; this process's own.
@@ -59,6 +65,8 @@ pub struct Live {
     pub assertions: AssertionKeys,
     /// Who may call from another origin.
     pub origins: Origins,
+    /// Tells of forwarding headers that were not believed.
+    pub forwarding: Arc<Forwarding>,
     queues: HashMap<String, Arc<QueueState>>,
 }
 
@@ -86,12 +94,48 @@ pub struct QueueState {
     pub streams: Arc<Streams>,
     /// What it counts.
     pub metrics: Arc<QueueMetrics>,
+    /// Whom this process has told to come back.
+    pub returning: Arc<Returning>,
 }
 
 impl QueueState {
     /// The name of the queue.
     pub fn name(&self) -> &str {
         self.queue.name()
+    }
+
+    /// How long the holder of a place may be silent: half of the time in which a turn must be claimed, and
+    /// a new place be heard of. As far as this process knows: an operator may have changed it.
+    pub fn patience(&self) -> Duration {
+        let shortest =
+            |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
+        let configured = shortest(self.config.claim_ttl, self.config.first_poll_ttl);
+        let live = self.latest.get().map(|seen| {
+            let rules = &seen.snapshot.rules;
+            shortest(rules.claim_ttl, rules.first_poll_ttl)
+        });
+        live.map_or(configured, |live| live.min(configured)) / 2
+    }
+
+    /// When to come back after a failure on our side.
+    pub fn retry(&self) -> Duration {
+        self.returning.tell(self.depth(), retry::SOONEST, self.patience())
+    }
+
+    /// The same as a hint to many requests of one visitor, who does not come back for each.
+    pub fn retry_hint(&self) -> Duration {
+        retry::after(self.depth(), retry::SOONEST, self.patience(), rand::rng().random())
+    }
+
+    /// A failure of the store, with the time to come back.
+    pub fn failed(&self, error: &store::Error) -> Problem {
+        let problem = Problem::from(error);
+        if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
+    }
+
+    /// How many stood in line when it was read last.
+    fn depth(&self) -> u64 {
+        self.latest.get().map_or(0, |seen| seen.snapshot.depth)
     }
 }
 
@@ -108,7 +152,8 @@ impl App {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
         let none = HashMap::new();
-        let live = Live::new(config, &none, &store, &metrics, &own_secret, lane_bound);
+        let returning = Arc::new(Returning::default());
+        let live = Live::new(config, &none, &returning, &store, &metrics, &own_secret, lane_bound);
         let live = ArcSwap::from_pointee(live);
         let stream_slots = StreamSlots::new(share.connections, metrics.streams.clone());
         Arc::new(Self {
@@ -117,6 +162,7 @@ impl App {
             metrics,
             operations,
             stream_slots,
+            returning,
             stopping,
             own_secret,
             lane_bound,
@@ -144,6 +190,7 @@ impl App {
         let live = Live::new(
             config,
             &before.queues,
+            &self.returning,
             &self.store,
             &self.metrics,
             &self.own_secret,
@@ -165,6 +212,7 @@ impl Live {
     fn new(
         config: Arc<Config>,
         before: &HashMap<String, Arc<QueueState>>,
+        returning: &Arc<Returning>,
         store: &Store,
         metrics: &Metrics,
         own_secret: &SecretString,
@@ -184,7 +232,7 @@ impl Live {
                     None => {
                         let metrics = Arc::new(metrics.queue(name));
                         let opened = Queue::open(store, name, queue.rules(), lane_bound);
-                        QueueState::new(opened, queue, cookies, metrics)
+                        QueueState::new(opened, queue, cookies, metrics, returning.clone())
                     }
                 };
                 (name.clone(), Arc::new(state))
@@ -195,7 +243,8 @@ impl Live {
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
-        Self { config, tokens, assertions, origins, queues }
+        let forwarding = metrics.forwarding.clone();
+        Self { config, tokens, assertions, origins, forwarding, queues }
     }
 }
 
@@ -205,6 +254,7 @@ impl QueueState {
         config: QueueConfig,
         cookies: Arc<Cookies>,
         metrics: Arc<QueueMetrics>,
+        returning: Arc<Returning>,
     ) -> Self {
         Self {
             queue,
@@ -218,6 +268,7 @@ impl QueueState {
             opening: Arc::default(),
             streams: Arc::default(),
             metrics,
+            returning,
         }
     }
 
@@ -238,6 +289,7 @@ impl QueueState {
             opening: self.opening.clone(),
             streams: self.streams.clone(),
             metrics: self.metrics.clone(),
+            returning: self.returning.clone(),
         }
     }
 }

@@ -7,11 +7,16 @@
 //! must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use http::header::HeaderName;
+use http::header::{FORWARDED, HeaderName};
 use ipnet::IpNet;
+use prometheus::IntCounter;
 
+/// How often the log tells of headers that were not believed; all are counted.
+const TELL_EVERY: Duration = Duration::from_secs(600);
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The client's address; IPv4-mapped IPv6 addresses come out as IPv4.
@@ -36,6 +41,49 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNe
         }
     }
     client
+}
+
+/// Tells of forwarding headers that were not believed: somebody forgot to name the proxy in front, and
+/// all its visitors now share one address; or a visitor tries to be somebody else.
+#[derive(Debug)]
+pub struct Forwarding {
+    ignored: IntCounter,
+    told: Mutex<Option<Instant>>,
+}
+
+impl Forwarding {
+    /// Counts in `ignored`.
+    pub fn new(ignored: IntCounter) -> Self {
+        Self { ignored, told: Mutex::default() }
+    }
+
+    /// Looks at one request.
+    pub fn note(&self, peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) {
+        if !headers.contains_key(X_FORWARDED_FOR) && !headers.contains_key(FORWARDED) {
+            return;
+        }
+        let peer = peer.to_canonical();
+        if trusted_proxies.iter().any(|net| net.contains(&peer)) {
+            return;
+        }
+        self.ignored.inc();
+        if self.is_to_be_told(Instant::now()) {
+            tracing::warn!(
+                %peer,
+                "a forwarding header from a peer that is not in admission.trusted_proxies is not \
+                 believed: joins_per_address counts the peer's own address",
+            );
+        }
+    }
+
+    fn is_to_be_told(&self, now: Instant) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = told.is_none_or(|told| now.saturating_duration_since(told) >= TELL_EVERY);
+        if due {
+            *told = Some(now);
+        }
+        due
+    }
 }
 
 /// Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:80`.
@@ -80,6 +128,32 @@ mod tests {
         ] {
             assert_eq!(client(peer, lines, &proxies), expected, "{peer} {lines:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_believed_is_counted_and_told_seldom() {
+        let forwarding = Forwarding::new(IntCounter::new("ignored", "ignored").expect("a name"));
+        let trusted = ["10.0.0.0/8".parse().expect("a network")];
+        let mut headers = HeaderMap::new();
+        headers.insert("host", HeaderValue::from_static("shop.example"));
+        let stranger = "203.0.113.7".parse().expect("an address");
+        forwarding.note(stranger, &headers, &trusted);
+        assert_eq!(forwarding.ignored.get(), 0);
+        headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.8"));
+        for proxy in ["10.0.0.1", "::ffff:10.0.0.1"] {
+            forwarding.note(proxy.parse().expect("an address"), &headers, &trusted);
+        }
+        assert_eq!(forwarding.ignored.get(), 0);
+        assert!(forwarding.told.lock().expect("whole").is_none());
+        for _ in 0..3 {
+            forwarding.note(stranger, &headers, &trusted);
+        }
+        assert_eq!(forwarding.ignored.get(), 3);
+
+        let now = forwarding.told.lock().expect("whole").expect("told");
+        assert!(!forwarding.is_to_be_told(now + TELL_EVERY - Duration::from_millis(1)));
+        assert!(forwarding.is_to_be_told(now + TELL_EVERY));
+        assert!(!forwarding.is_to_be_told(now + TELL_EVERY));
     }
 
     #[test]

@@ -5,15 +5,16 @@
 //! operators only. Scopes such as `queues:shop` narrow a key to what they name.
 //!
 //! Without any key the port asks for none: it then listens on loopback only (the configuration
-//! sees to that), answers only peers on this machine, and refuses what came through a proxy or from
-//! a web page, for both bring strangers to a loopback address.
+//! sees to that), answers only peers on this machine that call it by a loopback name, and refuses what
+//! came through a proxy or from a web page, for both bring strangers to a loopback address.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use anteroom_runtime::config::{KeyConfig, Role};
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, HeaderName, ORIGIN};
+use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
@@ -42,7 +43,8 @@ impl Caller {
     /// # Errors
     ///
     /// `key_missing` or `key_invalid`; while no keys are configured, `key_missing` for other
-    /// machines, `forwarded_refused` and `origin_refused`.
+    /// machines, `forwarded_refused` (also for names that are not this machine's) and
+    /// `origin_refused`.
     pub fn of(
         keys: &BTreeMap<String, KeyConfig>,
         headers: &HeaderMap,
@@ -137,7 +139,30 @@ fn unguarded(headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
         return Err(Problem::new(Code::OriginRefused)
             .detail("no keys are configured, so this port refuses web pages"));
     }
-    Ok(())
+    // A proxy may add no header at all, and a stranger's name server may say that its name is here.
+    let mut hosts = headers.get_all(HOST).iter();
+    let is_here = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(is_loopback_name);
+    if is_here && hosts.next().is_none() { Ok(()) } else { Err(elsewhere()) }
+}
+
+/// The refusal of a request for a name that is not this machine's own.
+pub fn elsewhere() -> Problem {
+    Problem::new(Code::ForwardedRefused).detail(
+        "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
+    )
+}
+
+/// Whether a `Host` is a loopback name, with any port.
+pub fn is_loopback_name(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host();
+    // What stands in front of the name, or is no port behind it, is in nobody's `Host`.
+    let rest = authority.as_str().strip_prefix(name);
+    let has_port = |rest: &str| rest.is_empty() || authority.port_u16().is_some();
+    let is_loopback = name.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
+        || name == "[::1]";
+    is_loopback && rest.is_some_and(has_port)
 }
 
 /// A header that proxies add.
@@ -178,10 +203,12 @@ mod tests {
             .map_err(|problem| problem.code())
     }
 
-    const HERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
     fn without_keys(peer: Option<IpAddr>, pairs: &[(&'static str, &'static str)]) -> Option<Code> {
-        let caller = Caller::of(&BTreeMap::new(), &headers(pairs), peer);
+        let mut headers = headers(pairs);
+        headers.append(HOST, HeaderValue::from_static("localhost:8081"));
+        let caller = Caller::of(&BTreeMap::new(), &headers, peer);
         caller.err().map(|problem| problem.code())
     }
 
@@ -245,8 +272,61 @@ mod tests {
         for name in ["origin", "sec-fetch-site"] {
             assert_eq!(without_keys(HERE, &[(name, "null")]), Some(Code::OriginRefused), "{name}");
         }
-        let caller = Caller::of(&BTreeMap::new(), &HeaderMap::new(), HERE).expect("let in");
+        let here = headers(&[("host", "127.0.0.1:8081")]);
+        let caller = Caller::of(&BTreeMap::new(), &here, HERE).expect("let in");
         assert!(caller.operates().is_ok() && caller.touches("queues", "shop").is_ok());
         assert_eq!(caller.name(), NO_KEY);
+    }
+
+    /// A proxy on this machine that adds no header, and a name that was made to lead here.
+    #[test]
+    fn without_keys_only_names_of_this_machine_are_served() {
+        let told = |hosts: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(HOST, HeaderValue::from_static(host));
+            }
+            let caller = Caller::of(&BTreeMap::new(), &headers, HERE);
+            caller.err().map(|problem| problem.code())
+        };
+        for host in [
+            "localhost",
+            "LocalHost:8081",
+            "127.0.0.1",
+            "127.0.0.1:8081",
+            "127.255.0.9:1",
+            "[::1]",
+            "[::1]:8081",
+        ] {
+            assert_eq!(told(&[host]), None, "{host}");
+        }
+        for host in [
+            "",
+            "shop.example",
+            "shop.example:8081",
+            "localhost.evil.example",
+            "evil.localhost",
+            "127.0.0.1.evil.example",
+            "evil@localhost",
+            "localhost@evil.example",
+            "localhost, evil.example",
+            "localhost:8081:8081",
+            "localhost:port",
+            "10.0.0.1:8081",
+            "0.0.0.0:8081",
+            "2130706433",
+            "[::]:8081",
+            "[::ffff:127.0.0.1]:8081",
+            "::1",
+            "anteroom_admission",
+        ] {
+            assert_eq!(told(&[host]), Some(Code::ForwardedRefused), "{host}");
+        }
+        assert_eq!(told(&[]), Some(Code::ForwardedRefused));
+        assert_eq!(told(&["localhost", "localhost"]), Some(Code::ForwardedRefused));
+        assert_eq!(told(&["localhost", "evil.example"]), Some(Code::ForwardedRefused));
+        // Whoever has a key is known by it, by whatever name they came.
+        let named = headers(&[("authorization", "Bearer ark1.back"), ("host", "anteroom:8081")]);
+        assert!(Caller::of(&keys(), &named, None).is_ok());
     }
 }

@@ -29,11 +29,6 @@ impl Latest {
         self.0.store(Some(Arc::new(Seen { snapshot, at: Instant::now() })));
     }
 
-    /// How long a turn is held, overrides applied; unknown before the first snapshot.
-    pub fn claim_ttl(&self) -> Option<Duration> {
-        self.0.load().as_ref().map(|seen| seen.snapshot.rules.claim_ttl)
-    }
-
     /// How long an active place lives without renewal, overrides applied; unknown before the first snapshot.
     pub fn session_ttl(&self) -> Option<Duration> {
         self.0.load().as_ref().map(|seen| seen.snapshot.rules.session_ttl)

@@ -21,6 +21,7 @@ pub mod origin;
 pub mod outage;
 pub mod place_view;
 pub mod queue_view;
+pub mod retry;
 pub mod return_to;
 pub mod revocations;
 pub mod role;

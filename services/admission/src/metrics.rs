@@ -12,6 +12,8 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
 };
 
+use crate::client_address::Forwarding;
+
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
 
@@ -65,12 +67,20 @@ pub struct Metrics {
     pub connections_closed: IntCounter,
     /// Connections refused because `max_connections` were being served, both ports.
     pub connections_refused: IntCounter,
+    /// Counts and tells of forwarding headers that were not believed.
+    pub forwarding: Arc<Forwarding>,
 }
 
 impl Metrics {
     /// Registers everything.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+        let forwarding_ignored = IntCounter::new(
+            "anteroom_forwarding_ignored_total",
+            "Requests with a forwarding header from a peer that is not in trusted_proxies.",
+        )?;
+        registry.register(Box::new(forwarding_ignored.clone()))?;
         let metrics = Self {
+            forwarding: Arc::new(Forwarding::new(forwarding_ignored)),
             http: HistogramVec::new(
                 HistogramOpts::new(
                     "anteroom_http_request_seconds",

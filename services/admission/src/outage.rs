@@ -1,6 +1,6 @@
 //! `on_store_error = "open"`: how many pass from one address while the store is away, and for how long.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,10 +31,8 @@ impl Opening {
     }
 
     /// Whether one more may pass at `now` from this address. One client must not use up what is for all.
-    pub fn admit(&self, from: Option<IpAddr>, rate: Rate, lasts: Duration, now: Instant) -> bool {
+    pub fn admit(&self, from: IpAddr, rate: Rate, lasts: Duration, now: Instant) -> bool {
         let since = *self.lock().get_or_insert(now);
-        // Whoever has no address of its own, as on a socket in the file system, shares one with its like.
-        let from = from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)).to_canonical();
         now.saturating_duration_since(since) < lasts
             && self.passed.check(subscriber(from), rate, now).is_ok()
     }
@@ -51,8 +49,8 @@ mod tests {
     const RATE: Rate = Rate { count: 10, window: Duration::from_secs(1) };
     const LASTS: Duration = Duration::from_secs(60);
 
-    fn client(address: &str) -> Option<IpAddr> {
-        Some(address.parse().expect("an address"))
+    fn client(address: &str) -> IpAddr {
+        address.parse().expect("an address")
     }
 
     #[test]
@@ -60,7 +58,7 @@ mod tests {
         let opening = Opening::default();
         let start = Instant::now();
         let later = start + Duration::from_millis(500);
-        for one in [client("203.0.113.1"), client("203.0.113.2"), client("2001:db8::1"), None] {
+        for one in [client("203.0.113.1"), client("203.0.113.2"), client("2001:db8::1")] {
             let passed = |now| (0..100).filter(|_| opening.admit(one, RATE, LASTS, now)).count();
             assert_eq!((passed(start), passed(later)), (10, 5), "{one:?}");
         }
@@ -71,11 +69,11 @@ mod tests {
     #[test]
     fn it_ends_and_begins_anew_only_after_the_store_answered() {
         let opening = Opening::default();
-        let start = Instant::now();
-        assert!(opening.admit(None, RATE, LASTS, start));
-        assert!(!opening.admit(None, RATE, LASTS, start + LASTS));
-        assert!(!opening.admit(None, RATE, LASTS, start + 10 * LASTS));
+        let (start, from) = (Instant::now(), client("203.0.113.1"));
+        assert!(opening.admit(from, RATE, LASTS, start));
+        assert!(!opening.admit(from, RATE, LASTS, start + LASTS));
+        assert!(!opening.admit(from, RATE, LASTS, start + 10 * LASTS));
         opening.over();
-        assert!(opening.admit(None, RATE, LASTS, start + 10 * LASTS));
+        assert!(opening.admit(from, RATE, LASTS, start + 10 * LASTS));
     }
 }

@@ -9,8 +9,10 @@ use anteroom_core::queue::{
 use rand::Rng as _;
 
 use crate::app::{App, QueueState};
-use crate::http::problem::{Code, Problem, RETRY_SOON};
-use crate::place_view::{PlaceView, poll_after};
+use crate::http::problem::{Code, Problem};
+use crate::http::visitor::Visitor;
+use crate::place_view::PlaceView;
+use crate::retry;
 
 /// When to ask again whether a closed queue has opened, while nobody knows when it will.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);
@@ -37,7 +39,7 @@ impl Joined {
 
 /// Joins: the place of this identity, the one it has or a new one.
 pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
-    match queue.queue.join(id).await? {
+    match queue.queue.join(id).await.map_err(|error| queue.failed(&error))? {
         Join::Created(of, place) => {
             queue.metrics.joined.inc();
             if place.status != Status::Waiting {
@@ -48,12 +50,30 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
             Ok(Joined { created: true, of, place })
         }
         Join::Same(of, place) => Ok(Joined { created: false, of, place }),
-        Join::Full => Err(Problem::new(Code::QueueFull).retry_after(jittered(RETRY_FULL))),
+        Join::Full => {
+            let retry_in = queue.returning.tell(0, RETRY_FULL, retry::LONGEST);
+            Err(Problem::new(Code::QueueFull).retry_after(retry_in))
+        }
         Join::Closed { retry_in } => {
-            let retry_in = jittered(retry_in.unwrap_or(RETRY_CLOSED));
+            let unknown = || queue.returning.tell(0, RETRY_CLOSED, retry::LONGEST);
+            let retry_in = retry_in.map_or_else(unknown, |opens| queue.returning.tell_from(opens));
             Err(Problem::new(Code::QueueClosed).retry_after(retry_in))
         }
     }
+}
+
+/// Joins within what the visitor's address may; only a new place counts.
+pub async fn join_from(visitor: &Visitor, id: PlaceId) -> Result<Joined, Problem> {
+    let unit = visitor.may_join()?;
+    let joined = join(&visitor.queue, id).await;
+    let may_be_new = match &joined {
+        Ok(joined) => joined.created,
+        Err(problem) => problem.code() == Code::EffectUnknown,
+    };
+    if !may_be_new {
+        unit.give_back();
+    }
+    joined
 }
 
 /// The place that a token names, while it is there: a token acts on no other. Looked for before a join,
@@ -73,24 +93,24 @@ pub fn anonymous(queue: &QueueState) -> PlaceId {
 
 /// Where a place stands.
 pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    here(queue, queue.queue.place(of).await?)
+    here(queue, queue.queue.place(of).await.map_err(|error| queue.failed(&error))?)
 }
 
 /// Takes the turn.
 pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    let visit = queue.queue.claim(of).await?;
+    let visit = queue.queue.claim(of).await.map_err(|error| queue.failed(&error))?;
     queue.streams.changed(of.id);
     here(queue, visit)
 }
 
 /// Lets an active place live longer.
 pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    here(queue, queue.queue.renew(of).await?)
+    here(queue, queue.queue.renew(of).await.map_err(|error| queue.failed(&error))?)
 }
 
 /// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
 pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
-    let left = queue.queue.leave(of).await?;
+    let left = queue.queue.leave(of).await.map_err(|error| queue.failed(&error))?;
     queue.known.forget(of);
     queue.streams.changed(of.id);
     match left {
@@ -103,7 +123,8 @@ pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
 
 /// The place as its holder reads it.
 pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
-    PlaceView::new(queue.name(), place, claim_ttl(queue))
+    // It looks at half of what it is told.
+    PlaceView::new(queue.name(), place, queue.patience() * 2)
 }
 
 /// The place of a visit that found it in the state it asked for.
@@ -111,18 +132,8 @@ pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
     match visit {
         Visit::Here(place) => Ok(place),
         Visit::NotReady(place) => Err(Problem::new(Code::NotReady)
-            .retry_after(poll_after(&place, claim_ttl(queue)).max(RETRY_SOON))),
+            .retry_after(view(queue, &place).poll_after().max(Duration::from_secs(1)))),
         Visit::NotActive(_) => Err(Problem::new(Code::NotActive)),
         Visit::Gone(reason) => Err(Problem::gone(reason)),
     }
-}
-
-/// How long a turn is held, as far as this process knows: an operator may have changed it.
-pub fn claim_ttl(queue: &QueueState) -> Duration {
-    queue.latest.claim_ttl().map_or(queue.config.claim_ttl, |live| live.min(queue.config.claim_ttl))
-}
-
-/// Up to half as long again, so that those who were refused together do not come back together.
-fn jittered(after: Duration) -> Duration {
-    after + Duration::from_secs(10).min(after / 2).mul_f64(rand::rng().random())
 }

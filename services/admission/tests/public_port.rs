@@ -172,6 +172,28 @@ async fn the_token_is_looked_for_in_the_header_the_cookie_and_our_bearer() {
     }
 }
 
+/// Each look at a cookie costs a digest, and a header has room for hundreds.
+#[tokio::test]
+async fn only_the_first_four_cookies_of_the_queue_are_looked_at() {
+    let named = |token: &str| format!("__Host-anteroom_shop={token}");
+    let after = |forged: usize| {
+        let others = ["a=b".to_owned(), named(&token("other")), "__Host-anteroom_x=y".to_owned()];
+        let mut cookies: Vec<String> = others.iter().cloned().cycle().take(3 * forged).collect();
+        cookies.push(named(&token("shop")));
+        cookies.join("; ")
+    };
+    for (forged, expected) in [
+        (0, "store_unavailable"),
+        (3, "store_unavailable"),
+        (4, "token_invalid"),
+        (30, "token_invalid"),
+    ] {
+        let cookies = after(forged);
+        let (_, code) = code("GET", "/v1/queues/shop/token", &[("cookie", &cookies)]).await;
+        assert_eq!(code, expected, "after {forged}");
+    }
+}
+
 #[tokio::test]
 async fn a_dead_cookie_is_taken_away() {
     let cookie = format!("__Host-anteroom_shop={}", token("other"));

@@ -341,11 +341,16 @@ async fn without_keys_only_programs_on_this_machine_are_served() {
         ("x-forwarded-for", "forwarded_refused"),
         ("forwarded", "forwarded_refused"),
         ("via", "forwarded_refused"),
+        ("host", "forwarded_refused"),
         ("origin", "origin_refused"),
     ] {
         let (status, problem) = world.call_with("", "POST", &format!("{ADMIN}/reset"), name).await;
         assert_eq!((status, &problem["code"]), (StatusCode::FORBIDDEN, &json!(code)), "{name}");
     }
+    // The address that a proxy is asked for, with a `Host` of this machine.
+    let path = format!("http://anteroom.example{ADMIN}");
+    let (status, problem) = world.call("", "GET", &path, Value::Null).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::FORBIDDEN, &json!("forwarded_refused")));
 }
 
 #[tokio::test]

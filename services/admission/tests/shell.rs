@@ -64,7 +64,9 @@ async fn past_the_cap_the_answer_is_503_at_once_and_who_goes_away_frees_its_room
     assert!(first.as_mut().now_or_never().is_none(), "it is under way");
     for path in [WORK, "/v1/queues/shop/token", "/v1/queues/none/token"] {
         let crowded = ask(&port, request("GET", path, &[])).await;
-        assert_eq!(crowded.headers()["retry-after"], "1");
+        let after: u64 =
+            crowded.headers()["retry-after"].to_str().expect("text").parse().expect("seconds");
+        assert!((1..=15).contains(&after), "{after}");
         let body = problem(crowded).await;
         assert_eq!((&body["status"], &body["code"]), (&503.into(), &"overloaded".into()));
     }

@@ -194,7 +194,6 @@ async fn a_file_that_comes_late_is_waited_for() {
     let named = format!("[admission]\ntoken_secrets_file = \"{}\"\n", secrets.display());
     fs::write(watched.path("anteroom.toml"), named).expect("written");
     watched.until(REFUSED, 1).await;
-    // The same directory, so that the notification comes; else it takes until the next look.
     fs::write(&secrets, "1".repeat(32)).expect("written");
     assert_eq!(watched.next().await.admission.token_secrets.len(), 1);
     assert_eq!(watched.metric(REFUSED), Some(1), "told once");

@@ -151,6 +151,106 @@ fn are_shown_in_no_error() {
     }
 }
 
+/// A key that was pasted where its digest belongs, or anywhere else.
+#[test]
+fn a_pasted_key_is_shown_nowhere() {
+    let key = "ark1.c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I";
+    let bare = key.trim_start_matches("ark1.");
+    let rule = "must be \"sha256:\" and 64 hexadecimal digits";
+    for digest in
+        [key.to_owned(), bare.to_owned(), format!("sha256:{key}"), format!("sha256:{bare}")]
+    {
+        let file = file(&format!("[keys.shop]\ndigest = \"{digest}\"\nrole = \"backend\"\n"));
+        let error = Loader::new(Some(file.path())).load().expect_err(&digest).to_string();
+        let line = format!("keys.shop.digest = [hidden] ({}): {rule}", file.path().display());
+        assert_eq!(error, line);
+        let variables = [
+            ("ANTEROOM_KEYS__SHOP__DIGEST", digest.as_str()),
+            ("ANTEROOM_KEYS__SHOP__ROLE", "backend"),
+        ];
+        let error = with(&variables).expect_err("no digest");
+        assert_eq!(
+            error,
+            format!("keys.shop.digest = [hidden] (ANTEROOM_KEYS__SHOP__DIGEST): {rule}")
+        );
+    }
+    for toml in [
+        format!("[keys.shop]\ndigest = [\"{key}\"]\nrole = \"backend\""),
+        format!("[keys.shop]\ndigest = [\"{bare}\"]\nrole = \"backend\""),
+        format!("[keys]\nshop = \"{key}\""),
+        format!("[keys]\nshop = \"{bare}\""),
+        format!("[keys.{key}]\nrole = \"backend\""),
+        format!("[keys.\"{key}\"]\ndigest = \"sha256:{}\"\nrole = \"backend\"", "0".repeat(64)),
+        format!("[admission]\nlisten = \"{key}\""),
+        format!("[store]\nurl = \"redis://{key}@\""),
+    ] {
+        let file = file(&toml);
+        let error = Loader::new(Some(file.path())).load().expect_err(&toml).to_string();
+        assert!(!error.contains(bare), "{error}");
+    }
+    // A digest is no secret, and its error must say which one is meant.
+    let twice = format!("digest = \"sha256:{}\"\nrole = \"backend\"\n", "ab".repeat(32));
+    let file = file(&format!("[keys.a]\n{twice}[keys.b]\n{twice}"));
+    let error = Loader::new(Some(file.path())).load().expect_err("twice").to_string();
+    assert!(error.contains("abab"), "{error}");
+}
+
+/// Whatever form an address has, a password in it is not told.
+#[test]
+fn a_password_in_an_address_of_any_form_is_shown_nowhere() {
+    for address in [
+        format!("me:{PASSWORD}@redis:6379"),
+        format!(":{PASSWORD}@redis"),
+        format!("{PASSWORD}@redis:6379"),
+        format!("redis:{PASSWORD}@redis:6379"),
+        format!("redis:/me:{PASSWORD}@redis:6379"),
+        format!("redis//me:{PASSWORD}@redis:6379"),
+        format!("http://me:{PASSWORD}@redis:6379"),
+        format!("redis:6379?password={PASSWORD}"),
+        format!("redis:6379 -a {PASSWORD}"),
+        format!("/run/redis.sock?PASS={PASSWORD}"),
+    ] {
+        for (variables, line) in [
+            (vec![("ANTEROOM_STORE__URL", address.as_str())], "store.url = [hidden] ("),
+            (
+                vec![
+                    ("ANTEROOM_STORE__MODE", "cluster"),
+                    ("ANTEROOM_STORE__NODES", address.as_str()),
+                ],
+                "store.nodes = [hidden] (",
+            ),
+            (
+                vec![
+                    ("ANTEROOM_QUEUES__A__BATCH", "1"),
+                    ("ANTEROOM_QUEUES__A__PUBLIC_URL", address.as_str()),
+                ],
+                "queues.a.public_url = [hidden] (",
+            ),
+        ] {
+            let error = with(&variables).expect_err(&address);
+            assert!(error.starts_with(line), "{error}");
+            assert!(!error.contains(PASSWORD), "{error}");
+        }
+    }
+    // One that can be read is told without what may be a password.
+    for (url, shown) in [
+        (format!("redis://me:{PASSWORD}@redis:6379"), "redis://me:***@redis:6379"),
+        (format!("redis://{PASSWORD}@redis:6379"), "redis://***@redis:6379"),
+        (format!("redis://redis:6379/0?password={PASSWORD}"), "redis://redis:6379/0"),
+        (format!("unix:///run/redis.sock?pass={PASSWORD}"), "unix:///run/redis.sock"),
+    ] {
+        let variables =
+            [("ANTEROOM_STORE__URL", url.as_str()), ("ANTEROOM_STORE__CA_FILE", "/x.pem")];
+        let error = with(&variables).expect_err(&url);
+        assert!(error.starts_with(&format!("store.url = \"{shown}\" (")), "{error}");
+        assert_eq!(with(&variables[..1]).expect("valid").store.url.to_string(), shown);
+    }
+    for plain in ["localhost:6379", "redis", "redis:6379/0", "[::1]:6379"] {
+        let error = with(&[("ANTEROOM_STORE__URL", plain)]).expect_err(plain);
+        assert!(error.starts_with(&format!("store.url = \"{plain}\" (")), "{error}");
+    }
+}
+
 #[test]
 fn a_broken_file_does_not_quote_its_lines() {
     let file = file(&format!("[store]\npassword = \"{PASSWORD}\n"));

@@ -5,6 +5,7 @@ use std::{
     net::TcpStream,
     path::PathBuf,
     process::{Child, ChildStdout, Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 /// The example `idle`, which cargo builds beside the tests.
@@ -26,18 +27,21 @@ fn output(command: &mut Command) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// A running example; killed if a test fails.
-struct Running {
-    child: Child,
-    log: BufReader<ChildStdout>,
-    port: String,
+/// A process that ends with the test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A running example.
+struct Running {
+    child: Killed,
+    log: BufReader<ChildStdout>,
+    port: String,
 }
 
 impl Running {
@@ -45,7 +49,7 @@ impl Running {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let log = BufReader::new(child.stdout.take().expect("piped"));
-        let mut running = Self { child, log, port: String::new() };
+        let mut running = Self { child: Killed(child), log, port: String::new() };
         let line = running.line("listening");
         assert_eq!(line["port"], "metrics");
         assert_eq!(line["level"], "INFO");
@@ -66,13 +70,13 @@ impl Running {
     }
 
     fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
+        let id = self.child.0.id().to_string();
         let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill runs");
         assert!(status.success());
     }
 
     fn exit_code(&mut self) -> Option<i32> {
-        self.child.wait().expect("it ends").code()
+        self.child.0.wait().expect("it ends").code()
     }
 
     fn get(&self, path: &str) -> String {
@@ -134,6 +138,53 @@ fn serves_until_a_signal() {
         assert_eq!(line["signal"], format!("SIG{name}"));
         running.line("stopped");
         assert_eq!(running.exit_code(), Some(0));
+    }
+}
+
+/// The configuration often lies beside files that change all the time, its own log among them.
+#[test]
+fn a_busy_neighbour_of_the_configuration_wakes_nobody() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).expect("written");
+    let log = || std::fs::read_to_string(path("service.log")).expect("text");
+    write("anteroom.toml", "[scheduler]\ntick = \"100ms\"\n");
+    let file = std::fs::File::create(path("service.log")).expect("created");
+    let mut command = idle();
+    command.arg("--config").arg(path("anteroom.toml")).env("RUST_LOG", "trace").stdout(file);
+    let running = Killed(command.spawn().expect("it starts"));
+    let id = running.0.id();
+    until("it listens", || log().contains("listening"));
+
+    let (before, began) = (reads(id), Instant::now());
+    let mut neighbours =
+        ["a.log", "b.log"].map(|name| std::fs::File::create(path(name)).expect("created"));
+    for line in 0..2_000 {
+        writeln!(neighbours[line % 2], "line {line}").expect("written");
+        // One at a time, or the system would tell of many at once.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    write("anteroom.toml", "[scheduler]\ntick = \"50ms\"\n");
+    until("the change is seen", || log().contains("the changed configuration is in force"));
+    let (read, seconds) = (reads(id) - before, began.elapsed().as_secs());
+    assert!(read <= 100 + 20 * seconds, "read {read} times in {seconds} s");
+    let lines = log().lines().count();
+    assert!(lines < 100, "{lines} lines of log");
+}
+
+/// How often a process has read something: its files, or what its system had to tell it.
+fn reads(process: u32) -> u64 {
+    let counts = std::fs::read_to_string(format!("/proc/{process}/io")).expect("it runs");
+    let count = counts.lines().find_map(|it| it.strip_prefix("syscr:")).expect("counted");
+    count.trim().parse().expect("a number")
+}
+
+/// Waits for it; only a failing test waits long.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(30), "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -73,6 +73,14 @@ impl<K: Hash + Eq> Gcra<K> {
         Ok(())
     }
 
+    /// Takes one thing back that was counted under this rate.
+    pub fn give_back(&self, key: &K, rate: Rate) {
+        let each = rate.window / rate.count.max(1);
+        if let Some(refilled_at) = self.shard(key).refilled_at.get_mut(key) {
+            *refilled_at = refilled_at.checked_sub(each).unwrap_or(*refilled_at);
+        }
+    }
+
     /// How many keys are remembered.
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).refilled_at.len()).sum()

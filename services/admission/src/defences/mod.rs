@@ -1,4 +1,4 @@
-//! What is refused before it costs a Redis command: too many joins from one address, too many
+//! What is refused before it costs a Redis command: too many new places for one address, too many
 //! requests for one place.
 //!
 //! Each process counts for itself, so a whole deployment lets through up to its number of replicas
@@ -10,5 +10,5 @@ mod joins_per_address;
 mod requests_per_place;
 
 pub use gcra::Gcra;
-pub use joins_per_address::{JoinsPerAddress, MOST_ADDRESSES, subscriber};
+pub use joins_per_address::{JoinsPerAddress, MOST_ADDRESSES, Unit, subscriber};
 pub use requests_per_place::RequestsPerPlace;

@@ -1,4 +1,5 @@
-//! `requests_per_place`: how many requests a second may name one place.
+//! `requests_per_place`: how many requests a second may name one place, and six times as many at once:
+//! an admitted visitor's page asks for all its parts together.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,9 +9,12 @@ use anteroom_runtime::config::Rate;
 
 use super::gcra::Gcra;
 
-/// A place is remembered for a second after its last request, so this is for a hundred thousand
-/// requests a second and more; about 20 MB when full.
+/// A place that asks as it should is remembered for some milliseconds, one at its bound for six
+/// seconds; about 20 MB when full.
 const MOST_PLACES: usize = 200_000;
+
+/// How many seconds' worth of requests may come at once.
+const BURST_SECONDS: u32 = 6;
 
 /// The requests of one queue by place.
 #[derive(Debug)]
@@ -43,7 +47,8 @@ impl RequestsPerPlace {
     }
 
     fn check_at(&self, id: PlaceId, now: Instant) -> Result<(), Duration> {
-        let rate = Rate { count: self.per_second, window: Duration::from_secs(1) };
+        let (seconds, count) = (BURST_SECONDS, self.per_second.saturating_mul(BURST_SECONDS));
+        let rate = Rate { count, window: Duration::from_secs(seconds.into()) };
         self.counts.check(id, rate, now)
     }
 }
@@ -56,12 +61,20 @@ mod tests {
     fn a_place_may_ask_so_often_and_others_as_well() {
         let (requests, now) = (RequestsPerPlace::new(50), Instant::now());
         let (one, other) = (PlaceId([1; 14]), PlaceId([2; 14]));
-        for _ in 0..50 {
+        // The page of an admitted visitor with its 120 parts, and again.
+        for _ in 0..300 {
             assert!(requests.check_at(one, now).is_ok());
         }
         assert_eq!(requests.check_at(one, now), Err(Duration::from_millis(20)));
         assert!(requests.check_at(other, now).is_ok());
         assert!(requests.with(0).check(one).is_ok(), "0 is no limit");
         assert!(requests.with(50).check_at(one, now).is_err(), "a reload keeps the counts");
+        // From then on fifty a second, and everything again after six quiet seconds.
+        let later = now + Duration::from_secs(1);
+        let passed = (0..1_000).filter(|_| requests.check_at(one, later).is_ok()).count();
+        assert_eq!(passed, 50);
+        let quiet = later + Duration::from_secs(6);
+        let passed = (0..1_000).filter(|_| requests.check_at(one, quiet).is_ok()).count();
+        assert_eq!(passed, 300);
     }
 }

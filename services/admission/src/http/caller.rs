@@ -6,11 +6,12 @@ use std::sync::Arc;
 use anteroom_runtime::config::is_name;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
+use http::uri::Authority;
 
 use super::extract::{AtQueue, Peer, queue_name};
 use super::problem::{Code, Problem};
 use crate::app::{App, QueueState};
-use crate::keys::Caller;
+use crate::keys::{Caller, elsewhere, is_loopback_name};
 
 /// A backend, or an operator, that may touch the queue of the path.
 pub struct Backend {
@@ -71,7 +72,13 @@ impl FromRequestParts<Arc<App>> for OperatorOfAny {
 
 fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
-    Caller::of(&app.live().config.keys, &parts.headers, peer)
+    let config = &app.live().config;
+    // A whole address in the request line goes before `Host`.
+    let named = parts.uri.authority().map(Authority::as_str);
+    if config.keys.is_empty() && named.is_some_and(|name| !is_loopback_name(name)) {
+        return Err(elsewhere());
+    }
+    Caller::of(&config.keys, &parts.headers, peer)
 }
 
 /// Looked up only for a known caller: strangers do not learn which queues there are.

@@ -20,16 +20,14 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use rand::Rng as _;
 
 use super::document::HolderProblems;
-use super::problem::Problem;
+use super::problem::{Problem, millis};
 use super::visitor::Visitor;
 use crate::app::{App, QueueState};
 use crate::stream_slots::StreamSlot;
 use crate::streams::{Stream as OpenStream, Streams};
-use crate::visits;
+use crate::{retry, visits};
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
-/// When to look again while the store is away.
-const STORE_AWAY: Duration = Duration::from_secs(2);
 
 /// My place as a stream of events.
 ///
@@ -59,7 +57,7 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
     };
     let place = visits::place(&queue, of).await?;
     let open = Open::new(&app, &queue, of.id, slot);
-    let watch = Watch { app, of, open, step: Step::Tell(place, queue) };
+    let watch = Watch { app, of, open, step: Step::Tell(place, queue), hinted: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -86,6 +84,8 @@ struct Watch {
     of: PlaceRef,
     open: Open,
     step: Step,
+    /// Whether the client knows when to come back.
+    hinted: bool,
 }
 
 enum Step {
@@ -129,7 +129,7 @@ impl Watch {
                 format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
             }
             Err(_) => {
-                self.step = Step::Wait(STORE_AWAY);
+                self.step = Step::Wait(queue.retry());
                 // A comment: it keeps the connection, and finds out whether anybody is there.
                 ": the store is away\n\n".to_owned()
             }
@@ -141,14 +141,28 @@ impl Watch {
         self.step = Step::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();
-        format!("event: place\ndata: {data}\n\n")
+        // Without a word browsers would all come back after the same few seconds.
+        let hint = if std::mem::replace(&mut self.hinted, true) {
+            String::new()
+        } else {
+            format!("retry: {}\n", millis(self.come_back()))
+        };
+        format!("{hint}event: place\ndata: {data}\n\n")
+    }
+
+    /// When the page is to open its stream anew, should this one end: all streams of this process may end
+    /// at once.
+    fn come_back(&self) -> Duration {
+        let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
+        let patience = self.app.queue(&self.open.queue_name).map(|queue| queue.patience());
+        let most = patience.unwrap_or(retry::UNKNOWN);
+        retry::after(streams, retry::SOONEST, most, rand::rng().random())
     }
 
     /// On the way out all streams come back at once, to other processes: spread them.
     fn last_words(&self) -> String {
         if self.app.stopping.is_cancelled() {
-            let retry = rand::rng().random_range(1_000..6_000);
-            format!("retry: {retry}\n\n")
+            format!("retry: {}\n\n", millis(self.come_back()))
         } else {
             "event: replaced\ndata: {}\n\n".to_owned()
         }

@@ -15,6 +15,9 @@ use utoipa::ToSchema;
 
 use anteroom_core::queue::GoneReason;
 use anteroom_core::store;
+use rand::Rng as _;
+
+use crate::retry;
 
 pub use super::code::Code;
 
@@ -99,10 +102,11 @@ impl Problem {
         self
     }
 
-    /// Says when to ask again; also sent as `Retry-After`.
+    /// Says when to ask again, within an hour; also sent as `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
-        self.0.retry_after = Some(after);
+        // In whole milliseconds, so that body and header say the same.
+        self.0.retry_after = Some(Duration::from_millis(millis(after.min(retry::LONGEST))));
         self
     }
 
@@ -138,19 +142,25 @@ impl Problem {
     }
 }
 
-/// How long to wait before a call that the store or a cap refused is worth another try.
-pub const RETRY_SOON: Duration = Duration::from_secs(1);
-
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        let code = match &error {
+        Self::from(&error)
+    }
+}
+
+impl From<&store::Error> for Problem {
+    fn from(error: &store::Error) -> Self {
+        let code = match error {
             store::Error::Unavailable(_) | store::Error::Forbidden(_) => Code::StoreUnavailable,
             store::Error::Unknown(_) => Code::EffectUnknown,
             store::Error::Overloaded => Code::Overloaded,
             store::Error::Reply { .. } => Code::Internal,
         };
         let problem = Self::new(code).cause(error.to_string());
-        if code == Code::Internal { problem } else { problem.retry_after(RETRY_SOON) }
+        if code == Code::Internal {
+            return problem;
+        }
+        problem.retry_after(retry::after(0, retry::SOONEST, retry::UNKNOWN, rand::rng().random()))
     }
 }
 
@@ -235,6 +245,19 @@ mod tests {
                 "retry_after_ms": 1500,
             })
         );
+    }
+
+    #[tokio::test]
+    async fn header_and_body_say_the_same_time_within_an_hour() {
+        for (after, ms, seconds) in
+            [(Duration::from_nanos(4_000_000_300), 4_000, "4"), (Duration::MAX, 3_600_000, "3600")]
+        {
+            let response = Problem::new(Code::QueueClosed).retry_after(after).into_response();
+            assert_eq!(response.headers()[RETRY_AFTER], seconds);
+            let body = response.into_body().collect().await.expect("a body").to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+            assert_eq!(body["retry_after_ms"], ms);
+        }
     }
 
     #[test]

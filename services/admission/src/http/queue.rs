@@ -14,7 +14,7 @@ use super::document::{
     ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
 };
 use super::extract::{AtQueue, json_body};
-use super::problem::{Code, Problem, RETRY_SOON};
+use super::problem::{Code, Problem};
 use super::visitor::{Held, Visitor};
 use crate::app::{App, QueueState};
 use crate::place_view::PlaceView;
@@ -77,8 +77,7 @@ pub async fn join(
             (keyed.unwrap_or_else(|| visits::anonymous(queue)), None)
         }
     };
-    visitor.may_join()?;
-    let joined = visits::join(queue, id).await?;
+    let joined = visits::join_from(&visitor, id).await?;
     let token = joined.token(&app, queue, visitor_id);
     joined_response(&visitor, &joined, token)
 }
@@ -120,7 +119,7 @@ fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Pro
     let seen = queue
         .latest
         .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     let now = seen.store_time_us() / 1_000_000;
     app.live()
         .assertions
@@ -210,7 +209,7 @@ pub async fn state(AtQueue(queue): AtQueue) -> Result<Response, Problem> {
     let seen = queue
         .latest
         .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
 }
 

@@ -16,7 +16,7 @@ use super::document::{
     BackendFinishProblems, BackendJoinProblems, BackendRenewProblems, KeyProblems,
 };
 use super::extract::JsonBody;
-use super::problem::{Code, Problem, RETRY_SOON};
+use super::problem::{Code, Problem};
 use crate::app::App;
 use crate::place_view::PlaceView;
 use crate::queue_view::QueueView;
@@ -128,7 +128,7 @@ pub async fn state(Backend { queue }: Backend) -> Result<Response, Problem> {
     let seen = queue
         .latest
         .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON))?;
+        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
 }
 

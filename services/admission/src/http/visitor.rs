@@ -1,7 +1,7 @@
 //! Who asks, as far as the request itself tells: the token, from where it came, and whether a
 //! browser brought it. Nothing here asks the store, so a forged token costs no command.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use anteroom_core::queue::{PlaceId, TOKEN_PREFIX, Token};
@@ -13,9 +13,13 @@ use super::extract::{AtQueue, Peer};
 use super::problem::{Code, Problem};
 use crate::app::{App, Live, QueueState};
 use crate::client_address::client_address;
+use crate::defences::Unit;
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
+/// How many cookies of the queue's name are looked at. More than one comes only where a sibling host or
+/// another path set its own; a header has room for hundreds, and each costs a digest.
+const MOST_COOKIES: usize = 4;
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A request of a visitor of one queue.
@@ -31,7 +35,7 @@ pub struct Visitor {
     /// Whether a changing call may come from where this one came.
     origin_allowed: bool,
     /// The client's address, behind the trusted proxies.
-    address: Option<IpAddr>,
+    address: IpAddr,
 }
 
 /// The token of a request.
@@ -72,7 +76,10 @@ impl Visitor {
         let origin_allowed =
             !could_be_misled || live.origins.check(headers, queue.config.public_url.url()).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
-        let address = peer.map(|peer| client_address(peer, headers, trusted));
+        // Only a test calls without a connection.
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        live.forwarding.note(peer, headers, trusted);
+        let address = client_address(peer, headers, trusted);
         Self { queue, held, by_cookie, is_browser, origin_allowed, address }
     }
 
@@ -93,27 +100,24 @@ impl Visitor {
         }
     }
 
-    /// The client's address, as far as it is known.
-    pub fn address(&self) -> Option<IpAddr> {
+    /// The client's address.
+    pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Refuses the join of a new place when too many came from the same address.
-    pub fn may_join(&self) -> Result<(), Problem> {
-        let Some(address) = self.address else { return Ok(()) };
+    /// Takes room for one new place from the visitor's address.
+    pub fn may_join(&self) -> Result<Unit<'_>, Problem> {
         self.queue
             .joins_per_address
-            .check(address)
+            .take(self.address)
             .map_err(|after| Problem::new(Code::JoinLimited).retry_after(after))
     }
 
     /// The client's address, unless it is exempt from bounds by address.
     pub fn counted_address(&self) -> Option<IpAddr> {
         let exempt = &self.queue.config.exempt;
-        self.address.filter(|address| {
-            let address = address.to_canonical();
-            !exempt.iter().any(|net| net.contains(&address))
-        })
+        let address = self.address.to_canonical();
+        (!exempt.iter().any(|net| net.contains(&address))).then_some(address)
     }
 
     fn may_ask(&self, id: PlaceId) -> Result<(), Problem> {
@@ -154,7 +158,7 @@ fn held(live: &Live, queue: &QueueState, headers: &HeaderMap) -> (Held, bool) {
         return (verify(token.to_str().unwrap_or_default()), false);
     }
     let mut found = None;
-    for text in queue.cookies.read(headers, queue.name()) {
+    for text in queue.cookies.read(headers, queue.name()).take(MOST_COOKIES) {
         match verify(text) {
             Held::Valid(token) => return (Held::Valid(token), true),
             held => found = Some(held),

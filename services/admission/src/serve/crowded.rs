@@ -14,7 +14,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::http::problem::{Code, Problem, RETRY_SOON};
+use crate::http::problem::{Code, Problem, whole_seconds};
+use crate::retry::Returning;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -22,25 +23,27 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Crowded {
     tasks: Arc<Semaphore>,
     refused: IntCounter,
+    returning: Arc<Returning>,
 }
 
 impl Crowded {
     /// Turns at most so many away at a time, and counts all in `refused`.
-    pub fn new(most: usize, refused: IntCounter) -> Self {
-        Self { tasks: Arc::new(Semaphore::new(most)), refused }
+    pub fn new(most: usize, refused: IntCounter, returning: Arc<Returning>) -> Self {
+        Self { tasks: Arc::new(Semaphore::new(most)), refused, returning }
     }
 
     /// Answers 503 and closes.
     pub fn turn_away(&self, mut stream: TcpStream) {
         self.refused.inc();
         let Ok(permit) = self.tasks.clone().try_acquire_owned() else { return };
+        let retry_after = self.returning.tell_anybody();
         tokio::spawn(async move {
             let _permit = permit;
             let goodbye = async {
                 // Closing with the request unread would reset the connection, and the answer with it.
                 let mut head = [0; 4_096];
                 let _ = stream.read(&mut head).await?;
-                stream.write_all(&answer().await).await?;
+                stream.write_all(&answer(retry_after).await).await?;
                 stream.shutdown().await
             };
             // Whatever goes wrong here, the connection ends.
@@ -49,15 +52,16 @@ impl Crowded {
     }
 }
 
-async fn answer() -> Vec<u8> {
-    let problem = Problem::new(Code::Overloaded).retry_after(RETRY_SOON).into_response();
+async fn answer(retry_after: Duration) -> Vec<u8> {
+    let problem = Problem::new(Code::Overloaded).retry_after(retry_after).into_response();
     let body = problem.into_body().collect().await.map(http_body_util::Collected::to_bytes);
     let body = body.unwrap_or_default();
     let mut answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-         content-length: {}\r\nretry-after: 1\r\ncache-control: no-store\r\n\
+         content-length: {}\r\nretry-after: {}\r\ncache-control: no-store\r\n\
          x-request-id: {}\r\nconnection: close\r\n\r\n",
         body.len(),
+        whole_seconds(retry_after),
         uuid::Uuid::now_v7(),
     )
     .into_bytes();
@@ -78,13 +82,15 @@ mod tests {
         let mut client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
         let refused = IntCounter::new("refused", "refused").expect("a name");
-        Crowded::new(1, refused.clone()).turn_away(stream);
+        Crowded::new(1, refused.clone(), Arc::default()).turn_away(stream);
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("sent");
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
-        assert!(head.contains("retry-after: 1"), "{head}");
+        let after = head.split("retry-after: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+        let after: u64 = after.and_then(|after| after.parse().ok()).expect("seconds");
+        assert!((1..=15).contains(&after), "{head}");
         assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
         let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
         assert_eq!(body["code"], "overloaded");

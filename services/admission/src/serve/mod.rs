@@ -87,7 +87,7 @@ impl Server {
             listener,
             port: Arc::new(port),
             connections: Connections::new(share.connections, closed.clone()),
-            crowded: Crowded::new(share.farewells, refused.clone()),
+            crowded: Crowded::new(share.farewells, refused.clone(), app.returning.clone()),
             first_byte_timeout: admission.first_byte_timeout,
             header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,

@@ -53,11 +53,103 @@ async fn joins_per_address_counts_the_client_behind_trusted_proxies() {
 }
 
 #[tokio::test]
-async fn what_a_stranger_says_of_its_address_is_not_believed() {
+async fn only_new_places_count() {
+    let room = Room::start(
+        "[queues.concert]\ncapacity = 1\nmax_waiting = 2\njoins_per_address = \"3/1h\"\n",
+    )
+    .await;
+    let key = |key: &'static str| room.post(JOIN).header("idempotency-key", key).send();
+    let (one, two) = ("one-key-of-22-characters", "another-of-22-characters");
+    let ready = key(one).await.is(201).token();
+    for _ in 0..10 {
+        key(one).await.is(200);
+        room.post(JOIN).token(&ready).send().await.is(200);
+    }
+    let waiting = key(two).await.is(201).token();
+    room.join().await.is(201);
+    for _ in 0..5 {
+        // The room is full, but the address has used up its rate, too; whoever has a place has it.
+        room.join().await.refuses(429, "join_limited");
+    }
+    let calls = async |operation: &str| {
+        let name = format!("anteroom_store_call_seconds_count{{operation=\"{operation}\"");
+        let metrics = room.metrics("metrics").await;
+        let counts = metrics.lines().filter(|line| line.starts_with(&name));
+        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>()
+    };
+    let before = calls("queue.join").await;
+    assert!(before > 0);
+    for (token, status) in [(&ready, "ready"), (&waiting, "waiting")] {
+        room.post(JOIN).token(token).send().await.is(200).place(status);
+    }
+    // A key is no proof, so it would have to be asked for.
+    key(one).await.refuses(429, "join_limited");
+    room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token")
+        .token(&waiting)
+        .send()
+        .await
+        .is(204);
+    room.post(JOIN).token(&waiting).send().await.refuses(429, "join_limited");
+    let gate = room.get("/v1/queues/concert/authorize?join=1").token(&waiting);
+    gate.send().await.refuses(403, "join_limited");
+    assert_eq!(calls("queue.join").await, before, "no join was asked for");
+}
+
+#[tokio::test]
+async fn a_join_that_gave_no_place_does_not_count() {
+    let room = Room::start(
+        "[queues.concert]\ncapacity = 1\nmax_waiting = 1\njoins_per_address = \"3/1h\"\n",
+    )
+    .await;
+    room.join().await.is(201);
+    let waiting = room.join().await.is(201).token();
+    for _ in 0..5 {
+        room.join().await.refuses(503, "queue_full");
+    }
+    room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token")
+        .token(&waiting)
+        .send()
+        .await
+        .is(204);
+    room.join().await.is(201);
+    room.join().await.refuses(429, "join_limited");
+}
+
+#[tokio::test]
+async fn what_a_stranger_says_of_its_address_is_not_believed_and_that_is_told() {
     let room = Room::start(&format!("{ONE}joins_per_address = \"2/1h\"\n")).await;
+    let ignored = async || {
+        let metrics = room.metrics("metrics").await;
+        let count =
+            metrics.lines().find_map(|it| it.strip_prefix("anteroom_forwarding_ignored_total "));
+        count.and_then(|count| count.parse::<u64>().ok()).expect("counted")
+    };
+    room.get("/v1/queues/concert").send().await.is(200);
+    room.get("/v1/queues/concert/token").send().await.refuses(401, "token_missing");
+    assert_eq!(ignored().await, 0);
     join_from(&room, "203.0.113.1").await.is(201);
     join_from(&room, "203.0.113.2").await.is(201);
     join_from(&room, "203.0.113.3").await.refuses(429, "join_limited");
+    let forwarded = room.get("/v1/queues/concert/authorize").header("forwarded", "for=203.0.113.4");
+    forwarded.send().await.refuses(401, "token_missing");
+    assert_eq!(ignored().await, 4);
+    let log = room.anteroom.admission.stdout();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("trusted_proxies")).collect();
+    assert_eq!(lines.len(), 1, "told once: {lines:?}");
+    assert!(lines[0].contains("\"WARN\"") && lines[0].contains("127.0.0.1"), "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn a_page_of_many_parts_passes() {
+    let room = Room::start("[queues.concert]\ncapacity = 1\n").await;
+    let token = room.join().await.is(201).token();
+    let mut parts = tokio::task::JoinSet::new();
+    for _ in 0..120 {
+        parts.spawn(room.get("/v1/queues/concert/authorize").token(&token).send());
+    }
+    for part in parts.join_all().await {
+        part.is(200);
+    }
 }
 
 #[tokio::test]
@@ -135,7 +227,7 @@ async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served(
     let refused = raw.head().await + &raw.rest().await;
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     for part in [
-        "retry-after: 1\r\n",
+        "retry-after: ",
         "cache-control: no-store\r\n",
         "x-request-id: ",
         "\"code\":\"overloaded\"",
@@ -185,7 +277,9 @@ async fn the_request_past_the_cap_is_answered_at_once() {
     until("the one place is taken", PATIENCE, async || room.get("/x").send().await.status == 503)
         .await;
     let refused = room.get("/v1/queues/concert").send().await;
-    assert_eq!(refused.refuses(503, "overloaded").header("retry-after"), "1");
+    let after: u64 =
+        refused.refuses(503, "overloaded").header("retry-after").parse().expect("seconds");
+    assert!((1..=15).contains(&after), "{after}");
     room.get("/v1/queues/concert/authorize").send().await.refuses(403, "overloaded");
     room.anteroom.redis.thaw();
     assert!(asks.head().await.starts_with("HTTP/1.1 201 "));

@@ -1,5 +1,7 @@
 //! The waiting page without JavaScript: a button joins, meta refresh keeps the page current.
 
+use anteroom_testkit::{PATIENCE, until};
+
 use crate::{
     journey::cookie_of,
     room::{ONE, Room},
@@ -137,6 +139,54 @@ async fn what_the_page_is_given_becomes_no_markup_and_leads_nowhere_else() {
         assert!(!page.is(200).text.contains("evil.example"), "{evil}");
         assert!(!page.text.contains("<img") && !page.text.contains("alert(1)"), "{evil}");
     }
+}
+
+#[tokio::test]
+async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
+    let room = Room::start(ONE).await;
+    let _ready = room.join().await;
+    let cookie = cookie_of(&room.post(PAGE).browser().send().await);
+    let page = async |language: &str, cookie: &str| {
+        let page = room.get(PAGE).header("accept-language", language).header("cookie", cookie);
+        page.send().await.is(200).text.clone()
+    };
+    let korean = page("ko-KR,ko;q=0.9,en;q=0.8", &cookie).await;
+    for part in
+        ["<html lang=\"ko\">", "<title>대기실</title>", "<h1>대기실</h1>", "1번째", "줄 서기"]
+    {
+        assert!(korean.contains(part), "{part}: {korean}");
+    }
+    let english = page("fr, en;q=0.5", &cookie).await;
+    for part in
+        ["<html lang=\"en\">", "<title>Waiting room</title>", "number 1 in line", "Join the line"]
+    {
+        assert!(english.contains(part), "{part}: {english}");
+    }
+    assert!(english.contains("<p id=\"notice\" hidden></p>"), "{english}");
+
+    let change = async |body: serde_json::Value| {
+        let path = "/v1/admin/queues/concert";
+        room.call("service", reqwest::Method::PATCH, path).json(body).send().await.is(200);
+    };
+    let says = async |state: &str, language: &str, notice: &str| {
+        until(&format!("the page says {notice}"), PATIENCE, async || {
+            page(language, "").await.contains(&format!("<p id=\"notice\">{notice}</p>"))
+                && page(language, &cookie).await.contains(notice)
+        })
+        .await;
+        let public = room.get("/v1/queues/concert").send().await.is(200).json();
+        assert_eq!((&public["state"], &public["reason"]), (&state.into(), &"a <fault>".into()));
+    };
+    change(serde_json::json!({ "state": "paused", "reason": "a <fault>" })).await;
+    says("paused", "en", "The line is paused. a &lt;fault&gt;").await;
+    says("paused", "ko", "입장이 잠시 멈추었습니다. a &lt;fault&gt;").await;
+    change(serde_json::json!({ "state": "closed", "reason": "a <fault>" })).await;
+    says("closed", "en", "The queue is closed. a &lt;fault&gt;").await;
+    change(serde_json::json!({ "state": null })).await;
+    until("there is nothing to say", PATIENCE, async || {
+        page("en", "").await.contains("<p id=\"notice\" hidden></p>")
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -88,9 +88,9 @@ async fn streams_end_and_requests_under_way_finish() {
         let last = stream.end().await;
         // Balancers knew before the visitors did.
         assert!(is_draining(&anteroom).await);
-        let (_, retry) = last.split_once("retry: ").expect("a hint when to come back");
+        let (_, retry) = last.rsplit_once("retry: ").expect("a hint when to come back");
         let retry: u64 = retry.split_once("\n\n").expect("its end").0.parse().expect("a number");
-        assert!((1_000..6_000).contains(&retry), "{retry}");
+        assert!((1_000..=30_000).contains(&retry), "{retry}");
         assert!(last.ends_with("0\r\n\r\n"), "the stream ends whole: {last:?}");
     }
     for connection in idle.into_iter().chain([silent]) {

@@ -50,9 +50,49 @@ fn keys_of(environment: &BTreeMap<String, String>) -> Result<Map<String, String>
             let rule = "must be ANTEROOM_<SECTION>__<KEY> or ANTEROOM_<SECTION>__<NAME>__<KEY>";
             return Err(ConfigError::new(format!("{name}: {rule}")));
         }
+        known_section(name)?;
         keys.insert(name.clone(), value.clone());
     }
     Ok(keys)
+}
+
+/// Refuses a variable of a section that there is not. The loader would name the section only, and
+/// nobody finds that in a file.
+fn known_section(name: &str) -> Result<(), ConfigError> {
+    let (section, key) = name[PREFIX.len()..].split_once(SEPARATOR).unwrap_or_default();
+    let section = section.to_ascii_lowercase();
+    let mut sections: Vec<&str> = Vec::new();
+    for (known, _) in documented() {
+        let known = known.split('.').next().unwrap_or(known);
+        if !sections.contains(&known) {
+            sections.push(known);
+        }
+    }
+    if sections.contains(&section.as_str()) {
+        return Ok(());
+    }
+    let meant = sections.iter().map(|known| (distance(&section, known), known)).min();
+    let hint = match meant {
+        Some((steps, known)) if steps <= 2 => {
+            format!(": write {}", variable(&format!("{known}.{key}")))
+        }
+        _ => format!(", only {}", sections.join(", ")),
+    };
+    Err(ConfigError::new(format!("{name}: there is no section \"{section}\"{hint}")))
+}
+
+/// How many characters must be put in, left out or changed to make one of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, left) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (at, right) in other.bytes().enumerate() {
+            let changed = diagonal + usize::from(left != right);
+            diagonal = row[at + 1];
+            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// The sections and keys of the defaults file, those without a default included.

@@ -11,11 +11,11 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// An error whose parts are made into one line, whatever they hold: a name in quotes may hold what
-    /// a terminal would act on.
+    /// a terminal would act on, and any part a key that was pasted to the wrong place.
     pub(crate) fn new(line: impl AsRef<str>) -> Self {
         let words: Vec<&str> = line.as_ref().split_whitespace().collect();
         let mut shown = String::new();
-        for char in words.join(" ").chars() {
+        for char in without_keys(&words.join(" ")).chars() {
             if char.is_control() {
                 shown.extend(char.escape_default());
             } else {
@@ -24,6 +24,23 @@ impl ConfigError {
         }
         Self { line: shown }
     }
+}
+
+/// The text without what stands behind the marks of keys (`ark1.`) and tokens (`art1.`).
+fn without_keys(text: &str) -> String {
+    let mut parts = text.split_inclusive("1.");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        if shown.ends_with("ark1.") || shown.ends_with("art1.") {
+            let rest =
+                part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            shown.push_str("[hidden]");
+            shown.push_str(rest);
+        } else {
+            shown.push_str(part);
+        }
+    }
+    shown
 }
 
 /// A broken rule at a key; the loader adds the value and where it came from.

@@ -13,10 +13,7 @@ use super::{
     AdmissionConfig, Config, ConfigError, DEFAULT_TOML, Fault, KeyConfig, LogConfig, QueueConfig,
     SchedulerConfig, StoreConfig,
     document::{Document, find},
-    environment,
-    parse::FromText,
-    secrets,
-    store::Address,
+    environment, secrets,
 };
 use crate::Service;
 
@@ -196,7 +193,7 @@ impl Layers {
         };
         let value = match value {
             _ if !fault.tells_value => String::new(),
-            _ if secrets::is_secret(key) => " = [hidden]".to_owned(),
+            value if secrets::is_secret(key, value) => " = [hidden]".to_owned(),
             Some(value) => shown(value).map(|value| format!(" = {value}")).unwrap_or_default(),
             None => String::new(),
         };
@@ -249,13 +246,7 @@ fn in_queue(key: &str) -> Option<&str> {
 fn shown(value: &Value) -> Option<String> {
     let text = match &value.kind {
         ValueKind::Nil | ValueKind::Table(_) => return None,
-        ValueKind::String(text) if text.contains("://") => match Address::from_text(text) {
-            Some(address) => format!("{address:?}"),
-            // Not readable as an address, so a password in it cannot be found: all may be one.
-            None if text.contains('@') || text.contains("pass") => "[hidden]".to_owned(),
-            None => format!("{text:?}"),
-        },
-        ValueKind::String(text) => format!("{text:?}"),
+        ValueKind::String(text) => secrets::without_password(text),
         ValueKind::Float(number) => format!("{number:?}"),
         ValueKind::Array(values) => {
             let values: Vec<String> = values.iter().filter_map(shown).collect();

@@ -240,12 +240,15 @@ impl FromText for SocketAddr {
 }
 
 impl FromText for IpNet {
-    const RULE: &'static str = "must be a network such as \"10.0.0.0/8\", or an address";
+    const RULE: &'static str =
+        "must be a network such as \"10.0.0.0/8\", or an address; not all addresses (/0)";
 
     fn from_text(text: &str) -> Option<Self> {
         text.parse::<IpNet>()
             .map(|net| net.trunc())
             .ok()
             .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+            // To trust everybody's word on who they are is never what was meant.
+            .filter(|net| net.prefix_len() > 0)
     }
 }

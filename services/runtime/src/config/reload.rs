@@ -1,28 +1,26 @@
 //! Takes a changed file over without a restart.
 //!
-//! The *directories* of the files are watched, for Kubernetes changes a mounted ConfigMap by
-//! swapping a link beside the file, which a watch on the file itself sees once and never again. A
-//! look every few seconds covers file systems without notifications. Only a change of content
-//! counts, and only after it has been quiet for a moment. An invalid configuration is refused as a
-//! whole, told once, and the one in force stays; the service stays ready, for one wrong edit must
-//! not take all replicas out at once.
+//! The files are read once a second and compared with what they held, which costs some microseconds.
+//! Notifications of the system would come sooner, but they come for a *directory* (Kubernetes changes
+//! a mounted ConfigMap by swapping a link beside the file, which a watch on the file sees once and
+//! never again), so for whatever else happens in it: a log in the same directory then costs as much
+//! as its writer writes. And network file systems have none.
+//!
+//! Only a change of content counts, and only after it has been quiet for a moment. An invalid
+//! configuration is refused as a whole, told once, and the one in force stays; the service stays
+//! ready, for one wrong edit must not take all replicas out at once.
 
 use std::{
-    collections::BTreeSet,
     hash::{DefaultHasher, Hash, Hasher},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
-use notify::{
-    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
-    event::{AccessKind, AccessMode},
-};
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 use tokio::{
-    sync::{Notify, watch},
-    time::{sleep, timeout},
+    sync::watch,
+    time::{MissedTickBehavior, interval},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +31,8 @@ use super::{Config, ConfigError, Loader};
 const QUIET: Duration = Duration::from_millis(100);
 /// How often that is tried; a file that never rests is read as it is.
 const TRIES: usize = 20;
-/// How often to look without being told.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How often to look.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What is seen of reloads from outside.
 #[derive(Clone, Debug)]
@@ -93,9 +91,6 @@ struct Reloader {
     seen: Fingerprint,
     /// Why the last change was refused, while it is.
     refused: Option<ConfigError>,
-    woken: Arc<Notify>,
-    watcher: Option<RecommendedWatcher>,
-    watched: BTreeSet<PathBuf>,
 }
 
 impl Reloader {
@@ -105,38 +100,15 @@ impl Reloader {
         changes: watch::Sender<Arc<Config>>,
         metrics: Metrics,
     ) -> Self {
-        let woken = Arc::new(Notify::new());
-        let waker = Arc::clone(&woken);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.is_ok_and(|event| !is_only_reading(event.kind)) {
-                waker.notify_one();
-            }
-        })
-        .inspect_err(|error| {
-            tracing::warn!(%error, every = ?LOOK_EVERY, "cannot watch files, will look at them");
-        })
-        .ok();
-        let mut reloader = Self {
-            seen: Fingerprint::of(&loader.files(&running)),
-            refused: None,
-            watched: BTreeSet::new(),
-            loader,
-            running,
-            changes,
-            metrics,
-            woken,
-            watcher,
-        };
-        let files = reloader.loader.files(&reloader.running);
-        reloader.watch_directories(&files);
-        reloader
+        let seen = Fingerprint::of(&loader.files(&running));
+        Self { seen, refused: None, loader, running, changes, metrics }
     }
 
     async fn run(mut self) {
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            // Told or not, it is time to look; one look answers all events of a moment.
-            let _ = timeout(LOOK_EVERY, self.woken.notified()).await;
-            sleep(QUIET).await;
+            looks.tick().await;
             self = match tokio::task::spawn_blocking(move || self.look()).await {
                 Ok(reloader) => reloader,
                 Err(error) => {
@@ -165,8 +137,7 @@ impl Reloader {
         if let Ok(config) = &loaded {
             let named = self.loader.files(config);
             if named != files {
-                // Other files of secrets: watched first and then read again, for the same reason.
-                self.watch_directories(&named);
+                // Other files of secrets: seen first and then read again, for the same reason.
                 self.seen = Fingerprint::of(&named);
                 loaded = self.loader.load();
             }
@@ -200,49 +171,6 @@ impl Reloader {
         self.metrics.reloads.with_label_values(&["refused"]).inc();
         self.metrics.success.set(0);
         self.refused = Some(error);
-    }
-
-    /// Watches the directories of these files, and no others.
-    fn watch_directories(&mut self, files: &[PathBuf]) {
-        let Some(watcher) = &mut self.watcher else { return };
-        let wanted: BTreeSet<PathBuf> = files.iter().map(|file| directory(file)).collect();
-        for gone in self.watched.difference(&wanted) {
-            // An error means that the directory is gone, and the watch with it.
-            let _ = watcher.unwatch(gone);
-        }
-        let mut watched: BTreeSet<PathBuf> = self.watched.intersection(&wanted).cloned().collect();
-        for new in wanted.difference(&self.watched) {
-            match watcher.watch(new, RecursiveMode::NonRecursive) {
-                Ok(()) => {
-                    watched.insert(new.clone());
-                }
-                Err(error) => {
-                    let directory = new.display();
-                    tracing::warn!(%directory, %error, every = ?LOOK_EVERY, "cannot watch, will look");
-                }
-            }
-        }
-        self.watched = watched;
-    }
-}
-
-/// Our own reading is an event too, and must not lead to more reading.
-fn is_only_reading(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
-        EventKind::Access(_) => true,
-        EventKind::Any
-        | EventKind::Create(_)
-        | EventKind::Modify(_)
-        | EventKind::Remove(_)
-        | EventKind::Other => false,
-    }
-}
-
-fn directory(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if parent != Path::new("") => parent.to_owned(),
-        _ => PathBuf::from("."),
     }
 }
 

@@ -5,7 +5,9 @@ use std::{fs::File, io::Read, path::Path};
 use config::{Value, ValueKind};
 use secrecy::SecretString;
 
-use super::{ConfigError, Fault, document::find, environment, parse::FromText, store::Address};
+use super::{
+    ConfigError, Digest, Fault, document::find, environment, parse::FromText, store::Address,
+};
 
 /// Keys whose values are never shown, and which a TOML file must not set.
 const SECRET_KEYS: [&str; 3] =
@@ -69,11 +71,44 @@ fn read(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Whether the value of a key is a secret.
-pub(super) fn is_secret(key: &str) -> bool {
-    SECRET_KEYS.iter().any(|secret| {
+/// Whether the value of a key is a secret, or may be one.
+pub(super) fn is_secret(key: &str, value: Option<&Value>) -> bool {
+    let named = SECRET_KEYS.iter().any(|secret| {
         key.strip_prefix(secret).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
-    })
+    });
+    named || (is_digest(key) && value.is_some_and(|value| !may_be_told(value)))
+}
+
+/// `keys.NAME.digest`, or `keys.NAME` where somebody left the rest out.
+fn is_digest(key: &str) -> bool {
+    let Some((_, last)) = key.rsplit_once('.') else { return false };
+    key.starts_with("keys.") && last != "role" && !last.starts_with("scopes")
+}
+
+/// What is no digest may be the key itself, which is pasted there easily.
+fn may_be_told(value: &Value) -> bool {
+    match &value.kind {
+        ValueKind::Nil | ValueKind::Table(_) => true,
+        ValueKind::String(text) => Digest::from_text(text).is_some(),
+        _ => false,
+    }
+}
+
+/// The password in an address, or in what was meant as one: a text that may hold one is not told.
+pub(super) fn without_password(text: &str) -> String {
+    if text.contains("://")
+        && let Some(address) = Address::from_text(text)
+    {
+        return format!("{address:?}");
+    }
+    // Not readable as an address, so a password in it cannot be found: all may be one.
+    let lower = text.to_ascii_lowercase();
+    let named = lower.contains("pass") && lower.contains([':', '?', '=', '/']);
+    if text.contains('@') || named || text.contains(" -a ") {
+        "[hidden]".to_owned()
+    } else {
+        format!("{text:?}")
+    }
 }
 
 /// Secrets in a TOML file end in ConfigMaps and repositories.

@@ -72,7 +72,7 @@ impl FromText for StoreMode {
     }
 }
 
-/// An address of the store. Printing it hides the password.
+/// An address of the store. Printing it hides the password, and what may be one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(Url);
 
@@ -84,7 +84,8 @@ impl Address {
 
     /// Whether a password stands in the address.
     pub(super) fn has_password(&self) -> bool {
-        self.0.password().is_some() || self.0.query_pairs().any(|(name, _)| name == "pass")
+        self.0.password().is_some()
+            || self.0.query_pairs().any(|(name, _)| name.starts_with("pass"))
     }
 }
 
@@ -111,11 +112,14 @@ impl FromText for Address {
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let mut shown = self.0.clone();
-        if self.has_password() {
-            // Both fail only for addresses without a host, and those have no password there.
-            let _ = shown.set_password(self.0.password().map(|_| "***"));
-            shown.set_query(None);
+        // These fail only for addresses without a host, and those have nobody there.
+        if self.0.password().is_some() {
+            let _ = shown.set_password(Some("***"));
+        } else if !self.0.username().is_empty() {
+            // Alone it is a password as often as not: "redis://PASSWORD@HOST".
+            let _ = shown.set_username("***");
         }
+        shown.set_query(None);
         formatter.write_str(shown.as_str())
     }
 }

@@ -25,7 +25,7 @@ use self::asked::{Asked, is_navigation, is_preflight};
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::document::GateProblems;
 use super::original::Original;
-use super::problem::{Code, Problem, RETRY_SOON};
+use super::problem::{Code, Problem};
 use super::visitor::{Held, Visitor};
 use crate::app::{App, QueueState};
 use crate::known::Basis;
@@ -292,8 +292,7 @@ fn renewal(queue: &QueueState) -> Option<Duration> {
 /// is shown, and so it is not noted.
 async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
-    visitor.may_join()?;
-    let joined = visits::join(queue, visits::anonymous(queue)).await?;
+    let joined = visits::join_from(visitor, visits::anonymous(queue)).await?;
     let token = Token { place: joined.of, visitor_id: None };
     let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;
     let pass = match joined.place.status {
@@ -327,7 +326,8 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
         WithoutStore::Closed => None,
     };
     pass.ok_or_else(|| {
-        Problem::new(Code::StoreUnavailable).retry_after(RETRY_SOON).cause(error.to_string())
+        let retry_after = visitor.queue.retry_hint();
+        Problem::new(Code::StoreUnavailable).retry_after(retry_after).cause(error.to_string())
     })
 }
 

@@ -7,6 +7,7 @@
 //! run but the one script and the one style whose digests it names.
 
 mod render;
+mod words;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,9 +16,10 @@ use anteroom_core::queue::PlaceId;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
-use http::{StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 
 use self::render::{Page, Shown};
+use self::words::Words;
 use super::extract::whole_body;
 use super::problem::{Code, Problem, whole_seconds};
 use super::queue::{held, is_strong_key};
@@ -39,12 +41,12 @@ use crate::visits;
             content_type = "application/problem+json"),
     ),
 )]
-pub async fn page(visitor: Visitor, uri: Uri) -> Response {
+pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
     let shown = match &visitor.held {
         Held::Nothing | Held::Forged => Shown::Nobody,
         Held::Valid(_) => look(&visitor).await,
     };
-    let mut response = answer(&visitor, &uri, &shown);
+    let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
     if visitor.held == Held::Forged
         && let Some(cookie) = visitor.no_cookie()
     {
@@ -94,20 +96,17 @@ pub async fn join(
     if visitor.held == Held::Forged {
         return Ok(back(&visitor, &uri, visitor.no_cookie()));
     }
+    let words = Words::of(request.headers());
     let (parts, body) = request.into_parts();
     let form = whole_body(&parts.headers, body, &app).await?;
     if let Some(step) = Step::of(&form) {
-        return visit(&visitor, &uri, step).await;
+        return visit(&visitor, &uri, words, step).await;
     }
     let joined = match held(&visitor).await {
         Ok(Some(held)) => Ok(held),
-        Ok(None) => match visitor.may_join() {
-            Ok(()) => {
-                let joined = visits::join(&visitor.queue, form_identity(&visitor, &form)).await;
-                joined.map(|joined| (joined, None))
-            }
-            Err(problem) => Err(problem),
-        },
+        Ok(None) => visits::join_from(&visitor, form_identity(&visitor, &form))
+            .await
+            .map(|joined| (joined, None)),
         Err(problem) => Err(problem),
     };
     match joined {
@@ -118,14 +117,14 @@ pub async fn join(
         Err(problem) => Ok(match wanted(&visitor, &uri) {
             // Where the visitor came from, the backend can vouch anew.
             Some(to) if problem.code() == Code::AssertionMissing => see(&to, None),
-            _ => failed(&visitor, &uri, &problem),
+            _ => failed(&visitor, &uri, words, &problem),
         }),
     }
 }
 
 /// The page that says what did not work.
-fn failed(visitor: &Visitor, uri: &Uri, problem: &Problem) -> Response {
-    let mut response = answer(visitor, uri, &Shown::Problem(problem.code(), problem.when()));
+fn failed(visitor: &Visitor, uri: &Uri, words: &'static Words, problem: &Problem) -> Response {
+    let mut response = answer(visitor, uri, words, &Shown::Problem(problem.code(), problem.when()));
     *response.status_mut() = problem.code().status();
     response
 }
@@ -150,7 +149,12 @@ impl Step {
 
 /// Takes the turn or finishes, and goes back to the page, which says how it stands now. Whoever has no
 /// place any more does not get a new one by this.
-async fn visit(visitor: &Visitor, uri: &Uri, step: Step) -> Result<Response, Problem> {
+async fn visit(
+    visitor: &Visitor,
+    uri: &Uri,
+    words: &'static Words,
+    step: Step,
+) -> Result<Response, Problem> {
     if visitor.held == Held::Nothing {
         return Ok(back(visitor, uri, None));
     }
@@ -161,7 +165,7 @@ async fn visit(visitor: &Visitor, uri: &Uri, step: Step) -> Result<Response, Pro
     };
     match done {
         Err(problem) if !matches!(problem.code(), Code::NotReady | Code::PlaceGone) => {
-            Ok(failed(visitor, uri, &problem))
+            Ok(failed(visitor, uri, words, &problem))
         }
         Ok(()) | Err(_) => Ok(back(visitor, uri, cookie)),
     }
@@ -181,12 +185,18 @@ pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
     is_strong_key(key.as_bytes()).then_some(key)
 }
 
-fn answer(visitor: &Visitor, uri: &Uri, shown: &Shown) -> Response {
+fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &Shown) -> Response {
     let queue = &visitor.queue;
     let return_to = wanted(visitor, uri);
+    let notice = queue
+        .latest
+        .get()
+        .and_then(|seen| words.notice(seen.snapshot.state.into(), seen.snapshot.reason.as_deref()));
     let page = Page {
         queue: queue.name(),
         title: queue.config.title.as_deref(),
+        words,
+        notice: notice.as_deref(),
         action: &here(queue.name(), return_to.as_deref()),
         return_to: return_to.as_deref(),
         shown,

@@ -4,6 +4,7 @@
   // sent twice, by two tabs or after a lost answer, one join; it is thrown away once it worked.
   const room = document.getElementById("room");
   const { queue, returnTo } = room.dataset;
+  const words = JSON.parse(room.dataset.words);
   const api = "../v1/queues/" + encodeURIComponent(queue);
   const title = document.title;
   const keyName = "anteroom-key-" + queue;
@@ -45,20 +46,55 @@
   const call = (method, path, headers = {}) =>
     fetch(api + path, { method, headers, credentials: "same-origin", cache: "no-store" });
   const problem = async (response) => response.json().catch(() => ({}));
+  // A timer counts in 31 bits, and fires at once when asked for more.
+  const LONGEST = 2 ** 31 - 1;
   const later = (act, ms) => {
     clearTimeout(timer);
-    timer = setTimeout(() => act().catch(() => later(act, 5000)), ms);
+    const step = Math.min(ms, LONGEST);
+    timer = setTimeout(() => {
+      if (ms > step) later(act, ms - step);
+      else act().catch(() => later(act, backOff()));
+    }, step);
+  };
+  // After a failure: as long as the answer says, and at least twice as long as after the one before, from
+  // half to one and a half of it. A place must be heard of every half a minute.
+  let failures = 0;
+  const backOff = (response = null, why = {}) => {
+    const own = Math.min(1000 * 2 ** failures++, 20000) * (0.5 + Math.random());
+    return Math.max(own, why.retry_after_ms || told(response));
+  };
+  // What a gateway says when admission does not answer is the same for everybody.
+  const told = (response) => {
+    const header = response && response.headers.get("retry-after");
+    if (!header) return 0;
+    const ms = Number.isNaN(Number(header)) ? Date.parse(header) - Date.now() : 1000 * header;
+    return ms > 0 ? ms * (1 + Math.random() / 2) : 0;
+  };
+  const refusals = { queue_full: words.full, queue_closed: words.closed, join_limited: words.limited };
+
+  const wait = (ms) => {
+    const count = Math.round(ms / 60000);
+    return words.wait[Math.min(count, 2)].replace("{}", count);
   };
 
-  const minutes = (ms) => {
-    const count = Math.round(ms / 60000);
-    if (count < 1) return "less than a minute";
-    return count === 1 ? "about a minute" : `about ${count} minutes`;
-  };
+  // Why nothing moves: asked for while the wait is not known or something was told, twice a minute at most.
+  let noticed = -Infinity;
+  async function notice(wanted) {
+    const line = element("notice");
+    if ((!wanted && line.hidden) || Date.now() - noticed < 30000) return;
+    noticed = Date.now();
+    const response = await call("GET", "");
+    if (!response.ok) return;
+    const { state, reason } = await response.json();
+    const text = { paused: words.paused, closed: words.closed }[state];
+    line.hidden = !text;
+    line.textContent = [text, reason].filter((part) => text && part).join(" ");
+  }
 
   async function join(again = true) {
     const response = await call("POST", "/tokens", { "idempotency-key": key() });
     if (response.ok) {
+      failures = 0;
       forgetKey();
       tell(await response.json());
       watch();
@@ -75,11 +111,12 @@
       return;
     }
     if (response.status === 429 || response.status >= 500) {
-      show(why.title || "Please wait.", "This page tries again by itself.");
-      later(join, why.retry_after_ms || 5000);
+      show(refusals[why.code] || words.busy, words.again);
+      if (why.code === "queue_closed") notice(true).catch(() => {});
+      later(join, backOff(response, why));
       return;
     }
-    show(why.title || "That did not work.");
+    show(words.failed);
     offer(true, false);
   }
 
@@ -88,13 +125,14 @@
     turn = place.status !== "waiting";
     document.title = turn ? "\u25cf " + title : title;
     if (place.status === "waiting") {
-      const wait = place.eta_ms === null ? "" : `Expected wait: ${minutes(place.eta_ms)}.`;
-      show(`You are number ${place.position} in line.`, wait);
+      const known = place.eta_ms !== null;
+      show(words.number.replace("{}", place.position), known ? wait(place.eta_ms) : "");
       offer(false, false);
+      notice(!known).catch(() => {});
     } else {
-      show("It is your turn.");
+      show(words.turn);
       offer(false, Boolean(returnTo), returnTo ? "" : "enter");
-      goOn().catch(() => later(poll, 2000));
+      goOn().catch(() => later(poll, backOff()));
     }
   }
 
@@ -108,7 +146,7 @@
     const tick = () => {
       const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
       const seconds = String(left % 60).padStart(2, "0");
-      show("You are in.", `Time left: ${Math.floor(left / 60)}:${seconds}.`);
+      show(words.inside, words.left.replace("{}", `${Math.floor(left / 60)}:${seconds}`));
       if (left > 0) return;
       clearInterval(clock);
       later(poll, 1000);
@@ -122,12 +160,11 @@
     stop();
     const response = await call("DELETE", "/token");
     if (!response.ok && response.status !== 401) {
-      const why = await problem(response);
-      show(why.title || "That did not work.");
-      return watch();
+      show(words.failed);
+      return later(async () => watch(), backOff(response, await problem(response)));
     }
     document.title = title;
-    show("Your visit is over.", "You can join again at the end of the line.");
+    show(words.over, words.ended_detail);
     offer(true, false);
   }
 
@@ -135,7 +172,7 @@
   async function goOn() {
     if (!turn || document.hidden) return;
     const response = await call("POST", "/token/claim");
-    if (!response.ok) return later(poll, 1000);
+    if (!response.ok) return later(poll, backOff(response, await problem(response)));
     if (!returnTo) {
       const place = await response.json();
       if (!source) later(poll, place.poll_after_ms);
@@ -152,18 +189,19 @@
     sessionStorage.setItem("anteroom-left-" + queue, String(now));
     if (now - last > 5000) location.replace(returnTo);
   }
-  document.addEventListener("visibilitychange", () => goOn().catch(() => later(poll, 2000)));
+  document.addEventListener("visibilitychange", () => goOn().catch(() => later(poll, backOff())));
 
   function gone(reason) {
     stop();
-    if (reason === "lost") return join().catch(() => later(join, 2000));
-    show("Your place has ended.", "You can join again at the end of the line.");
+    if (reason === "lost") return join().catch(() => later(join, backOff()));
+    show(words.ended, words.ended_detail);
     offer(true, false);
   }
 
   async function poll() {
     const response = await call("GET", "/token");
     if (response.ok) {
+      failures = 0;
       const place = await response.json();
       tell(place);
       if (!turn || document.hidden) later(poll, place.poll_after_ms);
@@ -172,7 +210,7 @@
     const why = await problem(response);
     if (response.status === 410) return gone(why.reason);
     if (response.status === 401) return join();
-    later(poll, why.retry_after_ms || 5000);
+    later(poll, backOff(response, why));
   }
 
   function stop() {
@@ -186,32 +224,32 @@
     stop();
     if (!window.EventSource) return later(poll, 1000);
     source = new EventSource(api + "/token/events");
-    source.addEventListener("place", (event) => tell(JSON.parse(event.data)));
+    source.addEventListener("place", (event) => { failures = 0; tell(JSON.parse(event.data)); });
     source.addEventListener("gone", (event) => gone(JSON.parse(event.data).reason));
     source.addEventListener("replaced", () => { stop(); later(poll, 1000); });
     source.addEventListener("error", () => {
-      if (source && source.readyState === EventSource.CLOSED) { stop(); later(poll, 1000); }
+      if (source && source.readyState === EventSource.CLOSED) { stop(); later(poll, backOff()); }
     });
   }
 
   element("join").addEventListener("submit", (event) => {
     event.preventDefault();
-    join().catch(() => later(join, 2000));
+    join().catch(() => later(join, backOff()));
   });
   element("visit").addEventListener("submit", (event) => {
     event.preventDefault();
     if (element("finish").hidden) {
       turn = true;
-      goOn().catch(() => later(poll, 2000));
+      goOn().catch(() => later(poll, backOff()));
     } else {
-      finish().catch(() => later(poll, 2000));
+      finish().catch(() => later(poll, backOff()));
     }
   });
   switch (room.dataset.status) {
     case "waiting": watch(); break;
     case "ready":
-    case "active": turn = true; watch(); goOn().catch(() => later(poll, 2000)); break;
-    case "none": join().catch(() => later(join, 2000)); break;
+    case "active": turn = true; watch(); goOn().catch(() => later(poll, backOff())); break;
+    case "none": join().catch(() => later(join, backOff())); break;
     default: break;
   }
 })();

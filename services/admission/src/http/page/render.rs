@@ -14,13 +14,13 @@ use http::header::{
 use rand::Rng as _;
 use sha2::{Digest as _, Sha256};
 
+use super::words::Words;
 use crate::http::problem::Code;
 use crate::place_view::{PlaceView, StatusView};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-const DEFAULT_TITLE: &str = "Waiting room";
 
 /// Nothing runs but what has these digests, and nothing is loaded but from here.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
@@ -84,31 +84,27 @@ impl Shown {
         }
     }
 
-    fn message(&self, leads_on: bool) -> (String, String) {
+    fn message(&self, words: &Words, leads_on: bool) -> (String, String) {
         match self {
-            Self::Nobody => ("You are not in line yet.".into(), String::new()),
-            Self::Gone => (
-                "Your place has ended.".into(),
-                "You can join again at the end of the line.".into(),
-            ),
-            Self::Problem(code, _) => {
-                (format!("{}.", code.title()), "This page tries again by itself.".into())
-            }
+            Self::Nobody => (words.nobody.into(), String::new()),
+            Self::Gone => (words.ended.into(), words.ended_detail.into()),
+            Self::Problem(code, _) => (words.problem(*code).into(), words.again.into()),
             Self::Place(stand) if stand.status == StatusView::Waiting => {
                 let minutes = stand.eta.map(|eta| eta.as_secs().div_ceil(60).max(1));
                 let detail = match minutes {
                     None => String::new(),
-                    Some(1) => "Expected wait: about a minute.".into(),
-                    Some(minutes) => format!("Expected wait: about {minutes} minutes."),
+                    Some(1) => words.wait[1].into(),
+                    Some(minutes) => Words::with(words.wait[2], minutes),
                 };
-                (format!("You are number {} in line.", stand.position), detail)
+                (Words::with(words.number, stand.position), detail)
             }
             Self::Place(stand) => {
                 let message = match stand.status {
-                    StatusView::Active if !leads_on => "You are in.",
-                    _ => "It is your turn.",
+                    StatusView::Active if !leads_on => words.inside,
+                    _ => words.turn,
                 };
-                (message.into(), stand.time_left().filter(|_| !leads_on).unwrap_or_default())
+                let left = stand.time_left().filter(|_| !leads_on);
+                (message.into(), left.map(|left| Words::with(words.left, left)).unwrap_or_default())
             }
         }
     }
@@ -130,7 +126,7 @@ impl Stand {
     /// Until the turn or the session ends, as the script writes it too.
     fn time_left(&self) -> Option<String> {
         let seconds = self.expires_in?.as_millis().div_ceil(1_000);
-        Some(format!("Time left: {}:{:02}.", seconds / 60, seconds % 60))
+        Some(format!("{}:{:02}", seconds / 60, seconds % 60))
     }
 }
 
@@ -140,6 +136,10 @@ pub struct Page<'a> {
     pub queue: &'a str,
     /// The title that the operator set.
     pub title: Option<&'a str>,
+    /// The visitor's language.
+    pub words: &'static Words,
+    /// Why the line does not go on as usual.
+    pub notice: Option<&'a str>,
     /// Where the form goes.
     pub action: &'a str,
     /// Where the visitor goes when the turn has come; checked. Without one the page itself is where the
@@ -179,7 +179,9 @@ impl Page<'_> {
     }
 
     fn html(&self) -> String {
-        let (message, detail) = self.shown.message(self.return_to.is_some());
+        let (message, detail) = self.shown.message(self.words, self.return_to.is_some());
+        // Strings only: this cannot fail.
+        let words = serde_json::to_string(self.words).unwrap_or_default();
         let turn = self.shown.turn();
         let go_on = self.return_to.filter(|_| turn.is_some());
         let visit = turn.filter(|_| self.return_to.is_none());
@@ -201,7 +203,14 @@ impl Page<'_> {
             let (name, after) = after.split_once("}}").unwrap_or((after, ""));
             html.push_str(before);
             match name {
-                "title" => escape(self.title.unwrap_or(DEFAULT_TITLE), &mut html),
+                "title" => escape(self.title.unwrap_or(self.words.title), &mut html),
+                "lang" => escape(self.words.lang, &mut html),
+                "words" => escape(&words, &mut html),
+                "join" => escape(self.words.join, &mut html),
+                "go_on" => escape(self.words.go_on, &mut html),
+                "enter" => escape(self.words.enter, &mut html),
+                "finish" => escape(self.words.finish, &mut html),
+                "notice" => escape(self.notice.unwrap_or_default(), &mut html),
                 "queue" => escape(self.queue, &mut html),
                 "action" => escape(self.action, &mut html),
                 "return_to" => escape(self.return_to.unwrap_or_default(), &mut html),
@@ -213,6 +222,7 @@ impl Page<'_> {
                 "refresh" => html.push_str(&refresh),
                 "style" => html.push_str(STYLE),
                 "script" => html.push_str(SCRIPT),
+                "hide_notice" => html.push_str(hidden(self.notice.is_some())),
                 "hide_join" => html.push_str(hidden(self.shown.offers_join())),
                 "hide_go_on" => html.push_str(hidden(go_on.is_some())),
                 "hide_visit" => html.push_str(hidden(visit.is_some())),
@@ -250,12 +260,16 @@ fn escape(text: &str, html: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderMap;
+
     use super::*;
 
     const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
     fn page<'a>(shown: &'a Shown, text: &'a str) -> String {
-        Page { queue: text, title: Some(text), action: text, return_to: Some(text), shown }.html()
+        let (title, return_to, notice) = (Some(text), Some(text), Some(text));
+        let words = Words::of(&HeaderMap::new());
+        Page { queue: text, title, words, notice, action: text, return_to, shown }.html()
     }
 
     fn waiting() -> Shown {
@@ -307,6 +321,8 @@ mod tests {
         let html = Page {
             queue: "q",
             title: None,
+            words: Words::of(&HeaderMap::new()),
+            notice: None,
             action: "/queues/q",
             return_to: Some("/seats?a=1&b=2"),
             shown: &shown,
@@ -315,12 +331,21 @@ mod tests {
         assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""));
         assert!(html.contains("<a href=\"/seats?a=1&amp;b=2\">"));
         assert!(html.contains("<title>Waiting room</title>"));
+        assert!(html.contains("<p id=\"notice\" hidden></p>"));
     }
 
     #[test]
     fn with_nowhere_to_go_on_to_the_page_is_where_the_visit_is() {
         let html = |shown: &Shown| {
-            let page = Page { queue: "q", title: None, action: "q", return_to: None, shown };
+            let page = Page {
+                queue: "q",
+                title: None,
+                words: Words::of(&HeaderMap::new()),
+                notice: None,
+                action: "q",
+                return_to: None,
+                shown,
+            };
             assert_eq!(page.refresh(), Some(Duration::from_secs(3)), "it keeps the time current");
             page.html()
         };

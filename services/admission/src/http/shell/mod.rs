@@ -28,7 +28,7 @@ use tracing::{Instrument as _, Span};
 pub use self::ids::REQUEST_ID;
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
-use super::problem::{Cause, Code, Problem, RETRY_SOON};
+use super::problem::{Cause, Code, Problem};
 use crate::app::App;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
 use crate::origin::Cors;
@@ -174,7 +174,10 @@ impl RequestContext {
             let answer = tokio::time::timeout(limit, answer);
             let problem = match AssertUnwindSafe(answer).catch_unwind().await {
                 Ok(Ok(response)) => return self.mark(response),
-                Ok(Err(_)) => Problem::new(Code::RequestTimeout).retry_after(RETRY_SOON),
+                Ok(Err(_)) => {
+                    let retry_after = self.shell.app.returning.tell_anybody();
+                    Problem::new(Code::RequestTimeout).retry_after(retry_after)
+                }
                 Err(panic) => panicked(&*panic),
             };
             let answer = refusal(&self.route, problem, None);

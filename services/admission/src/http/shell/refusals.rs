@@ -7,7 +7,7 @@ use http::{HeaderMap, Version};
 
 use super::RequestContext;
 use crate::http::gate;
-use crate::http::problem::{Code, Problem, RETRY_SOON};
+use crate::http::problem::{Code, Problem};
 use crate::metrics::RouteMetrics;
 use crate::origin::Cors;
 
@@ -19,7 +19,8 @@ impl RequestContext {
             return Some(preflight);
         }
         let problem = if self.under_way.is_none() {
-            Problem::new(Code::Overloaded).retry_after(RETRY_SOON)
+            let retry_after = self.shell.app.returning.tell_anybody();
+            Problem::new(Code::Overloaded).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
             Problem::new(Code::BadRequest).detail("a request has exactly one Host header")
         } else {

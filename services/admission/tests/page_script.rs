@@ -1,0 +1,138 @@
+//! The page's script in a pretended browser, in virtual time: when it asks, and what it shows.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/page/page.js");
+const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
+
+const SECOND: f64 = 1_000.0;
+const DAY: f64 = 86_400.0 * SECOND;
+
+/// What a page that begins in `status` does until then.
+fn played(status: &str, until: f64, answers: &Value) -> Value {
+    let words = json!({
+        "ended": "ended", "ended_detail": "join again", "number": "number {}", "turn": "turn",
+        "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
+        "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
+    });
+    let scene = json!({
+        "script": SCRIPT, "status": status, "words": words.to_string(), "until": until,
+        "answers": answers,
+    });
+    let output = Command::new("node").arg(BROWSER).arg(scene.to_string()).output();
+    let output = output.expect("node is installed: scripts/prerequisites.sh");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+/// When it made this request.
+fn times(played: &Value, method: &str, path: &str) -> Vec<f64> {
+    let requests = played["requests"].as_array().expect("a list").iter();
+    let these = requests.filter(|it| {
+        it[1] == method && it[2].as_str().is_some_and(|address| address.ends_with(path))
+    });
+    these.map(|it| it[0].as_f64().expect("a time")).collect()
+}
+
+fn pauses(times: &[f64]) -> Vec<f64> {
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn waiting(eta_ms: Option<u64>) -> Value {
+    json!({ "status": "waiting", "position": 7, "eta_ms": eta_ms, "poll_after_ms": 5_000 })
+}
+
+#[test]
+fn a_queue_that_opens_in_weeks_is_asked_in_weeks() {
+    let forty_days = 40.0 * DAY;
+    let closed = json!({ "code": "queue_closed", "retry_after_ms": forty_days });
+    let answers = json!([
+        { "path": "/tokens", "status": 503, "body": closed },
+        { "path": "/concert", "status": 200, "body": { "state": "closed", "reason": "until June" } },
+        { "path": "/tokens", "from": forty_days, "status": 201, "body": waiting(None) },
+    ]);
+    let played = played("none", 39.0 * DAY, &answers);
+    assert_eq!(times(&played, "POST", "/tokens"), [0.0], "a longer time than a timer has");
+    assert_eq!(played["elements"]["message"]["textContent"], "closed");
+    assert_eq!(played["elements"]["notice"]["textContent"], "closed until June");
+    let played = self::played("none", forty_days + SECOND, &answers);
+    assert_eq!(times(&played, "POST", "/tokens").len(), 2);
+}
+
+#[test]
+fn a_page_without_an_answer_asks_less_and_less_often() {
+    let answers = json!([
+        { "path": "/token", "status": 0 },
+        { "path": "/token", "from": 600.0 * SECOND, "status": 200, "body": waiting(Some(1_000)) },
+        { "path": "/token", "from": 700.0 * SECOND, "status": 0 },
+    ]);
+    let played = played("waiting", 800.0 * SECOND, &answers);
+    let times = times(&played, "GET", "/token");
+    let (failing, rest): (Vec<f64>, Vec<f64>) = times.iter().partition(|at| **at < 600.0 * SECOND);
+    let failing = pauses(&failing);
+    for (index, pause) in failing.iter().enumerate() {
+        let middle = (1_000.0 * 2_f64.powi(index.min(10) as i32)).min(20_000.0);
+        assert!((0.5 * middle..=1.5 * middle).contains(pause), "{index}: {failing:?}");
+    }
+    assert!(failing.len() < 70, "{failing:?}");
+    let (first, last) = (failing[failing.len() - 2], failing[failing.len() - 1]);
+    assert!((first - last).abs() > 1e-6, "jittered: {failing:?}");
+    // Once it is answered it asks as it is told, and after the next failure soon again.
+    let (calm, again): (Vec<f64>, Vec<f64>) = rest.iter().partition(|at| **at < 700.0 * SECOND);
+    assert!(pauses(&calm).iter().all(|pause| *pause == 5_000.0), "{calm:?}");
+    assert!(again[1] - again[0] <= 1_500.0, "{again:?}");
+}
+
+#[test]
+fn a_page_comes_back_no_sooner_than_it_is_told() {
+    let busy = json!({ "code": "store_unavailable", "retry_after_ms": 9_000 });
+    let in_two_minutes = "Thu, 01 Jan 1970 00:02:00 GMT";
+    for (answer, least) in [
+        (json!({ "path": "/token", "status": 503, "body": busy }), 9_000.0),
+        (json!({ "path": "/token", "status": 503, "headers": { "retry-after": "40" } }), 40_000.0),
+        (
+            json!({ "path": "/token", "status": 429, "headers": { "retry-after": in_two_minutes } }),
+            118_000.0,
+        ),
+    ] {
+        let played = played("waiting", 400.0 * SECOND, &json!([answer]));
+        let times = times(&played, "GET", "/token");
+        assert!(times.len() >= 3, "{times:?}");
+        assert!(times[1] - times[0] >= least, "{times:?}");
+    }
+    let played = played(
+        "none",
+        100.0 * SECOND,
+        &json!([
+            { "path": "/tokens", "status": 503, "headers": { "retry-after": "30" } },
+        ]),
+    );
+    let times = times(&played, "POST", "/tokens");
+    assert!(times.len() >= 2 && times[1] - times[0] >= 30_000.0, "{times:?}");
+    assert_eq!(played["elements"]["message"]["textContent"], "busy");
+}
+
+#[test]
+fn a_page_says_why_nothing_moves_for_as_long_as_nothing_does() {
+    let answers = json!([
+        { "path": "/token", "status": 200, "body": waiting(None) },
+        { "path": "/concert", "status": 200, "body": { "state": "paused", "reason": "the hall is full" } },
+        { "path": "/concert", "from": 100.0 * SECOND, "status": 200, "body": { "state": "open" } },
+        { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
+    ]);
+    let paused = played("waiting", 90.0 * SECOND, &answers);
+    let notice = &paused["elements"]["notice"];
+    assert_eq!(
+        (&notice["hidden"], &notice["textContent"]),
+        (&json!(false), &json!("paused the hall is full"))
+    );
+    let asked = times(&paused, "GET", "/concert").len();
+    assert!((2..=4).contains(&asked), "twice a minute, not with each look: {asked}");
+    let open = played("waiting", 1_000.0 * SECOND, &answers);
+    assert_eq!(open["elements"]["notice"]["hidden"], true);
+    assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
+    assert!(times(&open, "GET", "/concert").iter().all(|at| *at < 140.0 * SECOND));
+}

@@ -1,0 +1,63 @@
+// Runs the page's script in a pretended browser, in virtual time, and prints what it asked for and showed.
+// Its argument is a scene: {script, status, words, until, answers: [{path, from?, status, headers?, body?}]}.
+// Of the answers to a path the last one whose time has come is given; status 0 is a network that fails.
+import { readFileSync } from "node:fs";
+import { createContext, runInContext } from "node:vm";
+
+const scene = JSON.parse(process.argv[2]);
+let now = 0;
+let order = 0;
+let timers = [];
+const requests = [];
+
+const elements = {};
+const element = (id) => (elements[id] ??= { textContent: "", hidden: true, addEventListener() {} });
+const room = { dataset: { queue: "concert", returnTo: "/", status: scene.status, words: scene.words } };
+
+const fetch = async (path, { method }) => {
+  requests.push([now, method, path]);
+  // A script that never rests would otherwise run for ever.
+  if (requests.length > 2000) throw new Error("too many requests");
+  const answer = scene.answers.findLast((it) => path.endsWith(it.path) && (it.from ?? 0) <= now);
+  if (!answer || answer.status === 0) throw new TypeError("the network failed");
+  return {
+    ok: answer.status < 300,
+    status: answer.status,
+    headers: { get: (name) => answer.headers?.[name] ?? null },
+    json: async () => answer.body ?? JSON.parse("<html>"),
+  };
+};
+// As browsers do it: 31 bits, and what does not fit is no time at all.
+const setTimeout = (act, ms) => {
+  timers.push({ at: now + (ms > 2 ** 31 - 1 || !(ms > 0) ? 1 : ms), order: order++, act });
+  return order - 1;
+};
+const clearTimeout = (which) => { timers = timers.filter((timer) => timer.order !== which); };
+const kept = {};
+const storage = {
+  getItem: (name) => kept[name] ?? null,
+  setItem: (name, value) => { kept[name] = value; },
+  removeItem: (name) => { delete kept[name]; },
+};
+const document = {
+  title: "", hidden: false, addEventListener() {},
+  getElementById: (id) => (id === "room" ? room : element(id)),
+};
+const page = createContext({
+  document, fetch, setTimeout, clearTimeout, setInterval() {}, clearInterval() {}, crypto, btoa,
+  performance: { now: () => now },
+  window: { localStorage: storage }, sessionStorage: storage, location: { replace() {} },
+});
+runInContext("Date", page).now = () => now;
+runInContext(readFileSync(scene.script, "utf8"), page);
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+for (;;) {
+  await settled();
+  timers.sort((one, other) => one.at - other.at || one.order - other.order);
+  const next = timers.shift();
+  if (!next || next.at > scene.until || requests.length > 2000) break;
+  now = next.at;
+  next.act();
+}
+process.stdout.write(JSON.stringify({ requests, elements }));
