@@ -1,4 +1,5 @@
--- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a waiting one.
+-- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a waiting one. A
+-- session that begins behind a join at the gate is short, until it is asked for by its token.
 -- Uses: meta state line seen eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
@@ -9,17 +10,19 @@ if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-each_visit(true, function(status, detail, id, ticket, since, renew)
+each_visit(true, function(status, detail, id, ticket, since, how)
   if status == S_ACTIVE then
     local till = detail
     -- Written at most every quarter of session_ttl: most passes only read.
-    if renew and now + m.session_ttl - till >= m.session_ttl / 4 then
-      local later = renewed(since)
-      if later > till then till = write_session(id, ticket, since, later) end
+    if
+      since < 0 and how ~= JOINED
+      or how == RENEWING and now + m.session_ttl - till >= m.session_ttl / 4
+    then
+      till = lengthen(id, ticket, since, till)
     end
     answer_admitted(OK, S_ACTIVE, till)
   elseif status == S_READY then
-    answer_admitted(OK, S_ACTIVE, start_session(id, ticket))
+    answer_admitted(OK, S_ACTIVE, start_session(id, ticket, how == JOINED))
   else
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end

@@ -1,4 +1,5 @@
--- queue.claim: takes the turn: ready becomes active. An active place stays as it is.
+-- queue.claim: takes the turn: ready becomes active. An active place stays as it is, but a short session gets
+-- its whole time.
 -- Uses: meta state line seen eta session visit
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
@@ -9,9 +10,9 @@ if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-each_visit(true, function(status, detail, id, ticket)
+each_visit(true, function(status, detail, id, ticket, since)
   if status == S_ACTIVE then
-    answer_admitted(OK, S_ACTIVE, detail)
+    answer_admitted(OK, S_ACTIVE, since < 0 and lengthen(id, ticket, since, detail) or detail)
   elseif status == S_READY then
     answer_admitted(OK, S_ACTIVE, start_session(id, ticket))
   else

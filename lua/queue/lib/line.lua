@@ -56,8 +56,8 @@ local function why_gone(id, ticket)
 end
 
 -- What is held of a place outside `waiting`, or far behind its head: status (S_WAITING: returned), ticket, since
--- when it stands there (away: in heard time; in line: the number of the slot in which it was last seen), and its
--- end (ready and active).
+-- when it stands there (away: in heard time; in line: the number of the slot in which it was last seen; negative: a
+-- short session, lib/session.lua), and its end (ready and active).
 local RECORD = '>Bddd'
 
 local function note(status, ticket, since, till)

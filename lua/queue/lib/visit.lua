@@ -1,6 +1,6 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
--- ARGV after the first: runs of items that share an epoch: epoch, renew (1 or 0; authorize only), the tickets
--- as one string of doubles, then as many place ids.
+-- ARGV after the first: runs of items that share an epoch: epoch, how (authorize only, else 0), the tickets as
+-- one string of doubles, then as many place ids.
 -- The outcomes are one string of doubles, too (8 bytes each, most significant first). Each begins with
 -- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its position,
 -- and what lib/eta.lua says of its turn follows; else it is left_ms.
@@ -8,6 +8,7 @@ local VISIT_FIELDS = {
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate', 'rate_slow', 'drop',
   'lull',
 }
+local RENEWING, JOINED = '1', '2' -- how: the session is renewed; a join at the gate has just given the place
 local out, used = {}, 0
 
 local function doubles(n)
@@ -55,13 +56,13 @@ local function locate(id, ticket, record, score)
   return IS_GONE, why_gone(id, ticket)
 end
 
--- Locates each item and lets `act(status, detail, id, ticket, since, renew)` answer. The gone are answered
+-- Locates each item and lets `act(status, detail, id, ticket, since, how)` answer. The gone are answered
 -- here. `admitted`: most items are expected to be, so that their records are read at once, else their
 -- tickets are.
 local function each_visit(admitted, act)
   local at = 2
   while ARGV[at] do
-    local mine, renew, packed = ARGV[at] == m.epoch, ARGV[at + 1] == '1', ARGV[at + 2]
+    local mine, how, packed = ARGV[at] == m.epoch, ARGV[at + 1], ARGV[at + 2]
     local n, before = #packed / 8, at + 2
     local tickets = { struct.unpack(doubles(n), packed) }
     at = before + n + 1
@@ -86,7 +87,7 @@ local function each_visit(admitted, act)
       if status == IS_GONE then
         answer(IS_GONE, detail, 0)
       else
-        act(status, detail, id, ticket, since, renew)
+        act(status, detail, id, ticket, since, how)
       end
     end
   end

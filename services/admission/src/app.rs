@@ -30,6 +30,8 @@ use crate::origin::Origins;
 use crate::outage::Opening;
 use crate::retry::{self, Returning};
 use crate::return_to::ReturnTo;
+use crate::serve::descriptors::Share;
+use crate::stream_slots::StreamSlots;
 use crate::streams::Streams;
 
 /// The state behind every handler.
@@ -43,6 +45,8 @@ pub struct App {
     pub operations: Operations,
     /// Whom this process has told to come back.
     pub returning: Arc<Returning>,
+    /// How many event streams there may be.
+    pub stream_slots: Arc<StreamSlots>,
     /// Cancelled when this process takes no more connections: streams end.
     pub stopping: CancellationToken,
     /// Signs tokens when no secret is configured; this process's own.
@@ -80,7 +84,7 @@ pub struct QueueState {
     pub latest: Arc<Latest>,
     /// Who this process knows as active.
     pub known: Arc<Known>,
-    /// How many pass while the store is away and `on_store_error` is `open`.
+    /// Who passes while the store is away and `on_store_error` is `open`.
     pub opening: Arc<Opening>,
     /// How many joined from which address.
     pub joins_per_address: JoinsPerAddress,
@@ -136,12 +140,13 @@ impl QueueState {
 }
 
 impl App {
-    /// Makes the state from the first configuration.
+    /// Makes the state from the first configuration, on ports of this share each.
     pub fn new(
         config: Arc<Config>,
         store: Store,
         metrics: Metrics,
         operations: Operations,
+        share: Share,
         stopping: CancellationToken,
     ) -> Arc<Self> {
         let own_secret = random_secret();
@@ -150,12 +155,14 @@ impl App {
         let returning = Arc::new(Returning::default());
         let live = Live::new(config, &none, &returning, &store, &metrics, &own_secret, lane_bound);
         let live = ArcSwap::from_pointee(live);
+        let stream_slots = StreamSlots::new(share.connections, metrics.streams.clone());
         Arc::new(Self {
             live,
             store,
             metrics,
             operations,
             returning,
+            stream_slots,
             stopping,
             own_secret,
             lane_bound,

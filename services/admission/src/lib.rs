@@ -27,5 +27,6 @@ pub mod revocations;
 pub mod role;
 pub mod serve;
 pub mod snapshots;
+pub mod stream_slots;
 pub mod streams;
 pub mod visits;

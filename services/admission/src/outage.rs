@@ -1,22 +1,23 @@
-//! `on_store_error = "open"`: how many pass while the store is away, and for how long.
+//! `on_store_error = "open"`: how many pass from one address while the store is away, and for how long.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anteroom_runtime::config::Rate;
 
-use crate::defences::Gcra;
+use crate::defences::{Gcra, MOST_ADDRESSES, subscriber};
 
 /// The opening of one queue. It begins with the first failure after a success.
 #[derive(Debug)]
 pub struct Opening {
     since: Mutex<Option<Instant>>,
-    passed: Gcra<()>,
+    passed: Gcra<IpAddr>,
 }
 
 impl Default for Opening {
     fn default() -> Self {
-        Self { since: Mutex::default(), passed: Gcra::new(1) }
+        Self { since: Mutex::default(), passed: Gcra::new(MOST_ADDRESSES) }
     }
 }
 
@@ -29,10 +30,13 @@ impl Opening {
         }
     }
 
-    /// Whether one more may pass at `now`.
-    pub fn admit(&self, rate: Rate, lasts: Duration, now: Instant) -> bool {
+    /// Whether one more may pass at `now` from this address. One client must not use up what is for all.
+    pub fn admit(&self, from: Option<IpAddr>, rate: Rate, lasts: Duration, now: Instant) -> bool {
         let since = *self.lock().get_or_insert(now);
-        now.saturating_duration_since(since) < lasts && self.passed.check((), rate, now).is_ok()
+        // Whoever has no address of its own, as on a socket in the file system, shares one with its like.
+        let from = from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)).to_canonical();
+        now.saturating_duration_since(since) < lasts
+            && self.passed.check(subscriber(from), rate, now).is_ok()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
@@ -47,25 +51,31 @@ mod tests {
     const RATE: Rate = Rate { count: 10, window: Duration::from_secs(1) };
     const LASTS: Duration = Duration::from_secs(60);
 
+    fn client(address: &str) -> Option<IpAddr> {
+        Some(address.parse().expect("an address"))
+    }
+
     #[test]
-    fn the_rate_is_kept_with_a_burst_of_one_window() {
+    fn each_address_has_the_rate_with_a_burst_of_one_window() {
         let opening = Opening::default();
         let start = Instant::now();
-        let passed = (0..100).filter(|_| opening.admit(RATE, LASTS, start)).count();
-        assert_eq!(passed, 10);
         let later = start + Duration::from_millis(500);
-        let passed = (0..100).filter(|_| opening.admit(RATE, LASTS, later)).count();
-        assert_eq!(passed, 5);
+        for one in [client("203.0.113.1"), client("203.0.113.2"), client("2001:db8::1"), None] {
+            let passed = |now| (0..100).filter(|_| opening.admit(one, RATE, LASTS, now)).count();
+            assert_eq!((passed(start), passed(later)), (10, 5), "{one:?}");
+        }
+        assert!(!opening.admit(client("2001:db8::2"), RATE, LASTS, later), "the same /64");
+        assert!(!opening.admit(client("::ffff:203.0.113.1"), RATE, LASTS, later));
     }
 
     #[test]
     fn it_ends_and_begins_anew_only_after_the_store_answered() {
         let opening = Opening::default();
         let start = Instant::now();
-        assert!(opening.admit(RATE, LASTS, start));
-        assert!(!opening.admit(RATE, LASTS, start + LASTS));
-        assert!(!opening.admit(RATE, LASTS, start + 10 * LASTS));
+        assert!(opening.admit(None, RATE, LASTS, start));
+        assert!(!opening.admit(None, RATE, LASTS, start + LASTS));
+        assert!(!opening.admit(None, RATE, LASTS, start + 10 * LASTS));
         opening.over();
-        assert!(opening.admit(RATE, LASTS, start + 10 * LASTS));
+        assert!(opening.admit(None, RATE, LASTS, start + 10 * LASTS));
     }
 }

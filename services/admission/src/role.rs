@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Config, Context, Port, Readiness, watch_store, write_listening};
+use anteroom_runtime::{Config, Context, Port, watch_store, write_listening};
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -27,21 +27,23 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let public = bind("admission.listen", config.admission.listen).await?;
     let service = bind("admission.service_listen", config.admission.service_listen).await?;
     let stopping = CancellationToken::new();
-    let app = App::new(config, store, metrics, operations, stopping.clone());
+    let share = descriptors::share(config.admission.max_connections);
+    let app = App::new(config, store, metrics, operations, share, stopping.clone());
 
     tokio::spawn(follow_changes(app.clone(), changes));
-    tokio::spawn(follow_store(app.store.clone(), readiness));
+    watch_store(&app.store, &readiness, app.live().config.queues.is_empty(), &registry)?;
     tokio::spawn(snapshots::keep(app.clone()));
     tokio::spawn(revocations::keep(app.clone()));
     write_listening(Port::Public, public.local_addr()?);
     write_listening(Port::Service, service.local_addr()?);
-    let share = descriptors::share(app.live().config.admission.max_connections);
-    let public = Server::new(public, http::public(&app), app.clone(), share);
-    let service = Server::new(service, http::service(&app), app.clone(), share);
+    let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
+    let public = serve(public, http::public(&app));
+    let service = serve(service, http::service(&app));
 
     let stop = async {
         shutdown.cancelled().await;
-        // Balancers still send requests until they have noticed that we are not ready.
+        // Balancers still send requests until they have noticed that we are not ready; each answer
+        // sends kept connections away meanwhile.
         let drain_delay = app.live().config.admission.drain_delay;
         tokio::time::sleep(drain_delay).await;
         stopping.cancel();
@@ -60,10 +62,4 @@ async fn follow_changes(app: Arc<App>, mut changes: watch::Receiver<Arc<Config>>
         let config = changes.borrow_and_update().clone();
         app.reload(config);
     }
-}
-
-/// Ready from the first look at the store on, while it is reachable.
-async fn follow_store(store: Store, readiness: Readiness) {
-    watch_store(&store, &readiness).await;
-    readiness.started();
 }

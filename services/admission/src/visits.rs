@@ -62,17 +62,18 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
     }
 }
 
-/// Joins within what the visitor's address may. Whoever may not can still look at the place of their
-/// token, which is what a repeated join tells.
+/// Joins within what the visitor's address may: only a new place counts. Whoever may not can still look
+/// at the place of their token.
 pub async fn join_from(visitor: &Visitor, id: PlaceId) -> Result<Joined, Problem> {
-    let unit = match visitor.may_join() {
-        Ok(unit) => unit,
-        Err(limited) if limited.code() == Code::JoinLimited => {
-            return held(visitor, id).await?.ok_or(limited);
+    let queue = &visitor.queue;
+    let unit = match (visitor.may_join(), &visitor.held) {
+        (Ok(unit), _) => unit,
+        (Err(limited), Held::Valid(token)) if token.place.id == id => {
+            return held(queue, token.place).await?.ok_or(limited);
         }
-        Err(problem) => return Err(problem),
+        (Err(limited), _) => return Err(limited),
     };
-    let joined = join(&visitor.queue, id).await;
+    let joined = join(queue, id).await;
     let may_be_new = match &joined {
         Ok(joined) => joined.created,
         Err(problem) => problem.code() == Code::EffectUnknown,
@@ -83,14 +84,11 @@ pub async fn join_from(visitor: &Visitor, id: PlaceId) -> Result<Joined, Problem
     joined
 }
 
-/// The place of the visitor's token, if it is the one of this identity and not over.
-async fn held(visitor: &Visitor, id: PlaceId) -> Result<Option<Joined>, Problem> {
-    let Held::Valid(token) = &visitor.held else { return Ok(None) };
-    if token.place.id != id {
-        return Ok(None);
-    }
-    match place(&visitor.queue, token.place).await {
-        Ok(place) => Ok(Some(Joined { created: false, of: token.place, place })),
+/// The place that a token names, while it is there: a token acts on no other. Looked for before a join,
+/// which needs no script of its own, because what is gone stays gone.
+pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
+    match place(queue, of).await {
+        Ok(place) => Ok(Some(Joined { created: false, of, place })),
         Err(problem) if problem.code() == Code::PlaceGone => Ok(None),
         Err(problem) => Err(problem),
     }

@@ -7,11 +7,10 @@ use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
 use axum::body::Body;
 use axum::response::Response;
 use http::{Request, StatusCode};
-use port_support::{SECRET, app, problem, request};
-use tower::ServiceExt as _;
+use port_support::{SECRET, app, ask, problem, request};
 
 async fn answer(request: Request<Body>) -> Response {
-    public(&app("")).router.oneshot(request).await.expect("infallible")
+    ask(&public(&app("")), request).await
 }
 
 async fn code(method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
@@ -54,7 +53,7 @@ async fn what_is_not_there_is_a_problem_with_a_code() {
 #[tokio::test]
 async fn a_bad_body_gets_its_named_error() {
     let join = |kind: Option<&str>, body: Vec<u8>| {
-        let mut request = Request::post("/v1/queues/shop/tokens");
+        let mut request = Request::post("/v1/queues/shop/tokens").header("host", "shop.example");
         if let Some(kind) = kind {
             request = request.header("content-type", kind);
         }
@@ -74,6 +73,58 @@ async fn a_bad_body_gets_its_named_error() {
         let (status, code) = told(join(kind, body).await).await;
         assert_eq!((status, code.as_str()), expected);
     }
+}
+
+#[tokio::test]
+async fn a_packed_body_is_refused_and_never_read_as_it_stands() {
+    let headers = [
+        ("content-encoding", "gzip", (415, "unsupported_media_type")),
+        ("content-encoding", "identity, gzip", (415, "unsupported_media_type")),
+        ("content-encoding", "identity", (503, "store_unavailable")),
+        ("transfer-encoding", "gzip, chunked", (400, "bad_request")),
+        ("transfer-encoding", "Chunked", (503, "store_unavailable")),
+    ];
+    for (name, value, expected) in headers {
+        for (path, kind) in [
+            ("/v1/queues/shop/tokens", "application/json"),
+            ("/queues/shop", "application/x-www-form-urlencoded"),
+        ] {
+            let request = Request::post(path)
+                .header("host", "shop.example")
+                .header("content-type", kind)
+                .header(name, value)
+                .body(Body::from("{}"));
+            let response = answer(request.expect("a request")).await;
+            if expected.0 == 503 {
+                assert_eq!(response.status(), 503, "{path} {name}: {value}");
+                continue;
+            }
+            let (status, code) = told(response).await;
+            assert_eq!((status, code.as_str()), expected, "{path} {name}: {value}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_for_no_host_or_for_two_is_refused() {
+    let of_hosts = |path: &str, hosts: &[&str]| {
+        let request = hosts.iter().fold(Request::get(path), |it, host| it.header("host", *host));
+        answer(request.body(Body::empty()).expect("a request"))
+    };
+    for path in ["/v1/queues/shop/token", "/v1/queues/shop", "/nothing", "/openapi.json"] {
+        for hosts in [&[][..], &["shop.example", "other.example"], &["shop.example"; 2]] {
+            let told = told(of_hosts(path, hosts).await).await;
+            assert_eq!(told, (400, "bad_request".into()), "{path} {hosts:?}");
+        }
+    }
+    for path in ["/v1/queues/shop/authorize", "/v1/queues/shop/authorize/a"] {
+        let response = of_hosts(path, &[]).await;
+        assert_eq!(response.headers()["x-anteroom-room"], "https://shop.example/queues/shop");
+        assert_eq!(told(response).await, (403, "bad_request".into()), "{path}");
+    }
+    let old = Request::get("/v1/queues/shop/token").version(http::Version::HTTP_10);
+    let response = answer(old.body(Body::empty()).expect("a request")).await;
+    assert_eq!(told(response).await.1, "token_missing", "HTTP/1.0 knows no Host");
 }
 
 #[tokio::test]
@@ -186,14 +237,23 @@ async fn the_gate_never_answers_anything_but_401_and_403() {
             (403, "store_unavailable"),
         ),
         ("/v1/queues/shop/authorize?join=1", vec![], (403, "store_unavailable")),
+        ("/v1/queues/shop/authorize/a?join=1", vec![], (401, "token_missing")),
     ] {
         for method in ["GET", "POST", "OPTIONS", "DELETE", "PROPFIND"] {
             let response = answer(request(method, path, &headers)).await;
-            for own in ["x-anteroom-visitor", "x-anteroom-place", "x-anteroom-expires-in"] {
+            for own in [
+                "x-anteroom-visitor",
+                "x-anteroom-visitor-kind",
+                "x-anteroom-place",
+                "x-anteroom-expires-in",
+            ] {
                 assert_eq!(response.headers()[own], "", "{method} {path} {own}");
             }
             assert!(response.headers().contains_key("x-anteroom-room"));
             let (status, code) = told(response).await;
+            // Who comes to look at a page asks with GET.
+            let joins = path.ends_with("authorize?join=1") && method != "GET";
+            let expected = if joins { (401, "token_missing") } else { expected };
             assert_eq!((status, code.as_str()), expected, "{method} {path}");
         }
     }

@@ -77,9 +77,12 @@ impl World {
     pub async fn start(queues: &[String]) -> anyhow::Result<Self> {
         let config = format!("{EVERY_QUEUE}{}", queues.concat());
         let redis = Redis::start().await;
-        let anteroom =
-            Anteroom::start_on(redis, &config, &[("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET)])
-                .await;
+        let env = [
+            ("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET),
+            // All that comes here comes from one address.
+            ("ANTEROOM_ADMISSION__SSE_PER_ADDRESS", "0"),
+        ];
+        let anteroom = Anteroom::start_on(redis, &config, &env).await;
         let url = StoreConfig::new(anteroom.redis.socket_url());
         let patient = StoreConfig { command_timeout: AMPLE, request_timeout: AMPLE, ..url };
         let store = Store::open(&patient, &SCRIPTS, &prometheus::Registry::new())?;

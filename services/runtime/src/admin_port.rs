@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -77,7 +77,10 @@ impl AdminPort {
 
     async fn serve_connection(self, stream: TcpStream) {
         let answer = service_fn(move |request: Request<Incoming>| {
-            let response = self.answer(request.method(), request.uri().path());
+            let mut response = self.answer(request.method(), request.uri().path());
+            if self.readiness.is_draining() {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             async move { Ok::<_, Infallible>(response) }
         });
         // A client that breaks off or is too slow is its own business.
@@ -191,6 +194,18 @@ mod tests {
         assert!(answer.ends_with("anteroom_test_total 0\n"), "{answer}");
         let answer = port.ask("HEAD", "/livez").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\r\n\r\n"), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn on_the_way_out_each_answer_is_the_last_of_its_connection() {
+        let port = bound().await;
+        port.readiness.started();
+        port.readiness.drain();
+        for path in ["/readyz", "/livez", "/metrics", "/none"] {
+            let answer = port.send(&format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
+            assert!(answer.contains("connection: close\r\n"), "{answer}");
+        }
+        assert!(port.ask("GET", "/readyz").await.ends_with("drain: shutting down\n"));
     }
 
     #[tokio::test]

@@ -2,15 +2,21 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// Why the service is not ready, by name. Ready means that nothing stands here.
 ///
-/// Made with the reason [`Readiness::START`] set: a service is ready when its role says so.
+/// Made with the reason [`Readiness::START`] set: a service is ready when its role says so, and from
+/// then on until it drains. It says "can answer"; whether the store is there is another question, for
+/// which `anteroom_store_up` stands.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     reasons: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    draining: Arc<AtomicBool>,
 }
 
 impl Default for Readiness {
@@ -20,22 +26,32 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// The role has not opened its ports yet.
+    /// The role cannot do its work yet.
     pub const START: &'static str = "start";
-    /// The store is unreachable.
-    pub const STORE: &'static str = "store";
     /// The service is on its way out.
     pub const DRAIN: &'static str = "drain";
 
     /// Not ready yet, because of [`Readiness::START`].
     pub fn new() -> Self {
         let start = (Self::START, "the service is starting".to_owned());
-        Self { reasons: Arc::new(Mutex::new(BTreeMap::from([start]))) }
+        Self { reasons: Arc::new(Mutex::new(BTreeMap::from([start]))), draining: Arc::default() }
     }
 
     /// The role has started: takes [`Readiness::START`] back.
     pub fn started(&self) {
         self.clear(Self::START);
+    }
+
+    /// The service is on its way out: [`Readiness::DRAIN`] stands until its end.
+    pub fn drain(&self) {
+        // First, so that whoever saw that it is not ready is told so by every answer too.
+        self.draining.store(true, Relaxed);
+        self.set(Self::DRAIN, "shutting down");
+    }
+
+    /// Whether the service is on its way out. Costs nothing.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
     }
 
     /// Not ready, for this reason, until it is cleared. Logged when it is new.
@@ -84,16 +100,17 @@ mod tests {
     fn is_a_latch_with_named_reasons() {
         let readiness = Readiness::new();
         assert_eq!(readiness.reason().as_deref(), Some("start: the service is starting"));
-        readiness.set(Readiness::STORE, "connection refused");
+        readiness.set("port", "in use");
         readiness.started();
         assert!(!readiness.is_ready());
-        assert_eq!(readiness.reason().as_deref(), Some("store: connection refused"));
-        readiness.clear(Readiness::STORE);
-        assert!(readiness.is_ready());
+        assert_eq!(readiness.reason().as_deref(), Some("port: in use"));
+        readiness.clear("port");
+        assert!(readiness.is_ready() && !readiness.is_draining());
         assert_eq!(readiness.reason(), None);
-        readiness.set(Readiness::DRAIN, "shutting down");
-        readiness.set(Readiness::STORE, "gone");
-        let both = "drain: shutting down; store: gone";
-        assert_eq!(readiness.reason().as_deref(), Some(both), "it opens again, with all reasons");
+        readiness.drain();
+        readiness.set("port", "gone");
+        let both = "drain: shutting down; port: gone";
+        assert_eq!(readiness.reason().as_deref(), Some(both), "it closes again, with all reasons");
+        assert!(readiness.is_draining());
     }
 }

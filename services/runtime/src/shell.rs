@@ -142,7 +142,7 @@ where
         outcome = &mut role => outcome,
         signal = signals.next() => {
             tracing::info!(signal, "shutting down");
-            readiness.set(Readiness::DRAIN, "shutting down");
+            readiness.drain();
             shutdown.cancel();
             tokio::select! {
                 outcome = &mut role => outcome,

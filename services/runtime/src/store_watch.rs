@@ -1,41 +1,50 @@
-//! The store as a service sees it: it decides readiness, and once it is there it is looked over.
+//! The store as a service sees it: with the first script that it ran the service is ready, a gauge tells
+//! whether it is there, and once it is there it is looked over.
 
 use std::time::Duration;
 
 use anteroom_core::store::Store;
+use prometheus::{
+    IntGauge, Registry,
+    core::{Collector, Desc},
+    proto::MetricFamily,
+};
 
 use crate::Readiness;
 
-/// How long the first connection may take before it is called missing.
-const FIRST_CONNECTION: Duration = Duration::from_secs(1);
-/// How often to look whether the connection is in place; a look costs nothing.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often to look whether the store is there; a look costs nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often a server that did not answer is asked again for its settings.
+const LOOK_OVER_EVERY: Duration = Duration::from_millis(100);
 
-/// Keeps [`Readiness::STORE`] in step with the store, and warns once, when the store is first
-/// there, of each of its settings that endangers a promise.
+/// Calls the service started when the store has run its first script: from then on it can answer,
+/// also while the store is away. With `nothing_to_run`, where no queue is configured and so no script
+/// is ever run, a verified connection is enough.
 ///
-/// Returns when it knows how the store is, after a second at most, so that a role that calls
-/// [`Readiness::started`] next is not ready by mistake; the rest goes on in the background.
-pub async fn watch_store(store: &Store, readiness: &Readiness) {
-    store.wait_up(FIRST_CONNECTION).await;
-    follow(store, readiness);
+/// Registers `anteroom_store_up`. Warns once, when the store is first there, of each of its settings
+/// that endangers a promise. Returns at once; the rest goes on in the background.
+///
+/// # Errors
+///
+/// When the name of the metric is taken.
+pub fn watch_store(
+    store: &Store,
+    readiness: &Readiness,
+    nothing_to_run: bool,
+    registry: &Registry,
+) -> prometheus::Result<()> {
+    registry.register(Box::new(StoreUp::new(store.clone())?))?;
     let (store, readiness) = (store.clone(), readiness.clone());
     tokio::spawn(async move {
-        let mut looked_over = false;
-        loop {
-            follow(&store, &readiness);
-            looked_over = looked_over || look_over(&store).await;
+        while !(store.has_run() || nothing_to_run && store.is_up()) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
+        readiness.started();
+        while !look_over(&store).await {
+            tokio::time::sleep(LOOK_OVER_EVERY).await;
+        }
     });
-}
-
-fn follow(store: &Store, readiness: &Readiness) {
-    if store.is_up() {
-        readiness.clear(Readiness::STORE);
-    } else {
-        readiness.set(Readiness::STORE, "the store is not reachable");
-    }
+    Ok(())
 }
 
 /// False when the server did not answer; it is asked again then.
@@ -46,4 +55,28 @@ async fn look_over(store: &Store) -> bool {
         tracing::warn!(name = warning.name(), server, version, "{warning}");
     }
     true
+}
+
+/// `anteroom_store_up`, looked at when it is asked for.
+struct StoreUp {
+    gauge: IntGauge,
+    store: Store,
+}
+
+impl StoreUp {
+    fn new(store: Store) -> prometheus::Result<Self> {
+        let help = "1 while this process has a verified connection to the store, else 0";
+        Ok(Self { gauge: IntGauge::new("anteroom_store_up", help)?, store })
+    }
+}
+
+impl Collector for StoreUp {
+    fn desc(&self) -> Vec<&Desc> {
+        self.gauge.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.gauge.set(self.store.is_up().into());
+        self.gauge.collect()
+    }
 }

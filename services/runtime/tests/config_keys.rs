@@ -20,7 +20,8 @@ const EXPECTED: [(&str, &str); 6] = [
         "listen service_listen metrics_listen token_secrets token_secrets_file identity_secrets \
          identity_secrets_file trusted_proxies allowed_origins cookie_domain secure_cookies \
          max_connections max_concurrent_requests first_byte_timeout header_timeout \
-         request_timeout write_timeout drain_delay drain_timeout sse_max lane_bound",
+         request_timeout write_timeout drain_delay drain_timeout sse_max sse_per_address \
+         lane_bound",
     ),
     ("scheduler", "metrics_listen tick sweep_tick snapshot_tick"),
     (
@@ -120,6 +121,7 @@ fn the_defaults_are_valid_and_declare_no_queue() {
     assert_eq!(config.store().request_timeout, Duration::from_secs(1));
     assert_eq!(config.admission.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.admission.sse_max, 8000);
+    assert_eq!(config.admission.sse_per_address, None);
 }
 
 /// What the file shows behind a `#` is valid too, apart from secrets and their files.

@@ -17,8 +17,8 @@ use ipnet::IpNet;
 
 use super::gcra::Gcra;
 
-/// About 20 MB when full.
-const MOST_ADDRESSES: usize = 200_000;
+/// Addresses that are counted; about 20 MB when full.
+pub const MOST_ADDRESSES: usize = 200_000;
 /// How many bits of an IPv6 address name the subscriber …
 const IPV6_PREFIX: u8 = 64;
 /// … at the least, and how many at the most, …
@@ -63,13 +63,16 @@ impl JoinsPerAddress {
         Self { rate, exempt: exempt.to_vec(), counts: self.counts.clone() }
     }
 
-    /// Takes room for one new place from `address`.
+    /// Takes room for one new place from `address`; one that is not known is not counted.
     ///
     /// # Errors
     ///
     /// When the address has used up its rate: how long until there is room again.
-    pub fn take(&self, address: IpAddr) -> Result<Unit<'_>, Duration> {
-        self.take_at(address, Instant::now())
+    pub fn take(&self, address: Option<IpAddr>) -> Result<Unit<'_>, Duration> {
+        match address {
+            Some(address) => self.take_at(address, Instant::now()),
+            None => Ok(Unit { counts: &self.counts, taken: [None; 2] }),
+        }
     }
 
     fn take_at(&self, address: IpAddr, now: Instant) -> Result<Unit<'_>, Duration> {
@@ -99,6 +102,17 @@ impl JoinsPerAddress {
 
 fn network(address: IpAddr, prefix: u8, rate: Rate) -> Option<(IpNet, Rate)> {
     IpNet::new(address, prefix).ok().map(|net| (net.trunc(), rate))
+}
+
+/// What is counted as one client: an IPv4 address, an IPv6 /64.
+pub fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX << (128 - u32::from(IPV6_PREFIX));
+            IpAddr::V6((v6.to_bits() & mask).into())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -173,13 +187,13 @@ mod tests {
         let address = [203, 0, 113, 1].into();
         let none = JoinsPerAddress::new(None, &[]);
         for _ in 0..1_000 {
-            assert!(none.take(address).is_ok());
+            assert!(none.take(Some(address)).is_ok());
         }
         assert!(none.counts.is_empty());
 
         let rate = Some(Rate { count: 1, window: Duration::from_secs(3600) });
         let joins = none.with(rate, &[]);
-        assert!(joins.take(address).is_ok());
-        assert!(joins.with(rate, &[]).take(address).is_err());
+        assert!(joins.take(Some(address)).is_ok());
+        assert!(joins.with(rate, &[]).take(Some(address)).is_err());
     }
 }

@@ -10,5 +10,5 @@ mod joins_per_address;
 mod requests_per_place;
 
 pub use gcra::Gcra;
-pub use joins_per_address::{JoinsPerAddress, Unit};
+pub use joins_per_address::{JoinsPerAddress, MOST_ADDRESSES, Unit, subscriber};
 pub use requests_per_place::RequestsPerPlace;

@@ -43,6 +43,8 @@ codes! {
     TokenInvalid = UNAUTHORIZED, "token_invalid", "The token is not valid for this queue";
     /// The assertion was not signed by a trusted backend for this queue, or is out of date.
     AssertionInvalid = UNAUTHORIZED, "assertion_invalid", "The assertion is not valid for this queue";
+    /// The token's place is over, and its visitor is one for whom a backend must vouch anew.
+    AssertionMissing = UNAUTHORIZED, "assertion_missing", "The place is over: the visitor must be vouched for anew";
     /// The service port needs a key and none came.
     KeyMissing = UNAUTHORIZED, "key_missing", "No key was sent";
     /// The key is not one of the configured ones.
@@ -120,6 +122,7 @@ impl Code {
             | Self::TokenMissing
             | Self::TokenInvalid
             | Self::AssertionInvalid
+            | Self::AssertionMissing
             | Self::KeyMissing
             | Self::KeyInvalid
             | Self::KeyForbidden

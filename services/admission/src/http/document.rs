@@ -11,7 +11,7 @@ use utoipa::{IntoResponses, Modify, Path};
 use super::problem::{Code, ProblemBody};
 
 /// What any call may answer, whatever it is.
-const ALWAYS: &[Code] = &[Code::Internal, Code::Overloaded, Code::RequestTimeout];
+const ALWAYS: &[Code] = &[Code::BadRequest, Code::Internal, Code::Overloaded, Code::RequestTimeout];
 /// What any call of a queue that asks the store may answer as well.
 const STORE: &[Code] = &[Code::UnknownQueue, Code::StoreUnavailable, Code::EffectUnknown];
 
@@ -23,7 +23,10 @@ pub fn problems(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
 fn responses(codes: Vec<Code>, status: impl Fn(Code) -> u16) -> BTreeMap<String, RefOr<Response>> {
     let mut names: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in codes {
-        names.entry(status(code)).or_default().push(code.name());
+        let names = names.entry(status(code)).or_default();
+        if !names.contains(&code.name()) {
+            names.push(code.name());
+        }
     }
     let response = |names: Vec<&str>| {
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
@@ -52,7 +55,8 @@ macro_rules! problems {
 
 problems! {
     /// Refusals of a join.
-    JoinProblems: BadRequest, InvalidBody, TokenInvalid, AssertionInvalid, OriginRefused, BodyTimeout,
+    JoinProblems: BadRequest, InvalidBody, TokenInvalid, AssertionInvalid, AssertionMissing, OriginRefused,
+        BodyTimeout,
         BodyTooLarge, UnsupportedMediaType, JoinLimited, SlowDown, QueueFull, QueueClosed;
     /// Refusals to who reads a place.
     HolderProblems: TokenMissing, TokenInvalid, PlaceGone, SlowDown;
@@ -113,9 +117,9 @@ pub struct GateProblems;
 
 impl IntoResponses for GateProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let own = [Code::TokenMissing, Code::TokenInvalid, Code::NotAdmitted, Code::SlowDown];
-        let joins = [Code::JoinLimited, Code::QueueFull, Code::QueueClosed];
-        let codes = [&own[..], &joins, ALWAYS, STORE].concat();
+        let own = [Code::TokenMissing, Code::TokenInvalid, Code::NotAdmitted, Code::PlaceGone];
+        let joins = [Code::AssertionMissing, Code::JoinLimited, Code::QueueFull, Code::QueueClosed];
+        let codes = [&own[..], &[Code::SlowDown], &joins, ALWAYS, STORE].concat();
         responses(codes, |code| code.gate_status().as_u16())
     }
 }

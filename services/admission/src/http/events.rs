@@ -1,9 +1,10 @@
 //! `GET …/token/events`: the place as Server-Sent Events.
 //!
 //! Each event is a look at the store, which is also the heartbeat: as often as `poll_after_ms` says
-//! and at least every 15 s, and at once after a call of this process that changed the place. A place has two streams at most; a third ends the oldest with an event
-//! `replaced`, so that its page polls instead of coming back. A process has `sse_max` streams at
-//! most; past it the answer is 204, which tells a browser not to come back either.
+//! and at least every 15 s, and at once after a call of this process that changed the place. A place
+//! has two streams at most; a third ends the oldest with an event `replaced`, so that its page polls
+//! instead of coming back. Past the most streams of the process, or of one address, the answer is 204,
+//! which tells a browser not to come back either.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use super::document::HolderProblems;
 use super::problem::{Problem, millis};
 use super::visitor::Visitor;
 use crate::app::{App, QueueState};
+use crate::stream_slots::StreamSlot;
 use crate::streams::{Stream as OpenStream, Streams};
 use crate::{retry, visits};
 
@@ -38,19 +40,23 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
     security(("token" = []), ("cookie" = [])),
     responses(
         (status = 200, description = "the stream", body = String, content_type = "text/event-stream"),
-        (status = 204, description = "too many streams: poll instead"),
+        (status = 204, description = "too many streams, or too many of this address: poll instead"),
         HolderProblems,
     ),
 )]
 pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, Problem> {
     let of = visitor.holder()?.place;
+    let address = visitor.counted_address();
     let queue = visitor.queue;
-    let sse_max = app.live().config.admission.sse_max;
-    if app.stopping.is_cancelled() || app.metrics.streams.get() >= count_i64(sse_max) {
+    let slot = {
+        let config = &app.live().config.admission;
+        app.stream_slots.take(config.sse_max, config.sse_per_address, address)
+    };
+    let Some(slot) = slot.filter(|_| !app.stopping.is_cancelled()) else {
         return Ok(empty(StatusCode::NO_CONTENT));
-    }
+    };
     let place = visits::place(&queue, of).await?;
-    let open = Open::new(&app, &queue, of.id);
+    let open = Open::new(&app, &queue, of.id, slot);
     let watch = Watch { app, of, open, step: Step::Tell(place, queue), hinted: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
@@ -64,11 +70,6 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
 /// stream for dead.
 fn pause(poll_after: Duration) -> Duration {
     poll_after.min(AT_LEAST_EVERY)
-}
-
-/// A configured bound, to compare with a gauge.
-fn count_i64(bound: usize) -> i64 {
-    i64::try_from(bound).unwrap_or(i64::MAX)
 }
 
 fn empty(status: StatusCode) -> Response {
@@ -152,7 +153,7 @@ impl Watch {
     /// When the page is to open its stream anew, should this one end: all streams of this process may end
     /// at once.
     fn come_back(&self) -> Duration {
-        let streams = u64::try_from(self.open.count.get()).unwrap_or_default();
+        let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
         let patience = self.app.queue(&self.open.queue_name).map(|queue| queue.patience());
         let most = patience.unwrap_or(retry::UNKNOWN);
         retry::after(streams, retry::SOONEST, most, rand::rng().random())
@@ -168,30 +169,27 @@ impl Watch {
     }
 }
 
-/// Holds a stream's place in the count and in the table, until it is dropped: at its end, or when
+/// Holds a stream's slot and its place in the table, until it is dropped: at its end, or when
 /// the client went away.
 struct Open {
     stream: OpenStream,
     id: PlaceId,
     streams: Arc<Streams>,
     queue_name: String,
-    count: prometheus::IntGauge,
+    _slot: StreamSlot,
 }
 
 impl Open {
-    fn new(app: &App, queue: &QueueState, id: PlaceId) -> Self {
+    fn new(app: &App, queue: &QueueState, id: PlaceId, slot: StreamSlot) -> Self {
         let stream = OpenStream { end: app.stopping.child_token(), ..OpenStream::default() };
-        let count = app.metrics.streams.clone();
-        count.inc();
         queue.streams.add(id, stream.clone());
         let queue_name = queue.name().to_owned();
-        Self { stream, id, streams: queue.streams.clone(), queue_name, count }
+        Self { stream, id, streams: queue.streams.clone(), queue_name, _slot: slot }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.count.dec();
         self.stream.end.cancel();
         self.streams.remove_ended(self.id);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::HeaderMap;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
@@ -46,21 +46,7 @@ pub async fn json_body<T: DeserializeOwned>(
     body: Body,
     app: &App,
 ) -> Result<T, Problem> {
-    if body.is_end_stream() {
-        return parse_json(b"{}");
-    }
-    if body.size_hint().lower() > MAX_BODY as u64 {
-        return Err(Problem::new(Code::BodyTooLarge));
-    }
-    // A body of 16 KiB has no excuse for taking longer than a head, or than the whole request may.
-    let patience = {
-        let admission = &app.live().config.admission;
-        admission.header_timeout.min(admission.request_timeout)
-    };
-    let body = match tokio::time::timeout(patience, whole(body)).await {
-        Err(_) => return Err(Problem::new(Code::BodyTimeout)),
-        Ok(body) => body?,
-    };
+    let body = whole_body(headers, body, app).await?;
     if body.is_empty() {
         return parse_json(b"{}");
     }
@@ -70,11 +56,40 @@ pub async fn json_body<T: DeserializeOwned>(
     parse_json(&body)
 }
 
-/// The bytes of a body of at most [`MAX_BODY`] bytes.
-///
-/// They are copied together as they come: a body in chunks of one byte would otherwise take a hundred
-/// times its size.
-pub async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
+/// The bytes of a body, at most [`MAX_BODY`], if they come in time. A client that is slow, breaks
+/// off or says too much is told so; it is no failure of ours.
+pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Vec<u8>, Problem> {
+    if body.is_end_stream() {
+        return Ok(Vec::new());
+    }
+    plain(headers)?;
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(Problem::new(Code::BodyTooLarge));
+    }
+    let limit = app.live().config.admission.body_timeout();
+    let whole = tokio::time::timeout(limit, collected(body)).await;
+    whole.unwrap_or_else(|_| Err(Problem::new(Code::BodyTimeout)))
+}
+
+/// Refuses a body that is packed: nothing here unpacks, and its bytes are not what they stand for.
+fn plain(headers: &HeaderMap) -> Result<(), Problem> {
+    let only = |name: HeaderName, value: &str| {
+        headers.get_all(name).iter().all(|it| it.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+    };
+    if !only(CONTENT_ENCODING, "identity") {
+        return Err(
+            Problem::new(Code::UnsupportedMediaType).detail("Content-Encoding is not taken")
+        );
+    }
+    if !only(TRANSFER_ENCODING, "chunked") {
+        return Err(Problem::new(Code::BadRequest).detail("Transfer-Encoding may be chunked only"));
+    }
+    Ok(())
+}
+
+/// The bytes are copied together as they come: a body in chunks of one byte would otherwise take a
+/// hundred times its size.
+async fn collected(mut body: Body) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame

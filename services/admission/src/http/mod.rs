@@ -9,6 +9,7 @@ pub mod code;
 pub mod document;
 pub mod events;
 pub mod extract;
+mod fast_path;
 pub mod gate;
 pub mod original;
 pub mod overrides;
@@ -17,7 +18,6 @@ pub mod problem;
 pub mod queue;
 pub mod service;
 pub mod shell;
-mod straight;
 pub mod visitor;
 
 use std::sync::Arc;
@@ -27,6 +27,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::routing::{MethodRouter, any, get};
 use futures_util::FutureExt as _;
+use futures_util::future::Either;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request};
 use tower::Service as _;
@@ -36,9 +37,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::extract::Peer;
+use self::fast_path::{Call, FastPath};
 use self::problem::{Code, Problem};
-use self::shell::{Answering, Shell, ShellLayer};
-use self::straight::Straight;
+use self::shell::{ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
 
 const OPENAPI: &str = "/openapi.json";
@@ -49,27 +50,26 @@ const GATE_BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 
 /// What one port answers with.
 pub struct Port {
-    /// All its routes.
-    pub router: Router,
-    /// Its calls that need no router.
-    straight: Option<Straight>,
+    /// All its routes, each inside the shell.
+    router: Router,
+    /// Its calls that need no router, inside the same shell.
+    fast_path: Option<FastPath>,
     /// Its requests under way.
     pub under_way: Arc<AtomicUsize>,
 }
 
 impl Port {
     /// The answer to a request from this peer.
-    pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> Answering {
-        let entered =
-            self.straight.as_ref().and_then(|straight| straight.enter(&request, peer.0.ip()));
-        if let Some(entered) = entered {
-            return entered.answer(request);
+    pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> ResponseFuture {
+        if let Some(fast_path) = &self.fast_path
+            && let Some(call) = Call::of(&request)
+        {
+            return fast_path.answer(call, request, peer.0.ip());
         }
         request.extensions_mut().insert(peer);
         // A router is always ready, its clone is a counted reference, and it cannot fail.
         let routed = self.router.clone().call(request);
-        let answered = routed.map(|answer| answer.unwrap_or_else(|never| match never {}));
-        Answering::Later(Box::pin(answered))
+        Either::Right(Box::pin(routed.map(|Ok(response)| response)))
     }
 }
 
@@ -88,7 +88,7 @@ pub fn public(app: &Arc<App>) -> Port {
         .route(GATE_BEHIND_ROOT, any(gate::authorize_behind));
     document::add::<gate::__path_authorize>(routes.get_openapi_mut());
     document::add::<gate::__path_authorize_behind>(routes.get_openapi_mut());
-    finish(app, true, routes)
+    port(app, true, routes)
 }
 
 /// What backends and operators reach.
@@ -101,18 +101,18 @@ pub fn service(app: &Arc<App>) -> Port {
         .routes(routes!(admin::look, admin::change, admin::purge))
         .routes(routes!(admin::reset))
         .routes(routes!(admin::inspect, admin::evict));
-    finish(app, false, routes)
+    port(app, false, routes)
 }
 
-/// The document, the fallbacks, the shell.
-fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
+/// A port of these routes, with its document, the fallbacks and the shell.
+pub fn port(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
-    let undocumented = [GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
+    let undocumented = [GATE, GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
     let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
     let metrics = app.metrics.http(templates.iter().map(String::as_str));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
-    let straight = is_public.then(|| Straight::new(shell.clone()));
+    let fast_path = is_public.then(|| FastPath::new(shell.clone()));
     let under_way = shell.under_way.clone();
     let router = router
         .route(OPENAPI, document_route(&document))
@@ -120,7 +120,7 @@ fn finish(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> P
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
-    Port { router, straight, under_way }
+    Port { router, fast_path, under_way }
 }
 
 /// This document.

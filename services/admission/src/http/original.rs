@@ -16,7 +16,6 @@ const URIS: [HeaderName; 3] = [
     HeaderName::from_static("x-original-uri"),
     HeaderName::from_static("x-original-url"),
 ];
-const AUTHORIZE: &str = "/authorize";
 
 /// The visitor's own request.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,11 +36,9 @@ impl<'a> Original<'a> {
     /// request's own where there is none or the gateway calls with the original path behind ours (then
     /// the method is the original one, and headers are the client's).
     pub fn is_options(parts: &Parts) -> bool {
-        let behind =
-            parts.uri.path().split_once(AUTHORIZE).is_some_and(|(_, rest)| !rest.is_empty());
         let named: Vec<_> =
             METHODS.into_iter().flat_map(|name| parts.headers.get_all(name)).collect();
-        if behind || named.is_empty() {
+        if named.is_empty() || behind(parts).is_some() {
             return parts.method == Method::OPTIONS;
         }
         named.into_iter().all(|method| method == "OPTIONS")
@@ -55,19 +52,29 @@ impl<'a> Original<'a> {
     }
 }
 
+/// The original path and query where the gateway puts them behind ours, as Envoy does.
+pub fn behind(parts: &Parts) -> Option<&str> {
+    let rest = parts.uri.path_and_query()?.as_str().strip_prefix("/v1/queues/")?;
+    let (_queue, rest) = rest.split_once('/')?;
+    rest.strip_prefix("authorize").filter(|rest| rest.starts_with('/'))
+}
+
 fn path_of(parts: &Parts) -> Option<&str> {
-    if let Some(uri) = first(&parts.headers, &URIS) {
-        // ingress-nginx sends the whole address; the host in it is the client's word only.
-        let path = match uri.split_once("://") {
-            Some((_, rest)) => rest.find('/').map_or("/", |slash| &rest[slash..]),
-            None => uri,
-        };
-        return Some(path);
+    match first(&parts.headers, &URIS) {
+        Some(uri) => Some(path_in(uri)),
+        None => behind(parts),
     }
-    // Envoy puts the original path and query behind ours.
-    let path_and_query = parts.uri.path_and_query()?.as_str();
-    let (_, rest) = path_and_query.split_once(AUTHORIZE)?;
-    rest.starts_with('/').then_some(rest)
+}
+
+/// The path of an address: ingress-nginx sends the whole one; the host in it is the client's word only.
+fn path_in(uri: &str) -> &str {
+    // In a query an address is common, and none of ours.
+    let Some((_, rest)) = uri.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?']))
+    else {
+        return uri;
+    };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    if rest[end..].starts_with('/') { &rest[end..] } else { "/" }
 }
 
 fn first<'a>(headers: &'a HeaderMap, names: &[HeaderName]) -> Option<&'a str> {
@@ -102,6 +109,12 @@ mod tests {
         );
         assert_eq!(original(plain, &[("x-original-url", "https://h.example/a?b")]), get("/a?b"));
         assert_eq!(original(plain, &[("x-original-url", "https://h.example")]), get("/"));
+        assert_eq!(original(plain, &[("x-original-url", "https://h.example?next=/x")]), get("/"));
+        let next = "/seats?next=https://e.example/x";
+        assert_eq!(original(plain, &[("x-forwarded-uri", next)]), get(next));
+        assert_eq!(original(&format!("{plain}{next}"), &[]), get(next));
+        assert_eq!(original("/v1/queues/authorize/authorize/a", &[]), get("/a"));
+        assert_eq!(original("/v1/queues/authorize/authorize", &[]), (Method::GET, None));
         assert_eq!(original("/v1/queues/q/authorize/a/b?c=1", &[]), get("/a/b?c=1"));
         assert_eq!(original("/v1/queues/q/authorize/authorize", &[]), get("/authorize"));
         assert_eq!(original("/v1/queues/q/authorize?join=1", &[]), (Method::GET, None));

@@ -33,19 +33,12 @@ pub struct JoinBody {
     assertion: Option<String>,
 }
 
-/// Who joins.
-pub struct Identity {
-    /// Whose place it is to be.
-    pub id: PlaceId,
-    /// The visitor_id that the new token is to carry.
-    pub visitor_id: Option<String>,
-}
-
 /// Joins the queue.
 ///
-/// With a valid token: its place, or a new one for the same visitor when that is gone. With an
-/// assertion: the place of the visitor it names. Else the place of the `Idempotency-Key`, or a new
-/// place when none came. A browser gets its token as a cookie, anybody else in the body.
+/// With an assertion: the place of the visitor it names. With a valid token: its place; when that is over
+/// and a backend had vouched for its visitor, `assertion_missing`. Else the place of the
+/// `Idempotency-Key`, or a new place when none came. A browser gets its token as a cookie, anybody else in
+/// the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
     params(
@@ -69,35 +62,50 @@ pub async fn join(
     visitor.may_change()?;
     let (parts, body) = request.into_parts();
     let body: JoinBody = json_body(&parts.headers, body, &app).await?;
-    let identity = match body.assertion {
-        Some(assertion) => vouched(&app, &visitor.queue, &assertion)?,
-        None => identity(&visitor, &parts.headers)?,
+    let queue = &visitor.queue;
+    let (id, visitor_id) = match body.assertion {
+        Some(assertion) => {
+            let visitor_id = vouched(&app, queue, &assertion)?;
+            (PlaceId::of_visitor(queue.name(), &visitor_id), Some(visitor_id))
+        }
+        None => {
+            let id = keyed(queue, &parts.headers)?;
+            if let Some((joined, visitor_id)) = held(&visitor).await? {
+                let token = joined.token(&app, queue, visitor_id);
+                return joined_response(&visitor, &joined, token);
+            }
+            (id.unwrap_or_else(|| visits::anonymous(queue)), None)
+        }
     };
-    let joined = visits::join_from(&visitor, identity.id).await?;
-    let token = joined.token(&app, &visitor.queue, identity.visitor_id);
+    let joined = visits::join_from(&visitor, id).await?;
+    let token = joined.token(&app, queue, visitor_id);
     joined_response(&visitor, &joined, token)
 }
 
-/// Who joins without an assertion: the holder of the token, else of the key, else somebody new.
-pub fn identity(visitor: &Visitor, headers: &HeaderMap) -> Result<Identity, Problem> {
-    match &visitor.held {
-        Held::Valid(token) => {
-            return Ok(Identity { id: token.place.id, visitor_id: token.visitor_id.clone() });
-        }
-        Held::Forged => return Err(visitor.token_invalid()),
-        Held::Nothing => {}
+/// The place of the visitor's token and the visitor_id in it, while the place is there. The token of a gone
+/// place counts as none; but who an identified visitor is, only its backend can say.
+pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>, Problem> {
+    if visitor.held == Held::Nothing {
+        return Ok(None);
     }
-    let id = match headers.get(IDEMPOTENCY_KEY) {
+    let token = visitor.holder()?;
+    match visits::held(&visitor.queue, token.place).await? {
+        Some(joined) => Ok(Some((joined, token.visitor_id.clone()))),
+        None if token.visitor_id.is_some() => Err(Problem::new(Code::AssertionMissing)),
+        None => Ok(None),
+    }
+}
+
+/// The identity that an `Idempotency-Key` stands for, if one came.
+fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Problem> {
+    match headers.get(IDEMPOTENCY_KEY) {
+        None => Ok(None),
         Some(key) if is_strong_key(key.as_bytes()) => {
-            PlaceId::of_key(visitor.queue.name(), key.as_bytes())
+            Ok(Some(PlaceId::of_key(queue.name(), key.as_bytes())))
         }
-        Some(_) => {
-            return Err(Problem::new(Code::BadRequest)
-                .detail("Idempotency-Key must be 22 to 128 printable ASCII characters"));
-        }
-        None => visits::anonymous(&visitor.queue),
-    };
-    Ok(Identity { id, visitor_id: None })
+        Some(_) => Err(Problem::new(Code::BadRequest)
+            .detail("Idempotency-Key must be 22 to 128 printable ASCII characters")),
+    }
 }
 
 /// 128 bits are 22 characters of base64url: whatever is shorter can be guessed.
@@ -105,22 +113,18 @@ pub fn is_strong_key(key: &[u8]) -> bool {
     (22..=128).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic)
 }
 
-fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<Identity, Problem> {
+/// The visitor for whom an assertion vouches.
+fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Problem> {
     // Its expiry is judged by the store's clock; without one there is nothing to judge by.
     let seen = queue
         .latest
         .get()
         .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     let now = seen.store_time_us() / 1_000_000;
-    let visitor_id = app
-        .live()
+    app.live()
         .assertions
         .verify(queue.name(), assertion, now)
-        .map_err(|error| Problem::new(Code::AssertionInvalid).detail(error.to_string()))?;
-    Ok(Identity {
-        id: PlaceId::of_visitor(queue.name(), &visitor_id),
-        visitor_id: Some(visitor_id),
-    })
+        .map_err(|error| Problem::new(Code::AssertionInvalid).detail(error.to_string()))
 }
 
 fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {

@@ -1,7 +1,7 @@
 //! Who asks, as far as the request itself tells: the token, from where it came, and whether a
 //! browser brought it. Nothing here asks the store, so a forged token costs no command.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anteroom_core::queue::{PlaceId, TOKEN_PREFIX, Token};
@@ -35,7 +35,7 @@ pub struct Visitor {
     /// Whether a changing call may come from where this one came.
     origin_allowed: bool,
     /// The client's address, behind the trusted proxies.
-    address: IpAddr,
+    address: Option<IpAddr>,
 }
 
 /// The token of a request.
@@ -76,10 +76,10 @@ impl Visitor {
         let origin_allowed =
             !could_be_misled || live.origins.check(headers, queue.config.public_url.url()).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
-        // Only a test calls without a connection.
-        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        live.forwarding.note(peer, headers, trusted);
-        let address = client_address(peer, headers, trusted);
+        if let Some(peer) = peer {
+            live.forwarding.note(peer, headers, trusted);
+        }
+        let address = peer.map(|peer| client_address(peer, headers, trusted));
         Self { queue, held, by_cookie, is_browser, origin_allowed, address }
     }
 
@@ -100,16 +100,26 @@ impl Visitor {
         }
     }
 
-    /// Takes room for one new place from the visitor's address. A token does not help: its place may
-    /// be gone, and then the join is one for a new place.
+    /// The client's address, as far as it is known.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// Takes room for one new place from the visitor's address.
     pub fn may_join(&self) -> Result<Unit<'_>, Problem> {
-        if let Held::Valid(token) = &self.held {
-            self.may_ask(token.place.id)?;
-        }
         self.queue
             .joins_per_address
             .take(self.address)
             .map_err(|after| Problem::new(Code::JoinLimited).retry_after(after))
+    }
+
+    /// The client's address, unless it is exempt from bounds by address.
+    pub fn counted_address(&self) -> Option<IpAddr> {
+        let exempt = &self.queue.config.exempt;
+        self.address.filter(|address| {
+            let address = address.to_canonical();
+            !exempt.iter().any(|net| net.contains(&address))
+        })
     }
 
     fn may_ask(&self, id: PlaceId) -> Result<(), Problem> {

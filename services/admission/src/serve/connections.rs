@@ -3,11 +3,16 @@
 //! A connection that waits for its client (it says nothing, its head or its body does not come, it
 //! takes no answer, it is idle between two requests) may be closed; one whose request is being answered,
 //! or that is told events, may not. So clients that are slow on purpose hold out nobody: whoever comes
-//! next takes the place of the one that has waited longest, of those that are looked at.
+//! next takes the place of the one that has waited longest.
+//!
+//! When one has to go, all that wait are noted, longest first. Who has not been heard of since is still
+//! the one that waits longest, for everybody else began to wait later; so one look at all connections
+//! serves for as many as it found, and a request costs nothing here.
 //!
 //! A new connection is left alone for a moment, in which it can say what it wants. While all that could
 //! go are that young, the next ones wait in the system's own line.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,13 +20,12 @@ use prometheus::IntCounter;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::idle::Idle;
+use super::idle::{Idle, Wait};
 
 /// So long a connection is young.
 const YOUTH: Duration = Duration::from_secs(1);
-/// So many connections are looked at for one that may go, so that a full house costs a stranger's
-/// call little.
-const LOOKS: usize = 512;
+/// Where a look found nobody who may go, it holds for so long.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Why there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +47,10 @@ pub struct Connections {
 struct Ring {
     places: Vec<Option<Open>>,
     free: Vec<usize>,
-    hand: usize,
+    /// Who waited at the last look, the longest at the end.
+    waiting: Vec<(Wait, usize)>,
+    /// When a look found nobody who may go, and why.
+    in_vain: Option<(Instant, Full)>,
 }
 
 #[derive(Debug)]
@@ -64,7 +71,12 @@ pub struct Place {
 impl Connections {
     /// Room for so many; those that have to go are counted in `closed`.
     pub fn new(most: usize, closed: IntCounter) -> Arc<Self> {
-        let ring = Ring { places: Vec::new(), free: (0..most).rev().collect(), hand: 0 };
+        let ring = Ring {
+            places: Vec::new(),
+            free: (0..most).rev().collect(),
+            waiting: Vec::new(),
+            in_vain: None,
+        };
         Arc::new(Self { ring: Mutex::new(ring), closed })
     }
 
@@ -89,23 +101,47 @@ impl Connections {
 impl Ring {
     /// Closes the connection that has waited for its client longest.
     fn make_room(&mut self) -> Result<usize, Full> {
-        let (now, mut full, mut longest) = (Instant::now(), Full::Served, None);
-        for _ in 0..LOOKS.min(self.places.len()) {
-            let at = self.hand;
-            self.hand = (self.hand + 1) % self.places.len();
-            let Some(open) = &self.places[at] else { continue };
-            let Some(since) = open.idle.since() else { continue };
-            if now - open.idle.opened() < YOUTH {
-                full = Full::Soon;
-            } else if longest.is_none_or(|(before, _)| since < before) {
-                longest = Some((since, at));
+        if let Some(at) = self.close_longest() {
+            return Ok(at);
+        }
+        let now = Instant::now();
+        if let Some((_, full)) = self.in_vain.filter(|(looked, _)| now < *looked + LOOK_AGAIN) {
+            return Err(full);
+        }
+        let full = self.look(now);
+        // All of them may be heard of in this very moment.
+        let found = self.close_longest().ok_or(full);
+        self.in_vain = found.err().map(|full| (now, full));
+        found
+    }
+
+    /// Closes the longest of those that were noted and have not been heard of since.
+    fn close_longest(&mut self) -> Option<usize> {
+        while let Some((wait, at)) = self.waiting.pop() {
+            // The place may have become another's, who then began to wait later.
+            let open = self.places[at].take_if(|open| open.idle.close(wait));
+            if let Some(open) = open {
+                open.task.abort();
+                return Some(at);
             }
         }
-        let (_, at) = longest.ok_or(full)?;
-        // It may be heard of in this very moment.
-        let open = self.places[at].take_if(|open| open.idle.close()).ok_or(Full::Soon)?;
-        open.task.abort();
-        Ok(at)
+        None
+    }
+
+    /// Notes who waits, and tells why there is no room if nobody does.
+    fn look(&mut self, now: Instant) -> Full {
+        let mut full = Full::Served;
+        for (at, open) in self.places.iter().enumerate() {
+            let Some(idle) = open.as_ref().map(|open| &open.idle) else { continue };
+            let Some(wait) = idle.wait() else { continue };
+            if now - idle.opened() < YOUTH {
+                full = Full::Soon;
+            } else {
+                self.waiting.push((wait, at));
+            }
+        }
+        self.waiting.sort_unstable_by_key(|(wait, at)| Reverse((wait.since, *at)));
+        if self.waiting.is_empty() { full } else { Full::Soon }
     }
 }
 
@@ -209,10 +245,44 @@ mod tests {
         assert!(one.over() && two.over());
         assert_eq!(house.open(2).map(drop), Err(Full::Served));
         two.begin();
+        assert_eq!(house.open(2).map(drop), Err(Full::Served), "as the last look said");
+        advance(LOOK_AGAIN).await;
         house.open(3).expect("room");
         assert_eq!(house.ended.recv().await, Some(1));
         one.begin();
         assert!(one.over(), "it is there still");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_only_one_that_may_go_is_found_among_thousands() {
+        const MANY: u32 = 3_000;
+        let mut house = House::new(MANY as usize);
+        let served: Vec<_> = (0..MANY).map(|number| house.open(number).expect("room")).collect();
+        advance(YOUTH).await;
+        assert!(served.iter().all(Idle::over));
+        served[2_500].begin();
+        house.open(MANY).expect("room");
+        assert_eq!(house.ended.recv().await, Some(2_500));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_look_at_all_serves_for_many() {
+        const MANY: u32 = 1_000;
+        let mut house = House::new(MANY as usize);
+        let open: Vec<_> = (0..MANY).map(|number| house.open(number).expect("room")).collect();
+        advance(YOUTH).await;
+        house.open(MANY).expect("room");
+        assert_eq!(house.connections.lock().waiting.len(), MANY as usize - 1);
+        // Who was heard of meanwhile is passed over, without another look.
+        let again = house.ended.recv().await.expect("an end");
+        for idle in &open[..900] {
+            idle.over();
+            idle.begin();
+        }
+        house.open(MANY + 1).expect("room");
+        let next = house.ended.recv().await.expect("an end");
+        assert!(again < MANY && (900..MANY).contains(&next), "{again} {next}");
+        assert!(house.connections.lock().waiting.len() < MANY as usize - 1);
     }
 
     #[tokio::test(start_paused = true)]

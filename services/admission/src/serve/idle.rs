@@ -14,16 +14,29 @@ use tokio::time::{Instant, sleep_until};
 
 /// The client is not waited for: a request is being answered.
 const BUSY: u64 = u64::MAX;
+/// It is told events, and need not say anything any more.
+const STREAM: u64 = u64::MAX - 1;
 /// It was waited for too long: the connection has to go.
-const CLOSED: u64 = u64::MAX - 1;
+const CLOSED: u64 = u64::MAX - 2;
 /// Added while a body is awaited, which has a time-out, and an answer to it, of its own.
 const BODY: u64 = 1 << 62;
+/// Added when something has come of what is awaited.
+const HEARD: u64 = 1 << 61;
+
+/// A wait for a client, as it was when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// When it began.
+    pub since: Instant,
+    opened: Instant,
+    raw: u64,
+}
 
 /// Since when the client is waited for.
 #[derive(Clone, Debug)]
 pub struct Idle {
     opened: Instant,
-    /// Microseconds after `opened`, or [`BUSY`] or [`CLOSED`].
+    /// Microseconds after `opened`, or [`BUSY`], [`STREAM`] or [`CLOSED`].
     since: Arc<AtomicU64>,
 }
 
@@ -44,9 +57,31 @@ impl Idle {
         self.since.store(self.micros(Instant::now()), Relaxed);
     }
 
+    /// The answer is a stream.
+    pub fn begin_stream(&self) {
+        self.since.store(STREAM, Relaxed);
+    }
+
     /// A body is awaited, and has been since then.
     pub fn begin_body(&self, since: Instant) {
         self.since.store(self.micros(since) | BODY, Relaxed);
+    }
+
+    /// Something has come from the client.
+    pub fn hear(&self) {
+        if self.since.load(Relaxed) < HEARD {
+            self.since.fetch_or(HEARD, Relaxed);
+        }
+    }
+
+    /// Whether nothing has come since the last answer, or since the connection was opened.
+    pub fn is_silent(&self) -> bool {
+        self.since.load(Relaxed) < HEARD
+    }
+
+    /// Whether the client is not waited for: its request is being answered.
+    pub fn is_busy(&self) -> bool {
+        self.since.load(Relaxed) == BUSY
     }
 
     fn micros(&self, at: Instant) -> u64 {
@@ -54,10 +89,11 @@ impl Idle {
         (at - self.opened).as_micros() as u64
     }
 
-    /// Since when the client is waited for; absent while it is not.
-    pub fn since(&self) -> Option<Instant> {
-        let since = Some(self.since.load(Relaxed)).filter(|since| *since < CLOSED)?;
-        Some(self.opened + Duration::from_micros(since & !BODY))
+    /// The wait for the client; absent while it is not waited for.
+    pub fn wait(&self) -> Option<Wait> {
+        let raw = Some(self.since.load(Relaxed)).filter(|since| *since < CLOSED)?;
+        let since = self.opened + Duration::from_micros(raw & !(BODY | HEARD));
+        Some(Wait { since, opened: self.opened, raw })
     }
 
     /// When the connection was opened.
@@ -70,10 +106,11 @@ impl Idle {
         self.since.load(Relaxed) == CLOSED
     }
 
-    /// The connection has to go; false when what was waited for has come just now.
-    pub fn close(&self) -> bool {
-        let close = |since| (since < CLOSED).then_some(CLOSED);
-        self.since.fetch_update(Relaxed, Relaxed, close).is_ok()
+    /// The connection has to go; false when this wait is over, the client was heard of, or it is
+    /// another connection's.
+    pub fn close(&self, wait: Wait) -> bool {
+        wait.opened == self.opened
+            && self.since.compare_exchange(wait.raw, CLOSED, Relaxed, Relaxed).is_ok()
     }
 
     /// Ends when a head is awaited for longer than `limit`.
@@ -82,8 +119,11 @@ impl Idle {
         loop {
             sleep_until(look).await;
             let since = self.since.load(Relaxed);
-            let since =
-                if since < BODY { Duration::from_micros(since) } else { self.opened.elapsed() };
+            let since = if since < BODY {
+                Duration::from_micros(since & !HEARD)
+            } else {
+                self.opened.elapsed()
+            };
             look = self.opened + since + limit;
             if look <= Instant::now() {
                 return;
@@ -127,15 +167,42 @@ mod tests {
     }
 
     #[test]
+    fn who_was_heard_of_is_not_silent_until_the_next_wait_begins() {
+        let idle = Idle::new();
+        let before = idle.wait().expect("it waits");
+        assert!(idle.is_silent());
+        idle.hear();
+        assert!(!idle.is_silent());
+        let heard = idle.wait().expect("it waits for the rest");
+        assert_eq!(heard.since, before.since, "and as long as before");
+        assert!(!idle.close(before));
+        assert!(idle.over() && !idle.is_silent() && idle.is_busy());
+        idle.hear();
+        assert!(idle.is_busy());
+        idle.begin();
+        assert!(idle.is_silent());
+    }
+
+    #[test]
     fn who_is_being_answered_cannot_be_closed_and_for_who_is_closed_nothing_is_done() {
         let idle = Idle::new();
+        let before = idle.wait().expect("it waits for a head");
         assert!(idle.over());
-        assert!(!idle.close() && idle.since().is_none());
+        assert!(!idle.close(before) && idle.wait().is_none());
         idle.begin();
-        assert!(idle.since().is_some());
+        let head = idle.wait().expect("it waits for the next one");
         idle.begin_body(idle.opened());
-        assert_eq!(idle.since(), Some(idle.opened()));
-        assert!(idle.close());
+        let body = idle.wait().expect("it waits for a body");
+        assert_eq!(body.since, idle.opened());
+        assert!(!idle.close(head), "that wait is over");
+        assert!(idle.close(body));
         assert!(!idle.over());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_of_one_connection_closes_no_other() {
+        let before = Idle::new().wait().expect("it waits");
+        sleep(LIMIT).await;
+        assert!(!Idle::new().close(before));
     }
 }

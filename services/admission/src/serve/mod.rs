@@ -3,47 +3,57 @@
 //! The framework's own accept loop has none of these bounds, so this one is made from its parts: a
 //! client that connects and says nothing, sends its head by drops, takes no answer, or is one too
 //! many, is let go.
+//!
+//! On the way out everything goes on for `drain_delay`, but each answer says `Connection: close`, so
+//! that clients move on between two requests of their own choice. Then no more connections are taken,
+//! those that are silent are closed, and what is on its way is answered.
 
 mod awaited;
+mod client_stream;
 mod connections;
 mod crowded;
 pub mod descriptors;
 mod idle;
+mod large_head;
 mod write_timeout;
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use anteroom_runtime::Readiness;
 use axum::response::Response;
+use futures_util::FutureExt as _;
+use futures_util::future::Either;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request};
 use hyper::body::{Body as _, Incoming};
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::unconstrained;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::awaited::awaited;
-use self::connections::{Connections, Full};
+use self::client_stream::ClientStream;
+use self::connections::{Connections, Full, LOOK_AGAIN};
 use self::crowded::Crowded;
 use self::descriptors::Share;
 use self::idle::Idle;
-use self::write_timeout::WriteTimeout;
+use self::large_head::Serving;
 use crate::app::App;
 use crate::http::Port;
 use crate::http::extract::Peer;
-use crate::http::shell::Answering;
+use crate::http::shell::ResponseFuture;
 
 /// Descriptors ran out, or the like: a pause lets some come free.
 const PAUSE: Duration = Duration::from_millis(50);
-/// When to ask again for room.
-const SOON: Duration = Duration::from_millis(5);
+/// What a client has sent by the end of `drain_delay` is heard of within this time, and answered.
+const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// One port that is ready to serve.
 pub struct Server {
@@ -55,12 +65,21 @@ pub struct Server {
     first_byte_timeout: Duration,
     header_timeout: Duration,
     write_timeout: Duration,
-    builder: http1::Builder,
+    serving: Serving,
+    readiness: Readiness,
+    /// The connections that have not ended.
+    open: TaskTracker,
 }
 
 impl Server {
     /// A port with the bounds of the configuration at the start.
-    pub fn new(listener: TcpListener, port: Port, app: Arc<App>, share: Share) -> Self {
+    pub fn new(
+        listener: TcpListener,
+        port: Port,
+        app: Arc<App>,
+        share: Share,
+        readiness: Readiness,
+    ) -> Self {
         let config = app.live().config.clone();
         let admission = &config.admission;
         let (closed, refused) = (&app.metrics.connections_closed, &app.metrics.connections_refused);
@@ -72,7 +91,9 @@ impl Server {
             first_byte_timeout: admission.first_byte_timeout,
             header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,
-            builder: builder(),
+            serving: Serving::new(),
+            readiness,
+            open: TaskTracker::new(),
             app,
         }
     }
@@ -80,29 +101,37 @@ impl Server {
     /// Serves until the process stops; then requests under way get `drain_timeout` to end.
     pub async fn run(self) {
         let stop = &self.app.stopping;
-        let graceful = GracefulShutdown::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.take(stream, peer, &graceful).await,
-                    Err(error) => self.accept_failed(&error).await,
-                },
+                accepted = self.listener.accept() => self.accepted(accepted).await,
             }
         }
+        // Those whose handshake is done have sent their request, or are about to.
+        while let Some(accepted) = unconstrained(self.listener.accept()).now_or_never() {
+            self.accepted(accepted).await;
+        }
         drop(self.listener);
-        let left = graceful.count();
+        self.open.close();
         let drain_timeout = self.app.live().config.admission.drain_timeout;
-        if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {
-            tracing::warn!(connections = left, "drain_timeout is over: connections are cut");
+        if timeout(drain_timeout, self.open.wait()).await.is_err() {
+            let connections = self.open.len();
+            tracing::warn!(connections, "drain_timeout is over: connections are cut");
         }
     }
 
-    async fn take(&self, stream: TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
+    async fn accepted(&self, accepted: std::io::Result<(TcpStream, SocketAddr)>) {
+        match accepted {
+            Ok((stream, peer)) => self.take(stream, peer).await,
+            Err(error) => self.accept_failed(&error).await,
+        }
+    }
+
+    async fn take(&self, stream: TcpStream, peer: SocketAddr) {
         let place = loop {
             match self.connections.enter() {
                 Ok(place) => break place,
-                Err(Full::Soon) => tokio::time::sleep(SOON).await,
+                Err(Full::Soon) => sleep(LOOK_AGAIN).await,
                 Err(Full::Served) => {
                     self.app.operations.record(false);
                     return self.crowded.turn_away(stream);
@@ -112,25 +141,29 @@ impl Server {
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
         let idle = place.idle.clone();
-        let service = Connection { port: self.port.clone(), peer: Peer(peer), idle: idle.clone() };
-        let (builder, watcher) = (self.builder.clone(), graceful.watcher());
-        let (first_byte, write_timeout) = (self.first_byte_timeout, self.write_timeout);
-        let header_timeout = self.header_timeout;
+        let service = Connection(Arc::new(State {
+            port: self.port.clone(),
+            peer: Peer(peer),
+            idle: idle.clone(),
+            readiness: self.readiness.clone(),
+        }));
+        let (first_byte, header_timeout) = (self.first_byte_timeout, self.header_timeout);
+        let (serving, write_timeout) = (self.serving.clone(), self.write_timeout);
         let stop = self.app.stopping.clone();
-        place.serve(async move {
+        place.serve(self.open.track_future(async move {
             if !spoke(&stream, first_byte, &stop).await {
                 return;
             }
-            let io = TokioIo::new(WriteTimeout::new(stream, write_timeout));
-            let connection = builder.serve_connection(io, service);
+            let stream = ClientStream::new(stream, write_timeout, idle.clone());
+            let leave = silent_at_the_end(&stop, &idle);
             tokio::select! {
                 // An error here is the client's: it went away, took no answer, or spoke no HTTP.
-                ended = watcher.watch(connection) => if let Err(error) = ended {
+                ended = serving.serve(stream, service, leave) => if let Err(error) = ended {
                     tracing::trace!(%error, "connection ended");
                 },
                 () = idle.too_long(header_timeout) => tracing::trace!("no whole head in time"),
             }
-        });
+        }));
     }
 
     async fn accept_failed(&self, error: &std::io::Error) {
@@ -140,7 +173,7 @@ impl Server {
             return;
         }
         tracing::warn!(%error, "cannot accept connections");
-        tokio::time::sleep(PAUSE).await;
+        sleep(PAUSE).await;
     }
 }
 
@@ -149,28 +182,35 @@ impl Server {
 async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -> bool {
     let mut byte = [0; 1];
     tokio::select! {
-        () = stop.cancelled() => false,
-        peeked = tokio::time::timeout(within, stream.peek(&mut byte)) => {
-            matches!(peeked, Ok(Ok(1)))
-        }
+        () = stopped(stop) => false,
+        peeked = timeout(within, stream.peek(&mut byte)) => matches!(peeked, Ok(Ok(1))),
     }
 }
 
-/// HTTP/1 only: gateways speak it, and an idle HTTP/2 connection has no time-out that a client's own
-/// pings do not reset.
-fn builder() -> http1::Builder {
-    let mut builder = http1::Builder::new();
-    // `Idle` sees to slow heads. Answers are short: to copy the body behind the head costs less than two
-    // pieces cost the kernel.
-    builder.header_read_timeout(None).max_buf_size(32 * 1024).writev(false);
-    builder
+/// The process stops, and what had come until then has been heard of.
+async fn stopped(stop: &CancellationToken) {
+    stop.cancelled().await;
+    sleep(LAST_LOOK).await;
+}
+
+/// Ends when the process stops and nothing has come from the client. One of whom something has come is
+/// answered first, and the answer says that it is the last.
+async fn silent_at_the_end(stop: &CancellationToken, idle: &Idle) {
+    stopped(stop).await;
+    if !idle.is_silent() {
+        pending::<()>().await;
+    }
 }
 
 /// Gives each request of a connection to the port, with the peer's address.
-struct Connection {
+struct Connection(Arc<State>);
+
+/// What the requests of a connection share.
+struct State {
     port: Arc<Port>,
     peer: Peer,
     idle: Idle,
+    readiness: Readiness,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Connection {
@@ -179,31 +219,37 @@ impl hyper::service::Service<Request<Incoming>> for Connection {
     type Future = Answered;
 
     fn call(&self, request: Request<Incoming>) -> Answered {
-        if !self.idle.over() {
+        let State { port, peer, idle, .. } = &*self.0;
+        let answer = if idle.over() {
+            port.answer(request.map(|body| awaited(body, idle, &port.under_way)), *peer)
+        } else {
             // The connection has to go, and its task is about to end.
-            return Answered { answering: Answering::Now(None), idle: self.idle.clone() };
-        }
-        let request = request.map(|body| awaited(body, &self.idle, &self.port.under_way));
-        Answered { answering: self.port.answer(request, self.peer), idle: self.idle.clone() }
+            Either::Right(pending().boxed())
+        };
+        Answered { answer, state: self.0.clone() }
     }
 }
 
 /// An answer that is being made.
 struct Answered {
-    answering: Answering,
-    idle: Idle,
+    answer: ResponseFuture,
+    state: Arc<State>,
 }
 
 impl Future for Answered {
     type Output = Result<Response, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut response = ready!(Pin::new(&mut self.answering).poll(context));
-        if response.body().size_hint().exact().is_some() {
-            self.idle.begin();
-        } else {
-            // Nobody tells when a stream has ended: its connection ends with it.
+        let mut response = ready!(Pin::new(&mut self.answer).poll(context));
+        let is_whole = response.body().size_hint().exact().is_some();
+        // Nobody tells when a stream has ended: its connection ends with it.
+        if !is_whole || self.state.readiness.is_draining() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if is_whole {
+            self.state.idle.begin();
+        } else {
+            self.state.idle.begin_stream();
         }
         Poll::Ready(Ok(response))
     }

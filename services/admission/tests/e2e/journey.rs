@@ -10,8 +10,13 @@ use crate::{
 };
 
 const TOKEN_PATH: &str = "/v1/queues/concert/token";
-const OURS: [&str; 4] =
-    ["x-anteroom-visitor", "x-anteroom-place", "x-anteroom-expires-in", "x-anteroom-room"];
+const OURS: [&str; 5] = [
+    "x-anteroom-visitor",
+    "x-anteroom-visitor-kind",
+    "x-anteroom-place",
+    "x-anteroom-expires-in",
+    "x-anteroom-room",
+];
 
 #[tokio::test]
 async fn promise_01_03_the_whole_way_with_the_token() {
@@ -34,6 +39,7 @@ async fn promise_01_03_the_whole_way_with_the_token() {
             let call = room.call("public", method.clone(), &path).token(&first);
             let passed = call.body("text/plain", "the body of the original").send().await;
             assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1", "{method} {path}");
+            assert_eq!(passed.header("x-anteroom-visitor-kind"), "anonymous");
             assert!(passed.text.is_empty());
             assert_eq!(passed.header("x-anteroom-place").len(), 40);
             let expires_in: u64 = passed.header("x-anteroom-expires-in").parse().expect("seconds");
@@ -53,7 +59,9 @@ async fn promise_01_03_the_whole_way_with_the_token() {
     leave(&room, &first).await.is(204);
     let gone = room.get(TOKEN_PATH).token(&first).send().await;
     assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "completed");
-    refused_at_the_gate(&room.authorize(&first).await, 403, "not_admitted");
+    let refused = room.authorize(&first).await;
+    refused_at_the_gate(&refused, 403, "place_gone");
+    assert_eq!(refused.json()["reason"], "completed");
     claim(&room, &first).await.refuses(410, "place_gone");
 
     room.becomes(&second, "ready").await;
@@ -62,7 +70,7 @@ async fn promise_01_03_the_whole_way_with_the_token() {
 }
 
 #[tokio::test]
-async fn promise_04_after_gone_the_token_gets_a_new_place_at_the_end() {
+async fn promise_04_after_gone_a_join_gets_a_new_place_at_the_end() {
     let room = Room::start(ONE).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
     let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
@@ -79,19 +87,20 @@ async fn promise_04_after_gone_the_token_gets_a_new_place_at_the_end() {
 #[tokio::test]
 async fn the_gate_joins_when_it_is_asked_to() {
     let room = Room::start(ONE).await;
-    let path = "/v1/queues/concert/authorize/seats?join=1";
-    let passed = room.get(path).send().await;
+    let path = "/v1/queues/concert/authorize/seats";
+    let gate = |asks: &'static str| room.get(path).header("x-anteroom-gate", asks);
+    let passed = gate("join").send().await;
     assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1");
     assert!(passed.header("set-cookie").starts_with("__Host-anteroom_concert=art1."));
-    let waits = room.get(path).send().await;
+    let waits = gate("join").send().await;
     refused_at_the_gate(&waits, 403, "not_admitted");
     let cookie = cookie_of(&waits);
     let place = room.get(TOKEN_PATH).cookie(&cookie).send().await;
     assert_eq!(place.is(200).place("waiting")["ticket"], 2);
-    let again = room.get(path).cookie(&cookie).send().await;
+    let again = gate("join").cookie(&cookie).send().await;
     again.refuses(403, "not_admitted");
     assert!(again.headers.get("set-cookie").is_none(), "it has a place");
-    let navigation = room.get(&format!("{path}&on_refusal=redirect")).cookie(&cookie);
+    let navigation = gate("join, redirect").cookie(&cookie);
     let navigation = navigation.header("sec-fetch-mode", "navigate").send().await;
     assert_eq!(
         navigation.is(302).header("location"),
@@ -169,6 +178,7 @@ async fn a_backend_renews_and_finishes_by_the_handle() {
 
     let passed = room.authorize(&ana.token()).await;
     assert_eq!(passed.is(200).header("x-anteroom-visitor"), "ana@example.com");
+    assert_eq!(passed.header("x-anteroom-visitor-kind"), "identified");
     let place = format!("/v1/queues/concert/places/{}", passed.header("x-anteroom-place"));
     let backend = |method, path: &str| room.call("service", method, path).key(shop).send();
     backend(Method::POST, &format!("{place}/renew")).await.is(200).place("active");
@@ -223,7 +233,7 @@ fn refused_at_the_gate(answer: &Answer, status: u16, code: &str) {
     for name in OURS {
         assert!(answer.headers.contains_key(name), "{name}: {answer:?}");
     }
-    assert!(OURS[..3].iter().all(|name| answer.header(name).is_empty()), "{answer:?}");
+    assert!(OURS[..4].iter().all(|name| answer.header(name).is_empty()), "{answer:?}");
     let room = answer.header("x-anteroom-room");
     assert!(room.starts_with("http://127.0.0.1:8080/queues/concert"), "{room}");
 }

@@ -34,7 +34,7 @@ async fn joins_per_address_counts_the_client_behind_trusted_proxies() {
         assert!((1..=1_800).contains(&after), "{after}");
     }
     let held = room.post(JOIN).token(&first.token()).header("x-forwarded-for", "203.0.113.7");
-    assert_eq!(held.send().await.is(200).json()["ticket"], 1, "it is no new place");
+    held.send().await.is(200).place("ready");
     let gate = room.get("/v1/queues/concert/authorize?join=1");
     gate.header("x-forwarded-for", "203.0.113.7").send().await.refuses(403, "join_limited");
 
@@ -194,20 +194,33 @@ async fn a_body_of_16_kib_is_taken_and_no_more_in_any_form() {
 
 #[tokio::test]
 async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served() {
-    let env = [("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4")];
+    let env = [
+        ("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4"),
+        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
+        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
+    ];
     let room = Room::start_with(ONE, &env).await;
-    // A place has two streams at most, and a stream is served until it ends.
+    let mut tokens = Vec::new();
+    for _ in 0..4 {
+        tokens.push(room.join().await.token());
+    }
+    let ask = async |path: &str, token: &str| {
+        let ask = format!(
+            "GET /v1/queues/concert/{path} HTTP/1.1\r\nhost: room\r\n{TOKEN}: {token}\r\n\r\n"
+        );
+        Raw::open(&room).await.say(&ask).await
+    };
+    // Two are told events, as many as may be; the store keeps two waiting.
     let mut open = Vec::new();
-    for _ in 0..2 {
-        let token = room.join().await.token();
-        for _ in 0..2 {
-            let events = format!(
-                "GET /v1/queues/concert/token/events HTTP/1.1\r\nhost: room\r\n{TOKEN}: {token}\r\n\r\n"
-            );
-            let mut raw = Raw::open(&room).await.say(&events).await;
-            assert!(raw.head().await.starts_with("HTTP/1.1 200 "));
-            open.push(raw);
-        }
+    for token in &tokens[..2] {
+        let mut raw = ask("token/events", token).await;
+        assert!(raw.head().await.starts_with("HTTP/1.1 200 "));
+        open.push(raw);
+    }
+    room.anteroom.redis.freeze();
+    for token in &tokens[2..] {
+        open.push(ask("token", token).await);
     }
     let ask = "GET /nothing HTTP/1.1\r\nhost: room\r\n\r\n";
     let mut raw = Raw::open(&room).await.say(ask).await;
@@ -223,6 +236,7 @@ async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served(
     }
     assert!(room.metrics("metrics").await.contains("anteroom_connections_refused_total 1"));
     drop(open);
+    room.anteroom.redis.thaw();
     until("there is room again", PATIENCE, async || {
         Raw::open(&room).await.say(ask).await.head().await.starts_with("HTTP/1.1 404 ")
     })

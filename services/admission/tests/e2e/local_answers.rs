@@ -83,7 +83,7 @@ async fn who_left_elsewhere_or_was_evicted_passes_no_more() {
         })
         .await;
         let refused = room.authorize(token).await;
-        assert_eq!(refused.refuses(403, "not_admitted").json()["reason"], reason);
+        assert_eq!(refused.refuses(403, "place_gone").json()["reason"], reason);
     }
     // A new life: the place of the old one is lost.
     let third = room.join().await.token();

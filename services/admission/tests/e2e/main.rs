@@ -4,7 +4,10 @@
 mod admin;
 mod answer;
 mod bad_input;
+mod gate_joins;
+mod gone_tokens;
 mod handover;
+mod http;
 mod joining;
 mod journey;
 mod limits;
@@ -21,4 +24,5 @@ mod schema;
 mod secrecy;
 mod servers;
 mod store_dump;
+mod streams;
 mod tokens;

@@ -167,8 +167,9 @@ async fn gates(asker: &Asker<'_>, first: &str) {
             let token = first.to_owned();
             ask(Box::new(move |call| call.token(&token))).await.is(200);
             ask(Box::new(|call| call)).await.is(401);
-            let navigation =
-                format!("{template}?on_refusal=redirect").replace("{queue}", "concert");
+            // Behind a path a header asks.
+            let asks = if template.ends_with("{path}") { "" } else { "?on_refusal=redirect" };
+            let navigation = format!("{template}{asks}").replace("{queue}", "concert");
             let navigation = navigation.replace("{path}", "seats");
             let call = asker.room.call(
                 "public",
@@ -176,7 +177,8 @@ async fn gates(asker: &Asker<'_>, first: &str) {
                 &navigation,
             );
             let redirected = call.header("x-forwarded-method", "GET").header("accept", "text/html");
-            asker.book.note(&method, &template, redirected.send().await.is(302));
+            let redirected = redirected.header("x-anteroom-gate", "redirect").send().await;
+            asker.book.note(&method, &template, redirected.is(302));
         }
     }
 }

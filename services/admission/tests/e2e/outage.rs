@@ -11,6 +11,9 @@ const THREE: &str = "[queues.hold]\ncapacity = 1\n\
     [queues.shut]\ncapacity = 1\non_store_error = \"closed\"\n\
     [queues.free]\ncapacity = 1\non_store_error = \"open\"\nopen_rate = \"5/1h\"\nopen_for = \"1h\"\n";
 
+/// Each test speaks for clients with addresses of their own.
+const BEHIND_A_PROXY: (&str, &str) = ("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.1");
+
 /// What the gate of a queue says. Whatever happens to the store, it is a decision.
 async fn gate(room: &Room, queue: &str, with: impl FnOnce(Call) -> Call) -> Answer {
     let answer = with(room.get(&format!("/v1/queues/{queue}/authorize"))).send().await;
@@ -34,7 +37,11 @@ async fn active(room: &Room) -> [String; 3] {
 }
 
 /// What `on_store_error` promises, while the store is away.
-async fn keeps_its_word(room: &Room, [hold, shut, free]: &[String; 3], waiting: &str) {
+async fn keeps_its_word(
+    room: &Room,
+    [hold, shut, free]: &[String; 3],
+    [waiting, waits]: &[String; 2],
+) {
     let unavailable = |answer: Answer| {
         assert!(!answer.refuses(403, "store_unavailable").header("retry-after").is_empty());
         assert!(answer.header("x-anteroom-room").contains("/queues/"), "{answer:?}");
@@ -45,25 +52,30 @@ async fn keeps_its_word(room: &Room, [hold, shut, free]: &[String; 3], waiting: 
     assert!(left <= 300, "{left}");
     unavailable(gate(room, "hold", |call| call.token(waiting)).await);
     unavailable(gate(room, "shut", |call| call.token(shut)).await);
-    let mut passed = 0;
-    for _ in 0..4 {
-        for token in [Some(free), None] {
-            let answer = gate(room, "free", |call| match token {
-                Some(token) => call.token(token),
-                None => call,
-            })
-            .await;
+    for client in ["203.0.113.1", "203.0.113.2"] {
+        let mut passed = 0;
+        for _ in 0..8 {
+            let answer = gate(room, "free", |call| call.header("x-forwarded-for", client)).await;
             passed += u32::from(answer.status == 200);
+            assert_eq!(answer.header("x-anteroom-visitor"), "");
+            let held =
+                gate(room, "free", |call| call.token(free).header("x-forwarded-for", client));
+            assert_eq!(held.await.is(200).header("x-anteroom-visitor"), "1", "it is known");
         }
+        assert_eq!(passed, 5, "open, at open_rate for each address");
     }
-    assert_eq!(passed, 5, "open, at open_rate");
+    // A token of a place that is not known is as none.
+    let elsewhere = |call: Call| call.token(waits).header("x-forwarded-for", "203.0.113.3");
+    let opened = gate(room, "free", elsewhere).await;
+    assert_eq!(opened.is(200).header("x-anteroom-visitor"), "");
+    assert_eq!(opened.header("x-anteroom-place"), "");
     for queue in ["hold", "shut"] {
         gate(room, queue, |call| call).await.refuses(401, "token_missing");
     }
     gate(room, "hold", |call| call.token("forged")).await.refuses(401, "token_invalid");
 }
 
-/// Visitors are told to come back, and the probes tell the truth.
+/// Visitors are told to come back, the gauge tells the truth, and no probe takes anybody out.
 async fn away(room: &Room) {
     until("joins are refused", PATIENCE, async || {
         let refused = join(room, "hold").await;
@@ -73,16 +85,23 @@ async fn away(room: &Room) {
     })
     .await;
     for port in ["metrics", "scheduler"] {
-        until("it is not ready", PATIENCE, async || room.plain(port, "/readyz").await.0 == 503)
-            .await;
+        store_shows(room, port, "0").await;
+        // It can answer, by `on_store_error`; taken out of the balance it never could.
+        assert_eq!(room.plain(port, "/readyz").await.0, 200);
         assert_eq!(room.plain(port, "/livez").await.0, 200);
     }
+}
+
+/// Waits until a service's gauge says so of the store.
+async fn store_shows(room: &Room, port: &str, up: &str) {
+    let line = format!("\nanteroom_store_up {up}\n");
+    until(&line, PATIENCE, async || room.metrics(port).await.contains(&line)).await;
 }
 
 /// Both services have found the store again, by themselves.
 async fn back(room: &mut Room) {
     for port in ["metrics", "scheduler"] {
-        until("it is ready", PATIENCE, async || room.plain(port, "/readyz").await.0 == 200).await;
+        store_shows(room, port, "1").await;
     }
     let anteroom = &mut room.anteroom;
     assert!(anteroom.admission.try_exit().is_none() && anteroom.scheduler.try_exit().is_none());
@@ -91,10 +110,10 @@ async fn back(room: &mut Room) {
 #[tokio::test]
 async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
     let redis = Redis::builder().durable().start().await;
-    let mut room = Room::start_on(redis, THREE, &[]).await;
+    let mut room = Room::start_on(redis, THREE, &[BEHIND_A_PROXY]).await;
     let tokens = active(&room).await;
-    let waiting = join(&room, "hold").await.is(201).token();
-    gate(&room, "hold", |call| call.token(&waiting)).await.refuses(403, "not_admitted");
+    let waiting = [join(&room, "hold").await.token(), join(&room, "free").await.token()];
+    gate(&room, "hold", |call| call.token(&waiting[0])).await.refuses(403, "not_admitted");
 
     room.anteroom.redis.kill();
     keeps_its_word(&room, &tokens, &waiting).await;
@@ -106,7 +125,7 @@ async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
 
     room.anteroom.redis.restart().await;
     back(&mut room).await;
-    let place = room.get("/v1/queues/hold/token").token(&waiting).send().await;
+    let place = room.get("/v1/queues/hold/token").token(&waiting[0]).send().await;
     assert_eq!(place.is(200).place("waiting")["ticket"], 2, "an outage abandons nobody");
     for (queue, token) in ["hold", "shut", "free"].into_iter().zip(&tokens) {
         gate(&room, queue, |call| call.token(token)).await.is(200);
@@ -114,22 +133,22 @@ async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
     let leave = room.call("public", reqwest::Method::DELETE, "/v1/queues/hold/token");
     leave.token(&tokens[0]).send().await.is(204);
     until("the scheduler promotes again", PATIENCE, async || {
-        gate(&room, "hold", |call| call.token(&waiting)).await.status == 200
+        gate(&room, "hold", |call| call.token(&waiting[0])).await.status == 200
     })
     .await;
 }
 
 #[tokio::test]
 async fn promise_05_a_frozen_store_is_borne_as_well() {
-    let mut room = Room::start(THREE).await;
+    let mut room = Room::start_with(THREE, &[BEHIND_A_PROXY]).await;
     let tokens = active(&room).await;
-    let waiting = join(&room, "hold").await.is(201).token();
+    let waiting = [join(&room, "hold").await.token(), join(&room, "free").await.token()];
     room.anteroom.redis.freeze();
     keeps_its_word(&room, &tokens, &waiting).await;
     away(&room).await;
     room.anteroom.redis.thaw();
     back(&mut room).await;
-    let place = room.get("/v1/queues/hold/token").token(&waiting).send().await;
+    let place = room.get("/v1/queues/hold/token").token(&waiting[0]).send().await;
     place.is(200).place("waiting");
     gate(&room, "shut", |call| call.token(&tokens[1])).await.is(200);
 }
@@ -150,12 +169,12 @@ async fn a_store_that_comes_back_empty_begins_a_new_life() {
         let gone = room.get(path).token(token).send().await;
         assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "lost");
         let refused = room.authorize(token).await;
-        assert_eq!(refused.refuses(403, "not_admitted").json()["reason"], "lost");
+        assert_eq!(refused.refuses(403, "place_gone").json()["reason"], "lost");
     }
     let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
     assert_eq!(again.is(201).place("ready")["ticket"], 1);
     room.authorize(&again.token()).await.is(200);
-    room.authorize(&second).await.refuses(403, "not_admitted");
+    room.authorize(&second).await.refuses(403, "place_gone");
     let waits = room.post("/v1/queues/concert/tokens").token(&first).send().await;
     assert_eq!(waits.is(201).place("waiting")["ticket"], 2);
 }

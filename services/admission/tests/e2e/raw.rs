@@ -9,12 +9,17 @@ use tokio::{
 
 use crate::room::Room;
 
-/// A connection to the public port.
+/// A connection.
 pub struct Raw(TcpStream);
 
 impl Raw {
+    /// A connection to the public port.
     pub async fn open(room: &Room) -> Self {
-        let url = room.anteroom.url("public");
+        Self::open_at(&room.anteroom.url("public")).await
+    }
+
+    /// A connection to any port.
+    pub async fn open_at(url: &str) -> Self {
         let address = url.strip_prefix("http://").expect("a plain address");
         Self(TcpStream::connect(address).await.expect("a connection"))
     }
@@ -22,6 +27,12 @@ impl Raw {
     /// Sends these bytes as they are.
     pub async fn say(mut self, text: &str) -> Self {
         self.0.write_all(text.as_bytes()).await.expect("it is taken");
+        self
+    }
+
+    /// Says that nothing more will come, and listens on.
+    pub async fn end(mut self) -> Self {
+        self.0.shutdown().await.expect("it is told");
         self
     }
 

@@ -100,7 +100,7 @@ async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
             gone.refuses(410, "place_gone");
         }
         let gone = room.get(GATE).token(&other).send().await;
-        assert_eq!(gone.refuses(403, "not_admitted").json()["reason"], "lost");
+        assert_eq!(gone.refuses(403, "place_gone").json()["reason"], "lost");
         room.call("public", Method::DELETE, PLACE).token(&other).send().await.is(204);
         let changed = difference(&before, &dump(&room.anteroom.redis).await);
         assert!(changed.iter().all(|line| line.contains(":meta hash ")), "{changed:?}");

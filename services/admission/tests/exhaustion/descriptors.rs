@@ -12,9 +12,8 @@ async fn the_store_and_the_metrics_keep_their_descriptors() {
     until("others had to go", PATIENCE, async || siege.closed().await > 20.0).await;
     // A new connection to the store needs descriptors.
     siege.site.redis.run::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]).await;
-    let ready = format!("{}/readyz", siege.admission.url("metrics"));
     until("the store is back", PATIENCE, async || {
-        reqwest::get(&ready).await.is_ok_and(|answer| answer.status() == 200)
+        siege.metric("anteroom_store_up", "").await == 1.0
     })
     .await;
     let slowest = siege.visitors(3).await;

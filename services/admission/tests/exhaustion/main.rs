@@ -7,3 +7,4 @@ mod floods;
 mod forged;
 mod siege;
 mod slow;
+mod streams;

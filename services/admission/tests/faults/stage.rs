@@ -240,18 +240,21 @@ impl Stage {
         assert!(half < BUDGET * 2 && longest < PATIENCE, "{half:?}, {longest:?}");
     }
 
-    /// Waits until the probe of both services answers with this status, and returns what they say.
-    pub async fn until_both_answer(&self, status: u16) -> [String; 2] {
-        let mut said = Vec::new();
+    /// Waits until both services say of the store that it is there, or not; they are ready either way.
+    pub async fn until_both_see_the_store(&self, is_up: bool) {
+        let up = if is_up { 1.0 } else { 0.0 };
         for service in [&self.admission, &self.scheduler] {
-            let probe = until_some("the probe says so", 2 * PATIENCE, async || {
-                let (told, text) = page(service, "readyz").await;
-                (told == status).then_some(text)
-            });
-            said.push(probe.await);
+            until("the gauge says so", 2 * PATIENCE, async || {
+                metric(service, "anteroom_store_up", &[]).await == Some(up)
+            })
+            .await;
+            if is_up {
+                let ready = async || page(service, "readyz").await.0 == 200;
+                until("a script has run", 2 * PATIENCE, ready).await;
+            }
+            assert_eq!(page(service, "readyz").await, (200, "ready\n".to_owned()));
             assert_eq!(page(service, "livez").await.0, 200, "no reason to start it anew");
         }
-        said.try_into().expect("two")
     }
 
     /// Waits until all goes on after the store's return at `back`, and looks how long that took.

@@ -135,6 +135,52 @@ async fn in_the_delay_everything_goes_on_but_readiness() {
 }
 
 #[tokio::test]
+async fn from_sigterm_on_each_answer_is_the_last_of_its_connection() {
+    let anteroom = anteroom(&[("ANTEROOM_ADMISSION__DRAIN_DELAY", "2m")]).await;
+    let urls = [anteroom.url("public"), anteroom.url("service")];
+    let mut connections = Vec::new();
+    for url in &urls {
+        connections.push(idle(url).await);
+    }
+    let mut anteroom = anteroom;
+    anteroom.admission.term();
+    until("readiness closes", PATIENCE, async || is_draining(&anteroom).await).await;
+    for url in &urls {
+        connections.push(Wire::connect(url).await);
+    }
+    // The kept ones and the new ones, and whatever is asked.
+    for mut wire in connections {
+        wire.send("GET /v1/queues/none/authorize HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        let answer = wire.end().await;
+        assert!(answer.starts_with("HTTP/1.1 40"), "{answer}");
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+    }
+    assert_eq!(anteroom.admission.try_exit(), None);
+}
+
+/// Half a head at the end of the delay is a request on its way.
+#[tokio::test]
+async fn what_is_on_its_way_at_the_end_of_the_delay_is_answered() {
+    let mut anteroom = anteroom(&[]).await;
+    let public = anteroom.url("public");
+    let (mut kept, mut new) = (idle(&public).await, Wire::connect(&public).await);
+    for wire in [&mut kept, &mut new] {
+        wire.send("GET /v1/queues/concert HTTP/1.1\r\nho").await;
+    }
+    let silent = idle(&public).await;
+    anteroom.admission.term();
+    assert_eq!(silent.end().await, "");
+    until("new connections are refused", PATIENCE, async || !Wire::is_open(&public).await).await;
+    for mut wire in [kept, new] {
+        wire.send("st: x\r\n\r\n").await;
+        let answer = wire.end().await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+    }
+    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(0));
+}
+
+#[tokio::test]
 async fn a_stuck_client_is_cut_at_drain_timeout() {
     let mut anteroom = anteroom(&[
         ("ANTEROOM_ADMISSION__DRAIN_TIMEOUT", "1s"),

@@ -8,6 +8,7 @@ mod drain;
 mod joining;
 mod nginx;
 mod page;
+mod rollout;
 mod shop;
 mod site;
 mod sse;

@@ -1,6 +1,6 @@
 //! A whole site: NGINX with the example's files, Anteroom behind it, the service that it protects.
 
-use anteroom_testkit::{Anteroom, PATIENCE, free_port, until};
+use anteroom_testkit::{Anteroom, PATIENCE, Process, free_port, until};
 use http::Method;
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -26,6 +26,10 @@ pub struct Plan<'a> {
     pub several_queues: bool,
     /// Sizes of the example that are too large to be reached by a test: what stands there, and what is to.
     pub narrower: &'a [(&'static str, &'static str)],
+    /// A second admission stands beside the first.
+    pub twice: bool,
+    /// NGINX opens a connection to admission for each request.
+    pub without_keepalive: bool,
 }
 
 /// A running site. Everything ends with it.
@@ -36,6 +40,8 @@ pub struct Site {
     /// Where visitors come in.
     pub url: String,
     pub client: Client,
+    /// The second admission, where there is one.
+    pub second: Option<Process>,
 }
 
 impl Site {
@@ -67,7 +73,14 @@ impl Site {
         let anteroom = Anteroom::start(&queues, plan.env).await;
         let shop = Shop::start().await;
         let admission = anteroom.url("public").trim_start_matches("http://").to_owned();
-        let upstream = if plan.cached { format!("127.0.0.1:{back}") } else { admission.clone() };
+        let mut upstream =
+            if plan.cached { format!("127.0.0.1:{back}") } else { admission.clone() };
+        let mut second = None;
+        if plan.twice {
+            let (process, url) = anteroom.another_admission(plan.env).await;
+            upstream += &format!("; server {}", url.trim_start_matches("http://"));
+            second = Some(process);
+        }
         let default = if plan.several_queues { " default_server" } else { "" };
         let mut edits: Vec<Edit> = vec![
             ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate}{default};")),
@@ -82,6 +95,9 @@ impl Site {
         if plan.opt_out {
             edits.push((opt_out, opt_out.replace('#', "")));
         }
+        if plan.without_keepalive {
+            edits.push(("    keepalive 64;\n    keepalive_timeout 60s;\n", String::new()));
+        }
         if plan.cached {
             edits.push(caches(front, gate, back, &admission));
         }
@@ -90,7 +106,7 @@ impl Site {
         }
         edits.extend(plan.narrower.iter().map(|(size, other)| (*size, (*other).to_owned())));
         let web_server = WebServer::start(&edits).await?;
-        let site = Self { anteroom, shop, web_server, url, client: client() };
+        let site = Self { anteroom, shop, web_server, url, client: client(), second };
         let readyz = format!("{}/readyz", site.anteroom.url("metrics"));
         until("admission is ready", PATIENCE, async || {
             site.client.get(&readyz).send().await.is_ok_and(|answer| answer.status() == 200)

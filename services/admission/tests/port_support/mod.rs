@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anteroom_admission::app::App;
+use anteroom_admission::http::Port;
+use anteroom_admission::http::extract::Peer;
 use anteroom_admission::metrics::Metrics;
+use anteroom_admission::serve::descriptors::Share;
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -34,12 +37,18 @@ pub fn app(more: &str) -> Arc<App> {
     let registry = Registry::new();
     let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
     let metrics = Metrics::register(&registry).expect("metrics");
-    App::new(config, store, metrics, Operations::new(), CancellationToken::new())
+    let share = Share { connections: 1_000, farewells: 1 };
+    App::new(config, store, metrics, Operations::new(), share, CancellationToken::new())
+}
+
+/// What a port answers, on the way that every connection's requests take.
+pub async fn ask(port: &Port, request: Request<Body>) -> Response {
+    port.answer(request, Peer(([127, 0, 0, 1], 4711).into())).await
 }
 
 /// A request without a body.
 pub fn request(method: &str, path: &str, headers: &[(&str, &str)]) -> Request<Body> {
-    let mut request = Request::builder().method(method).uri(path);
+    let mut request = Request::builder().method(method).uri(path).header("host", "shop.example");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

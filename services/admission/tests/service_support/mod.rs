@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anteroom_admission::app::App;
-use anteroom_admission::http::{self as ports, extract::Peer};
+use anteroom_admission::http::{self as ports, Port, extract::Peer};
 use anteroom_admission::keys;
 use anteroom_admission::metrics::Metrics;
+use anteroom_admission::serve::descriptors::Share;
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
 use anteroom_testkit::{PATIENCE, Redis, until};
-use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -22,7 +22,6 @@ use http_body_util::BodyExt as _;
 use prometheus::Registry;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tower::ServiceExt as _;
 
 pub const BACKEND: &str = "ark1.backend-key";
 pub const OPERATOR: &str = "ark1.operator-key";
@@ -33,8 +32,8 @@ const SECRET: &str = "a-secret-of-thirty-two-bytes-and-more";
 
 pub struct World {
     pub redis: Redis,
-    service: Router,
-    public: Router,
+    service: Port,
+    public: Port,
     _stop: DropGuard,
 }
 
@@ -75,12 +74,13 @@ impl World {
         let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
         let metrics = Metrics::register(&registry).expect("metrics");
         let stop = CancellationToken::new();
-        let app = App::new(config, store, metrics, Operations::new(), stop.clone());
+        let share = Share { connections: 1_000, farewells: 1 };
+        let app = App::new(config, store, metrics, Operations::new(), share, stop.clone());
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
         let world = Self {
             redis,
-            service: ports::service(&app).router,
-            public: ports::public(&app).router,
+            service: ports::service(&app),
+            public: ports::public(&app),
             _stop: stop.drop_guard(),
         };
         // The store gets its rules, and this process its first snapshot.
@@ -113,8 +113,7 @@ impl World {
     }
 
     fn request(&self, key: &str, method: &str, path: &str, body: &Value) -> Request<Body> {
-        let mut request =
-            Request::builder().method(method).uri(path).header(HOST, "127.0.0.1:8081");
+        let mut request = Request::builder().method(method).uri(path).header(HOST, "localhost");
         if !key.is_empty() {
             request = request.header(AUTHORIZATION, format!("Bearer {key}"));
         }
@@ -125,12 +124,11 @@ impl World {
                 Body::from(body.to_string())
             }
         };
-        let peer = Peer(SocketAddr::from(([127, 0, 0, 1], 4711)));
-        request.extension(peer).body(body).expect("a request")
+        request.body(body).expect("a request")
     }
 
     async fn send(&self, request: Request<Body>) -> (StatusCode, Value) {
-        let response = self.service.clone().oneshot(request).await.expect("infallible");
+        let response = self.service.answer(request, peer()).await;
         let status = response.status();
         let body = response.into_body().collect().await.expect("a body").to_bytes();
         (status, serde_json::from_slice(&body).unwrap_or_default())
@@ -139,8 +137,8 @@ impl World {
     /// Asks the gate.
     pub async fn authorize(&self, token: &str) -> Response {
         let request = Request::get("/v1/queues/shop/authorize").header("x-anteroom-token", token);
-        let request = request.body(Body::empty()).expect("a request");
-        self.public.clone().oneshot(request).await.expect("infallible")
+        let request = request.header(HOST, "localhost").body(Body::empty()).expect("a request");
+        self.public.answer(request, peer()).await
     }
 
     /// A handle in the right form of a place that nobody holds.
@@ -153,6 +151,10 @@ impl World {
         let keys = TokenKeys::new(&[SECRET.into()]).expect("a secret");
         keys.verify("shop", token).expect("a token of ours").place.to_handle()
     }
+}
+
+fn peer() -> Peer {
+    Peer(SocketAddr::from(([127, 0, 0, 1], 4711)))
 }
 
 /// What was logged.

@@ -33,15 +33,17 @@ pub const NAME: &str = "streams";
 const STREAMS: u64 = 8_000;
 /// Twice the longest time between two events of a stream, and a little.
 const HELD: Duration = Duration::from_secs(32);
-/// For files that are open anyhow.
-const SPARE_FILES: u64 = 200;
+/// For files that are open anyhow, and for connections that are turned away.
+const SPARE_FILES: u64 = 768;
+/// Admission has two ports, and streams take half of the connections of one.
+const FILES_A_STREAM: u64 = 4;
 const KIBIBYTE: f64 = 1024.0;
 
 /// Opens the streams, holds them, counts those that are alive.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let wanted = settings.scaled(STREAMS);
     let files = most_open_files().unwrap_or(1_024);
-    let streams = wanted.min(files.saturating_sub(SPARE_FILES));
+    let streams = wanted.min(files.saturating_sub(SPARE_FILES) / FILES_A_STREAM);
     if streams < wanted {
         sections.note(format!("{wanted} streams: only {files} files may be open (ulimit -n)"));
     }

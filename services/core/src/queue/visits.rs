@@ -100,7 +100,15 @@ impl Queue {
     /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and, if
     /// `renew` is set, renews an active one; a waiting place counts as seen.
     pub async fn authorize(&self, of: PlaceRef, renew: bool) -> Result<Visit, Error> {
-        self.visit(&self.lanes().authorize, Item { place: of, renew }).await
+        let how = if renew { How::Renewing } else { How::Plain };
+        self.visit(&self.lanes().authorize, Item { place: of, how }).await
+    }
+
+    /// The authorize behind a join at the gate: the session that it begins lives no longer than
+    /// `claim_ttl`, until [`authorize`](Self::authorize), [`claim`](Self::claim) or
+    /// [`renew`](Self::renew) is asked for it by its token.
+    pub async fn authorize_joined(&self, of: PlaceRef) -> Result<Visit, Error> {
+        self.visit(&self.lanes().authorize, Item { place: of, how: How::Joined }).await
     }
 
     /// Lets an active place live until min(now + `session_ttl`, claimed + `session_max`).
@@ -211,23 +219,33 @@ impl Batch for Joins {
     }
 }
 
-/// One place that a caller names; `renew` is for authorize.
+/// One place that a caller names; `how` is for authorize.
 #[derive(Clone, Copy)]
 struct Item {
     place: PlaceRef,
-    renew: bool,
+    how: How,
+}
+
+/// How authorize is asked. The scripts name the same numbers in `lua/queue/lib/visit.lua`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Plain = 0,
+    /// An active place is renewed.
+    Renewing = 1,
+    /// A join at the gate has just given the place, and nobody has shown its token.
+    Joined = 2,
 }
 
 impl Item {
     /// Items of one run share what is sent once for all of them.
     fn is_like(&self, other: &Self) -> bool {
-        self.place.epoch == other.place.epoch && self.renew == other.renew
+        self.place.epoch == other.place.epoch && self.how == other.how
     }
 }
 
 impl From<PlaceRef> for Item {
     fn from(place: PlaceRef) -> Self {
-        Self { place, renew: false }
+        Self { place, how: How::Plain }
     }
 }
 
@@ -262,7 +280,7 @@ impl Batch for Visits {
         args.push(self.clock.argument());
         let mut tickets = Vec::with_capacity(8 * items.len());
         for run in items.chunk_by(Item::is_like) {
-            args.push(run[0].place.epoch.0.as_slice()).push(u8::from(run[0].renew));
+            args.push(run[0].place.epoch.0.as_slice()).push(run[0].how as u8);
             tickets.clear();
             tickets.extend(run.iter().flat_map(|item| (item.place.ticket as f64).to_be_bytes()));
             args.push(tickets.as_slice());

@@ -1,7 +1,10 @@
 //! The choke point: every call to the store passes here, under its operation's name.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, Instant as Clock},
 };
 
@@ -42,6 +45,7 @@ struct Inner {
     config: Config,
     shared: Arc<Shared>,
     metrics: Metrics,
+    has_run: AtomicBool,
     /// Dropped with the last handle; the supervisor hears it and ends.
     _stop: oneshot::Sender<()>,
 }
@@ -68,12 +72,18 @@ impl Store {
             scripts.to_vec(),
             stopped,
         ));
-        Ok(Self(Arc::new(Inner { config: config.clone(), shared, metrics, _stop: stop })))
+        let has_run = AtomicBool::new(false);
+        Ok(Self(Arc::new(Inner { config: config.clone(), shared, metrics, has_run, _stop: stop })))
     }
 
     /// Whether a verified connection is in place.
     pub fn is_up(&self) -> bool {
         self.0.shared.live().is_some()
+    }
+
+    /// Whether the store has run a script for this process, since its start.
+    pub fn has_run(&self) -> bool {
+        self.0.has_run.load(Relaxed)
     }
 
     /// Waits until a verified connection is in place; false when it took longer than `within`.
@@ -114,6 +124,10 @@ impl Store {
         let span = tracing::debug_span!("store call", otel.name = script.name);
         let result = call.run(&self.0.shared, self.0.config.command_timeout).instrument(span).await;
         let took = begun.elapsed();
+        // Read first: writing a shared line in every call would cost more.
+        if result.is_ok() && !self.has_run() {
+            self.0.has_run.store(true, Relaxed);
+        }
         operation.called(took);
         let outcome = result.as_ref().err().map_or("ok", Error::kind);
         tracing::debug!(operation = script.name, outcome, ?took, "store call");

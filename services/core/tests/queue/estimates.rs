@@ -83,7 +83,7 @@ impl Looks {
     fn hold(&self, what: &str) {
         let (looks, unknown) = (self.unknown + self.known.len(), self.unknown_share());
         let (error, kept) = (self.median_error(), self.kept_share());
-        println!("{what}: {looks} looks, unknown {unknown:.3}, error {error:+.3}, p90 {kept:.3}");
+        eprintln!("{what}: {looks} looks, unknown {unknown:.3}, error {error:+.3}, p90 {kept:.3}");
         assert!(looks >= 200, "{what}: {looks} looks");
         assert!(unknown < 0.05, "{what}: {unknown:.2} were told nothing");
         assert!(error.abs() <= 0.2, "{what}: half of them were told {error:+.2} or more too much");

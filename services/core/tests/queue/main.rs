@@ -13,5 +13,6 @@ mod promises;
 mod revisions;
 mod scripts;
 mod servers;
+mod sessions;
 mod together;
 mod world;

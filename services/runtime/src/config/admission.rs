@@ -59,7 +59,7 @@ pub struct AdmissionConfig {
     /// From the first byte of a request to the end of its head; also the longest idle time.
     #[serde(deserialize_with = "parse::span::<_, 1_000, 600_000>")]
     pub header_timeout: Duration,
-    /// From the end of the head to the answer.
+    /// From the end of the head to the answer; a body that comes late has its own time besides.
     #[serde(deserialize_with = "parse::span::<_, 100, 300_000>")]
     pub request_timeout: Duration,
     /// How long a client may take no byte of an answer.
@@ -74,6 +74,10 @@ pub struct AdmissionConfig {
     /// Most event streams of this process.
     #[serde(deserialize_with = "parse::whole::<_, _, 0, 1_000_000>")]
     pub sse_max: usize,
+    /// Most event streams of one client address in this process; 0: no such bound. Absent: a quarter
+    /// of all.
+    #[serde(default, deserialize_with = "parse::some_whole::<_, _, 0, 1_000_000>")]
+    pub sse_per_address: Option<usize>,
     /// Most calls that may wait for the store, per operation and queue.
     #[serde(deserialize_with = "parse::whole::<_, _, 1, 1_000_000>")]
     pub lane_bound: usize,
@@ -111,6 +115,12 @@ pub(super) fn web_address(text: &str) -> Option<Url> {
 }
 
 impl AdmissionConfig {
+    /// How long a request's body may take: one of 16 KiB has no excuse for taking longer than a head,
+    /// or than all the rest of the request may.
+    pub fn body_timeout(&self) -> Duration {
+        self.header_timeout.min(self.request_timeout)
+    }
+
     /// Reads the secrets from their files, if any are named.
     pub(super) fn read_secrets(&mut self) -> Result<(), Fault> {
         let file = self.token_secrets_file.as_deref();

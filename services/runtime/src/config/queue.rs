@@ -90,7 +90,7 @@ pub struct QueueConfig {
     /// What authorize says while the store is down; [`QueueConfig::without_store`] tells it whole.
     #[serde(deserialize_with = "parse::parsed")]
     pub on_store_error: OnStoreError,
-    /// How many pass while it is `open`.
+    /// How many pass from one address while it is `open`.
     #[serde(default, deserialize_with = "parse::some_parsed")]
     pub open_rate: Option<Rate>,
     /// For how long it may be `open`.
@@ -178,7 +178,7 @@ pub enum OnStoreError {
     Hold,
     /// Nobody passes.
     Closed,
-    /// Visitors pass at a rate, for a time.
+    /// Known visitors pass until their known end, others at a rate, for a time.
     Open,
 }
 
@@ -189,11 +189,11 @@ pub enum WithoutStore {
     Hold,
     /// Nobody passes.
     Closed,
-    /// Visitors pass.
+    /// Known visitors pass until their known end, others too.
     Open {
-        /// How many.
+        /// How many from one address.
         rate: Rate,
-        /// For how long; then nobody.
+        /// For how long.
         lasts: Duration,
     },
 }

@@ -92,12 +92,10 @@ impl Heard {
                 heard.token = Token::read(&text("token"));
                 standing(&body)
             }
-            (_, 409, "not_ready") | (Call::Authorize, 403, "not_admitted")
-                if body["reason"].is_null() =>
-            {
+            (_, 409, "not_ready") | (Call::Authorize, 403, "not_admitted") => {
                 Told::Waiting { position: None }
             }
-            (_, 410, _) | (Call::Authorize, 403, "not_admitted") => {
+            (_, 410, _) | (Call::Authorize, 403, "place_gone") => {
                 Told::Gone { reason: text("reason") }
             }
             _ => Told::Nothing,

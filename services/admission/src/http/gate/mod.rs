@@ -5,24 +5,23 @@
 //! every answer, blank when there is nothing to say, so that a client's own never reaches the
 //! service behind.
 
+mod asked;
 mod pass;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{Status, Token, Visit};
+use anteroom_core::queue::{PlaceRef, Status, Token, Visit};
 use anteroom_core::store;
 use anteroom_runtime::config::WithoutStore;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{
-    ACCEPT, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, ORIGIN,
-    SET_COOKIE, WWW_AUTHENTICATE,
-};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{Method, StatusCode};
 
+use self::asked::{Asked, is_navigation, is_preflight};
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::document::GateProblems;
 use super::original::Original;
@@ -36,15 +35,17 @@ use crate::{return_to, visits};
 /// May this visitor pass?
 ///
 /// Any method; the body is ignored. Claims the place when its turn has come. 200 carries
-/// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-place` (a handle for the
-/// service port, no token) and `x-anteroom-expires-in` (seconds). 401 and 403 carry
-/// `x-anteroom-room`, the address of the waiting page, and `x-anteroom-refusal`, the code.
+/// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-visitor-kind` (`identified` or
+/// `anonymous`), `x-anteroom-place` (a handle for the service port, no token) and
+/// `x-anteroom-expires-in` (seconds). 401 and 403 carry `x-anteroom-room`, the address of the waiting
+/// page, and `x-anteroom-refusal`, the code.
 #[utoipa::path(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize", tag = "gateways",
     params(
         ("queue" = String, Path, description = "name of the queue"),
-        ("join" = Option<String>, Query, description = "1: joins when there is no place"),
+        ("join" = Option<String>, Query,
+            description = "1: whoever comes to look at a page and has no place joins"),
         ("on_refusal" = Option<String>, Query,
             description = "redirect: 302 to the waiting page for navigations"),
     ),
@@ -99,7 +100,7 @@ pub async fn finish(app: &App, visitor: &Visitor, parts: &Parts, open: Open) -> 
     let Open { asked, next } = open;
     let verdict = match next {
         Next::Ask => ask(app, visitor, &asked).await,
-        Next::Join => Box::pin(join(app, visitor, None)).await,
+        Next::Join => Box::pin(join(app, visitor)).await,
     };
     conclude(visitor, &asked, parts, verdict)
 }
@@ -128,21 +129,22 @@ fn conclude(
 
 /// May this visitor pass? For gateways that put the original path behind the address.
 ///
-/// The same as without a path, which is where the visitor comes back to.
+/// The same as without a path, which is where the visitor comes back to. The query is the visitor's
+/// here: the gateway asks by a header, and overwrites a client's own.
 #[utoipa::path(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("path" = String, Path, description = "the original path, with slashes"),
-        ("join" = Option<String>, Query, description = "1: joins when there is no place"),
-        ("on_refusal" = Option<String>, Query,
-            description = "redirect: 302 to the waiting page for navigations"),
+        ("x-anteroom-gate" = Option<String>, Header,
+            description = "with commas between: join (whoever comes to look at a page and has no \
+                place joins), redirect (302 to the waiting page for navigations)"),
     ),
     security((), ("token" = []), ("cookie" = [])),
     responses(
         (status = 200, description = "passes"),
-        (status = 302, description = "a navigation is refused, with on_refusal=redirect"),
+        (status = 302, description = "a navigation is refused, with redirect"),
         GateProblems,
     ),
 )]
@@ -173,27 +175,6 @@ pub fn room_of(app: &App, path: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(room).ok()
 }
 
-/// What the gateway's configuration asks for in the query.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
-    join: bool,
-    redirect: bool,
-}
-
-impl Asked {
-    fn of(parts: &Parts) -> Self {
-        let mut asked = Self::default();
-        for pair in parts.uri.query().unwrap_or_default().split('&') {
-            match pair {
-                "join=1" => asked.join = true,
-                "on_refusal=redirect" => asked.redirect = true,
-                _ => {}
-            }
-        }
-        asked
-    }
-}
-
 /// The verdict of this process, or what the store is needed for.
 fn here(
     app: &App,
@@ -206,10 +187,7 @@ fn here(
         return Ok(Ok(Pass::unnamed(GateAnswer::Preflight)));
     }
     if queue.latest.is_bypass() {
-        return Ok(Ok(match &visitor.held {
-            Held::Valid(token) => Pass::named(GateAnswer::Bypass, token, None),
-            Held::Nothing | Held::Forged => Pass::unnamed(GateAnswer::Bypass),
-        }));
+        return Ok(Ok(bypass(visitor)));
     }
     match visitor.holder() {
         Ok(token) => match queue.known.passes(token.place) {
@@ -226,6 +204,33 @@ fn here(
     }
 }
 
+/// Everybody passes; by name only the holder of a place that is known. Sessions in use live on, so that
+/// not everybody falls out at the end; the answer does not wait for that.
+fn bypass(visitor: &Visitor) -> Pass {
+    let Held::Valid(token) = &visitor.held else { return Pass::unnamed(GateAnswer::Bypass) };
+    let queue = &visitor.queue;
+    let mut left = queue.known.passes(token.place);
+    if left.is_none() {
+        left = queue.known.left(token.place);
+        if visitor.holder().is_ok() {
+            tokio::spawn(live_on(queue.clone(), token.place));
+        }
+    }
+    match left {
+        Some(left) => Pass::named(GateAnswer::Bypass, token, Some(left)),
+        None => Pass::unnamed(GateAnswer::Bypass),
+    }
+}
+
+/// Asks as outside a bypass, for what it does to the place and what it tells of it. What fails is asked
+/// again by the visitor's next request.
+async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
+    let basis = queue.known.basis();
+    if let Ok(visit) = queue.queue.authorize(of, queue.config.renew_on_authorize).await {
+        note(&queue, of, &visit, basis);
+    }
+}
+
 /// The store's verdict on the place that the visitor's token names.
 async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Problem> {
     let Held::Valid(token) = &visitor.held else { return Err(Problem::new(Code::TokenMissing)) };
@@ -234,10 +239,17 @@ async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Proble
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.opening.over();
+            if basis.is_local() || queue.config.without_store() != WithoutStore::Closed {
+                note(queue, token.place, &visit, basis);
+            }
             match visit {
+                // Who it was is for the backend to say.
+                Visit::Gone(_) if asked.join && token.visitor_id.is_some() => {
+                    Err(Problem::new(Code::AssertionMissing))
+                }
                 // Boxed, because it is rare and larger than all the rest.
-                Visit::Gone(_) if asked.join => Box::pin(join(app, visitor, Some(token))).await,
-                visit => admitted(visitor, token, visit, basis),
+                Visit::Gone(_) if asked.join => Box::pin(join(app, visitor)).await,
+                visit => admitted(visitor, token, visit),
             }
         }
         Err(error) => without_store(visitor, token, &error),
@@ -245,27 +257,28 @@ async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Proble
 }
 
 /// Exactly an active place passes.
-fn admitted(visitor: &Visitor, token: &Token, visit: Visit, basis: Basis) -> Result<Pass, Problem> {
-    let queue = &visitor.queue;
-    let notes = basis.is_local() || queue.config.without_store() == WithoutStore::Hold;
+fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Problem> {
+    match visit {
+        Visit::Here(place) if place.status == Status::Active => {
+            Ok(Pass::named(GateAnswer::Admitted, token, place.expires_in))
+        }
+        Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
+            let retry_after = visits::view(&visitor.queue, &place).poll_after();
+            Err(Problem::new(Code::NotAdmitted).retry_after(retry_after))
+        }
+        Visit::Gone(reason) => Err(Problem::gone(reason)),
+    }
+}
+
+/// Remembers what the store said of a place.
+fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
     match visit {
         Visit::Here(place) if place.status == Status::Active => {
             let expires_in = place.expires_in.unwrap_or_default();
-            if notes {
-                queue.known.note(token.place, expires_in, basis, renewal(queue));
-            }
-            Ok(Pass::named(GateAnswer::Admitted, token, Some(expires_in)))
+            queue.known.note(of, expires_in, basis, renewal(queue));
         }
-        Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
-            let retry_after = visits::view(queue, &place).poll_after();
-            Err(Problem::new(Code::NotAdmitted).retry_after(retry_after))
-        }
-        Visit::Gone(reason) => {
-            if notes {
-                queue.known.forget(token.place);
-            }
-            Err(Problem::new(Code::NotAdmitted).reason(reason))
-        }
+        Visit::Gone(_) => queue.known.forget(of),
+        Visit::Here(_) | Visit::NotReady(_) | Visit::NotActive(_) => {}
     }
 }
 
@@ -275,24 +288,19 @@ fn renewal(queue: &QueueState) -> Option<Duration> {
     queue.config.renew_on_authorize.then(session_ttl)
 }
 
-/// `?join=1`: gives whoever has no place one. On a quiet day it passes at once.
-async fn join(app: &App, visitor: &Visitor, gone: Option<&Token>) -> Result<Pass, Problem> {
+/// Gives whoever has no place one. On a quiet day it passes at once; that session is short until its token
+/// is shown, and so it is not noted.
+async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
-    let id = gone.map_or_else(|| visits::anonymous(queue), |token| token.place.id);
-    let joined = visits::join_from(visitor, id).await?;
-    let visitor_id = gone.and_then(|token| token.visitor_id.clone());
-    let token = Token { place: joined.of, visitor_id };
+    let joined = visits::join_from(visitor, visits::anonymous(queue)).await?;
+    let token = Token { place: joined.of, visitor_id: None };
     let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;
-    let basis = queue.known.basis();
     let pass = match joined.place.status {
-        Status::Waiting => admitted(visitor, &token, Visit::Here(joined.place), basis),
-        Status::Ready | Status::Active => {
-            let renew = queue.config.renew_on_authorize;
-            match queue.queue.authorize(joined.of, renew).await {
-                Ok(visit) => admitted(visitor, &token, visit, basis),
-                Err(error) => without_store(visitor, &token, &error),
-            }
-        }
+        Status::Waiting => admitted(visitor, &token, Visit::Here(joined.place)),
+        Status::Ready | Status::Active => match queue.queue.authorize_joined(joined.of).await {
+            Ok(visit) => admitted(visitor, &token, visit),
+            Err(error) => without_store(visitor, &token, &error),
+        },
     };
     // The token goes out in both cases: it is the only proof of the place that now exists.
     match pass {
@@ -304,15 +312,18 @@ async fn join(app: &App, visitor: &Visitor, gone: Option<&Token>) -> Result<Pass
     }
 }
 
-/// What `on_store_error` says for somebody with a valid token.
+/// What `on_store_error` says for somebody with a valid token. Where it is open, whoever is known does not
+/// need the rate, and a token of a place that is not known gives no name.
 fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Result<Pass, Problem> {
-    let known = || visitor.queue.known.left(token.place);
+    let known = || {
+        let left = visitor.queue.known.left(token.place)?;
+        Some(Pass::named(GateAnswer::Held, token, Some(left)))
+    };
+    let opened = || may_open(visitor).then(|| Pass::unnamed(GateAnswer::Opened));
     let pass = match visitor.queue.config.without_store() {
-        WithoutStore::Hold => known().map(|left| Pass::named(GateAnswer::Held, token, Some(left))),
-        WithoutStore::Open { .. } if may_open(visitor) => {
-            Some(Pass::named(GateAnswer::Opened, token, None))
-        }
-        WithoutStore::Closed | WithoutStore::Open { .. } => None,
+        WithoutStore::Hold => known(),
+        WithoutStore::Open { .. } => known().or_else(opened),
+        WithoutStore::Closed => None,
     };
     pass.ok_or_else(|| {
         let retry_after = visitor.queue.retry_hint();
@@ -320,11 +331,11 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
     })
 }
 
-/// Whether `on_store_error = "open"` has room for one more.
+/// Whether `on_store_error = "open"` has room for one more from the visitor's address.
 fn may_open(visitor: &Visitor) -> bool {
     match visitor.queue.config.without_store() {
         WithoutStore::Open { rate, lasts } => {
-            visitor.queue.opening.admit(rate, lasts, Instant::now())
+            visitor.queue.opening.admit(visitor.address(), rate, lasts, Instant::now())
         }
         WithoutStore::Hold | WithoutStore::Closed => false,
     }
@@ -351,26 +362,4 @@ fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) ->
     headers.insert(ROOM, room);
     headers.insert(REFUSAL, HeaderValue::from_static(code.name()));
     response
-}
-
-/// A CORS preflight, which browsers send without cookies.
-fn is_preflight(parts: &Parts) -> bool {
-    Original::is_options(parts)
-        && parts.headers.contains_key(ORIGIN)
-        && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
-}
-
-/// Somebody who looks at a page and can be sent to another; a script or an API client cannot.
-fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
-    if !(method == Method::GET || method == Method::HEAD) {
-        return false;
-    }
-    match headers.get("sec-fetch-mode") {
-        Some(mode) => mode == "navigate",
-        None => headers
-            .get_all(ACCEPT)
-            .iter()
-            .filter_map(|accept| accept.to_str().ok())
-            .any(|accept| accept.contains("text/html")),
-    }
 }

@@ -10,6 +10,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use crate::metrics::GateAnswer;
 
 const VISITOR: HeaderName = HeaderName::from_static("x-anteroom-visitor");
+const KIND: HeaderName = HeaderName::from_static("x-anteroom-visitor-kind");
 const PLACE: HeaderName = HeaderName::from_static("x-anteroom-place");
 const EXPIRES_IN: HeaderName = HeaderName::from_static("x-anteroom-expires-in");
 /// The address of the waiting page.
@@ -25,6 +26,8 @@ pub struct Pass {
     /// The rule.
     pub by: GateAnswer,
     visitor: HeaderValue,
+    /// A ticket and a visitor_id may look alike.
+    kind: HeaderValue,
     place: HeaderValue,
     expires_in: HeaderValue,
     /// The token of a place that a join has just given.
@@ -34,7 +37,7 @@ pub struct Pass {
 impl Pass {
     /// Passes without a place.
     pub fn unnamed(by: GateAnswer) -> Self {
-        Self { by, visitor: BLANK, place: BLANK, expires_in: BLANK, cookie: None }
+        Self { by, visitor: BLANK, kind: BLANK, place: BLANK, expires_in: BLANK, cookie: None }
     }
 
     /// Passes with a place.
@@ -46,10 +49,16 @@ impl Pass {
             text.push_str(itoa::Buffer::new().format(left.as_secs()));
         }
         let expires_in = place.end..text.len();
-        match &token.visitor_id {
-            Some(id) => text.push_str(id),
-            None => text.push_str(itoa::Buffer::new().format(token.place.ticket)),
-        }
+        let kind = match &token.visitor_id {
+            Some(id) => {
+                text.push_str(id);
+                "identified"
+            }
+            None => {
+                text.push_str(itoa::Buffer::new().format(token.place.ticket));
+                "anonymous"
+            }
+        };
         let visitor = expires_in.end..text.len();
         let text = Bytes::from(text);
         // UTF-8 without control characters always fits; a blank one would only lose the name.
@@ -57,6 +66,7 @@ impl Pass {
         Self {
             by,
             visitor: value(visitor),
+            kind: HeaderValue::from_static(kind),
             place: value(place),
             expires_in: value(expires_in),
             cookie: None,
@@ -68,8 +78,9 @@ impl Pass {
         let mut response = Response::new(Body::empty());
         let headers = response.headers_mut();
         // Ours, and what the shell adds.
-        headers.reserve(8);
+        headers.reserve(9);
         headers.insert(VISITOR, self.visitor);
+        headers.insert(KIND, self.kind);
         headers.insert(PLACE, self.place);
         headers.insert(EXPIRES_IN, self.expires_in);
         headers.insert(ROOM, BLANK);
@@ -83,7 +94,7 @@ impl Pass {
 
 /// Says nothing in every header of ours.
 pub fn blank(headers: &mut HeaderMap) {
-    for name in [VISITOR, PLACE, EXPIRES_IN, ROOM, REFUSAL] {
+    for name in [VISITOR, KIND, PLACE, EXPIRES_IN, ROOM, REFUSAL] {
         headers.insert(name, BLANK);
     }
 }

@@ -20,9 +20,9 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use self::render::{Page, Shown};
 use self::words::Words;
-use super::extract::whole;
+use super::extract::whole_body;
 use super::problem::{Code, Problem, whole_seconds};
-use super::queue::{Identity, is_strong_key};
+use super::queue::{held, is_strong_key};
 use super::visitor::{Held, Visitor};
 use crate::app::App;
 use crate::visits;
@@ -96,23 +96,30 @@ pub async fn join(
     if visitor.held == Held::Forged {
         return Ok(back(&visitor, &uri, visitor.no_cookie()));
     }
-    let words = Words::of(request.headers());
-    let form = whole(request.into_body()).await?;
+    let (parts, body) = request.into_parts();
+    let words = Words::of(&parts.headers);
+    let form = whole_body(&parts.headers, body, &app).await?;
     if let Some(step) = Step::of(&form) {
         return visit(&visitor, &uri, words, step).await;
     }
-    let identity = match &visitor.held {
-        Held::Valid(token) => Identity { id: token.place.id, visitor_id: token.visitor_id.clone() },
-        Held::Nothing | Held::Forged => {
-            Identity { id: form_identity(&visitor, &form), visitor_id: None }
+    let joined = match held(&visitor).await {
+        Ok(Some(held)) => Ok(held),
+        Ok(None) => {
+            let joined = visits::join_from(&visitor, form_identity(&visitor, &form)).await;
+            joined.map(|joined| (joined, None))
         }
+        Err(problem) => Err(problem),
     };
-    match visits::join_from(&visitor, identity.id).await {
-        Ok(joined) => {
-            let token = joined.token(&app, &visitor.queue, identity.visitor_id);
+    match joined {
+        Ok((joined, visitor_id)) => {
+            let token = joined.token(&app, &visitor.queue, visitor_id);
             Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
         }
-        Err(problem) => Ok(failed(&visitor, &uri, words, &problem)),
+        Err(problem) => Ok(match wanted(&visitor, &uri) {
+            // Where the visitor came from, the backend can vouch anew.
+            Some(to) if problem.code() == Code::AssertionMissing => see(&to, None),
+            _ => failed(&visitor, &uri, words, &problem),
+        }),
     }
 }
 
@@ -204,10 +211,14 @@ fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &Shown) ->
 
 /// Back to the page, by a GET.
 fn back(visitor: &Visitor, uri: &Uri, cookie: Option<HeaderValue>) -> Response {
-    let room = here(visitor.queue.name(), wanted(visitor, uri).as_deref());
+    see(&here(visitor.queue.name(), wanted(visitor, uri).as_deref()), cookie)
+}
+
+/// To another page, by a GET.
+fn see(to: &str, cookie: Option<HeaderValue>) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
-    if let Ok(room) = HeaderValue::try_from(room) {
-        response.headers_mut().insert(LOCATION, room);
+    if let Ok(to) = HeaderValue::try_from(to) {
+        response.headers_mut().insert(LOCATION, to);
     }
     if let Some(cookie) = cookie {
         response.headers_mut().append(SET_COOKIE, cookie);

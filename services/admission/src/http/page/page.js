@@ -103,6 +103,13 @@
     const why = await problem(response);
     // The cookie was none of ours and is gone now.
     if (why.code === "token_invalid" && again) return join(false);
+    if (why.code === "assertion_missing") {
+      // Only the backend can say who this is: where the visitor came from, it can.
+      show(why.title, returnTo ? "" : "Go back to where you came from.");
+      offer(false, Boolean(returnTo));
+      if (returnTo) leave();
+      return;
+    }
     if (response.status === 429 || response.status >= 500) {
       show(refusals[why.code] || words.busy, words.again);
       if (why.code === "queue_closed") notice(true).catch(() => {});
@@ -171,6 +178,10 @@
       if (!source) later(poll, place.poll_after_ms);
       return inside(place);
     }
+    leave();
+  }
+
+  function leave() {
     stop();
     // Sent straight back here again and again, a browser would never rest: then the link is enough.
     const now = Date.now();

@@ -2,23 +2,18 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::extract::{MatchedPath, Request};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use futures_util::FutureExt as _;
-use http::HeaderValue;
+use futures_util::future::{Either, Map, Ready};
 use tower::{Layer, Service};
 
-use super::{Passage, Shell};
-use crate::http::gate;
-use crate::http::problem::{Code, Problem};
-use crate::metrics::RouteMetrics;
-use crate::origin::Cors;
+use super::{ResponseFuture, Shell};
 
-/// Puts a [`Shell`] around a router.
+/// Puts a [`Shell`] around each route of a router, where it is known which one it is.
 #[derive(Clone)]
 pub struct ShellLayer(pub Arc<Shell>);
 
@@ -44,49 +39,22 @@ where
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+    type Future = Map<ResponseFuture, fn(Response) -> Result<Response, Infallible>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let shell = &self.shell;
         let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-        let route = shell.route(template);
-        let passage = shell.enter(route.clone(), request.method(), request.headers());
-        if let Some(turned_away) = turned_away(&passage) {
-            // Whoever is turned away at the gate for want of room is sent to the waiting page.
-            let room = || gate::room_of(shell.app(), request.uri().path());
-            let refuse = |problem| refusal(&route, problem, room());
-            let answer = passage.mark(turned_away.unwrap_or_else(refuse));
-            return Box::pin(std::future::ready(Ok(answer)));
-        }
-        let limit = shell.request_timeout;
-        let returning = shell.app().returning.clone();
-        let answer = tokio::time::timeout(limit, self.inner.call(request)).map(move |answer| {
-            // The inner service cannot fail.
-            answer.map(|Ok(response)| response).map_err(|_| {
-                Problem::new(Code::RequestTimeout).retry_after(returning.tell_anybody())
-            })
-        });
-        let refuse = move |problem| refusal(&route, problem, None);
-        Box::pin(passage.answered_by(answer, refuse).map(Ok))
+        let route = self.shell.route(template);
+        let inner = &mut self.inner;
+        self.shell.answer(&route, request, |request| routed(inner.call(request))).map(Ok)
     }
 }
 
-/// What needs no handler: a preflight of an allowed origin, and one request too many.
-fn turned_away(passage: &Passage) -> Option<Result<Response, Problem>> {
-    if let Some(preflight) = passage.cors.as_ref().and_then(Cors::preflight) {
-        return Some(Ok(preflight));
-    }
-    (!passage.has_room()).then(|| {
-        let retry_after = passage.shell.app().returning.tell_anybody();
-        Err(Problem::new(Code::Overloaded).retry_after(retry_after))
-    })
-}
-
-/// A refusal by the shell itself, in the form that the route's callers understand.
-fn refusal(route: &RouteMetrics, problem: Problem, room: Option<HeaderValue>) -> Response {
-    if route.is_gate() { gate::refusal(problem, room) } else { problem.into_response() }
+fn routed(
+    answer: impl Future<Output = Result<Response, Infallible>>,
+) -> Either<Ready<Response>, impl Future<Output = Response>> {
+    Either::Right(answer.map(|Ok(response)| response))
 }

@@ -1,29 +1,33 @@
-//! What every request on both ports goes through.
+//! What every request on both ports goes through, whichever way it found its handler.
 //!
-//! It gives the request an id, bounds how many run at once, turns a panic into a problem, marks every
-//! answer `no-store`, and times it by route template. It logs templates, ids and what went wrong on
-//! our side: never path parameters, queries, headers or bodies.
+//! It gives the request an id, bounds how many run at once and how long each may take, turns a panic
+//! into a problem, marks every answer `no-store`, and times it by route template. It logs templates,
+//! ids and what went wrong on our side: never path parameters, queries, headers or bodies.
 
 mod ids;
 mod layer;
+mod refusals;
 
 use std::any::Any;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, Ready, ready};
 use http::Method;
 use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
+use hyper::body::Body as _;
 use tracing::{Instrument as _, Span};
 
 pub use self::ids::REQUEST_ID;
 pub use self::layer::ShellLayer;
+use self::refusals::refusal;
 use super::problem::{Cause, Code, Problem};
 use crate::app::App;
 use crate::metrics::{HttpMetrics, RouteMetrics};
@@ -39,6 +43,8 @@ pub struct Shell {
     metrics: HttpMetrics,
     max_concurrent_requests: usize,
     request_timeout: Duration,
+    /// How long a body may take to come, besides.
+    body_timeout: Duration,
     /// Requests under way.
     pub under_way: Arc<AtomicUsize>,
 }
@@ -53,6 +59,7 @@ impl Shell {
             metrics,
             max_concurrent_requests: config.admission.max_concurrent_requests,
             request_timeout: config.admission.request_timeout,
+            body_timeout: config.admission.body_timeout(),
             under_way: Arc::default(),
         }
     }
@@ -67,16 +74,41 @@ impl Shell {
         self.metrics.route(template)
     }
 
+    /// The answer of `handler` to a request of this route. The handler has it at once, or makes it.
+    pub fn answer<F: Future<Output = Response> + Send + 'static>(
+        self: &Arc<Self>,
+        route: &Arc<RouteMetrics>,
+        request: Request,
+        handler: impl FnOnce(Request) -> Either<Ready<Response>, F>,
+    ) -> ResponseFuture {
+        let context = self.enter(route.clone(), request.method(), request.headers());
+        if let Some(refused) = context.refused(&request) {
+            return Either::Left(ready(context.mark(refused)));
+        }
+        // A client that is slow to send its body uses up its own time, not ours.
+        let has_body = !request.body().is_end_stream();
+        let limit =
+            if has_body { self.request_timeout + self.body_timeout } else { self.request_timeout };
+        match catch_unwind(AssertUnwindSafe(|| handler(request))) {
+            Ok(Either::Left(response)) => Either::Left(ready(context.mark(response.into_inner()))),
+            Ok(Either::Right(answer)) => Either::Right(context.answered_by(answer, limit)),
+            Err(panic) => {
+                let answer = refusal(&context.route, panicked(&*panic), None);
+                Either::Left(ready(context.mark(answer)))
+            }
+        }
+    }
+
     /// Takes a request in.
-    pub fn enter(
+    fn enter(
         self: &Arc<Self>,
         route: Arc<RouteMetrics>,
         method: &Method,
         headers: &HeaderMap,
-    ) -> Passage {
+    ) -> RequestContext {
         let started = Instant::now();
         let cors = self.cors(&route, method, headers);
-        Passage {
+        RequestContext {
             started,
             id: ids::request_id(headers),
             // Needed after the request is gone only if something fails.
@@ -114,8 +146,8 @@ impl Drop for UnderWay {
     }
 }
 
-/// A request on its way through the shell.
-pub struct Passage {
+/// What the shell knows of a request until it is answered.
+struct RequestContext {
     shell: Arc<Shell>,
     route: Arc<RouteMetrics>,
     started: Instant,
@@ -126,53 +158,34 @@ pub struct Passage {
 }
 
 /// An answer: there already, or still being made.
-pub enum Answering {
-    /// There, until it is taken.
-    Now(Option<Response>),
-    /// Being made.
-    Later(Pin<Box<dyn Future<Output = Response> + Send>>),
-}
+pub type ResponseFuture = Either<Ready<Response>, Pin<Box<dyn Future<Output = Response> + Send>>>;
 
-impl Future for Answering {
-    type Output = Response;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
-        match &mut *self {
-            Self::Now(response) => response.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Later(answering) => answering.as_mut().poll(context),
-        }
-    }
-}
-
-impl Passage {
-    /// Whether there is room for one more request.
-    pub fn has_room(&self) -> bool {
-        self.under_way.is_some()
-    }
-
-    /// The answer, made by `answer` and marked; a panic in it is a problem.
-    pub fn answered_by(
+impl RequestContext {
+    /// The answer, made by `answer` within `limit` and marked; a panic in it is a problem.
+    fn answered_by(
         self,
-        answer: impl Future<Output = Result<Response, Problem>> + Send + 'static,
-        refusal: impl FnOnce(Problem) -> Response + Send + 'static,
-    ) -> Answering {
+        answer: impl Future<Output = Response> + Send + 'static,
+        limit: Duration,
+    ) -> Pin<Box<dyn Future<Output = Response> + Send>> {
         let span = self.span();
         let answering = async move {
-            let answer = match AssertUnwindSafe(answer).catch_unwind().await {
-                Ok(answer) => answer,
-                Err(panic) => Err(Problem::new(Code::Internal).cause(panic_message(&*panic))),
+            let answer = tokio::time::timeout(limit, answer);
+            let problem = match AssertUnwindSafe(answer).catch_unwind().await {
+                Ok(Ok(response)) => return self.mark(response),
+                Ok(Err(_)) => {
+                    let retry_after = self.shell.app.returning.tell_anybody();
+                    Problem::new(Code::RequestTimeout).retry_after(retry_after)
+                }
+                Err(panic) => panicked(&*panic),
             };
-            self.mark(answer.unwrap_or_else(refusal))
+            let answer = refusal(&self.route, problem, None);
+            self.mark(answer)
         };
-        Answering::Later(if span.is_disabled() {
-            Box::pin(answering)
-        } else {
-            Box::pin(answering.instrument(span))
-        })
+        if span.is_disabled() { Box::pin(answering) } else { Box::pin(answering.instrument(span)) }
     }
 
     /// What every answer carries, and what is noted of it.
-    pub fn mark(self, mut response: Response) -> Response {
+    fn mark(self, mut response: Response) -> Response {
         let Self { shell, route, started, id, traceparent, cors, under_way } = self;
         drop(under_way);
         let headers = response.headers_mut();
@@ -207,12 +220,14 @@ impl Passage {
     }
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> String {
+/// What a panic is to the caller; its message is for the log.
+fn panicked(panic: &(dyn Any + Send)) -> Problem {
     let message = panic
         .downcast_ref::<&'static str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("panic: {}", message.unwrap_or("without a message"))
+    let cause = format!("panic: {}", message.unwrap_or("without a message"));
+    Problem::new(Code::Internal).cause(cause)
 }
 
 /// Logs what failed on our side, once. A store that fails is logged by the store when it goes and

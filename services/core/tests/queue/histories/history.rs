@@ -97,6 +97,9 @@ impl History<'_> {
                 let model = self.model.enter(wall, id, ticket, false);
                 self.compare("authorize", &visit, of, model)?;
             }
+            Step::AuthorizeJoined { who, which } => {
+                self.visits(Op::AuthorizeJoined, &[(who, which)]).await?;
+            }
             Step::Renew { who, which } => self.visits(Op::Renew, &[(who, which)]).await?,
             Step::Leave { who, which } => self.visits(Op::Leave, &[(who, which)]).await?,
             Step::Together { op, ref whom } => self.visits(op, whom).await?,

@@ -15,6 +15,8 @@ pub enum Op {
     Place,
     Claim,
     Authorize,
+    /// Authorize, as the gate asks behind a join of its own.
+    AuthorizeJoined,
     Renew,
     Leave,
 }
@@ -37,6 +39,10 @@ pub enum Step {
         who: u64,
         which: usize,
         renew: bool,
+    },
+    AuthorizeJoined {
+        who: u64,
+        which: usize,
     },
     Renew {
         who: u64,
@@ -116,6 +122,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         3 => (who.clone(), which.clone()).prop_map(|(who, which)| Step::Claim { who, which }),
         4 => (who.clone(), which.clone(), any::<bool>())
             .prop_map(|(who, which, renew)| Step::Authorize { who, which, renew }),
+        2 => (who.clone(), which.clone())
+            .prop_map(|(who, which)| Step::AuthorizeJoined { who, which }),
         2 => (who.clone(), which.clone()).prop_map(|(who, which)| Step::Renew { who, which }),
         3 => (who, which).prop_map(|(who, which)| Step::Leave { who, which }),
         6 => (op(), whom).prop_map(|(op, whom)| Step::Together { op, whom }),
@@ -150,8 +158,18 @@ pub fn step() -> impl Strategy<Value = Step> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    use Op::{Authorize, Claim, Join, Leave, Place, Renew};
-    proptest::sample::select(vec![Join, Join, Join, Place, Claim, Authorize, Renew, Leave])
+    use Op::{Authorize, AuthorizeJoined, Claim, Join, Leave, Place, Renew};
+    proptest::sample::select(vec![
+        Join,
+        Join,
+        Join,
+        Place,
+        Claim,
+        Authorize,
+        AuthorizeJoined,
+        Renew,
+        Leave,
+    ])
 }
 
 /// The rules that a history begins with; times in seconds.

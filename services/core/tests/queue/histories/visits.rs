@@ -105,6 +105,7 @@ impl History<'_> {
         match op {
             Op::Claim => self.queue.claim(of).await,
             Op::Authorize => self.queue.authorize(of, true).await,
+            Op::AuthorizeJoined => self.queue.authorize_joined(of).await,
             Op::Renew => self.queue.renew(of).await,
             Op::Join | Op::Place | Op::Leave => self.queue.place(of).await,
         }
@@ -136,6 +137,7 @@ impl History<'_> {
         let model = match op {
             Op::Claim => self.model.enter(wall, id, ticket, false),
             Op::Authorize => self.model.enter(wall, id, ticket, true),
+            Op::AuthorizeJoined => self.model.enter_joined(wall, id, ticket),
             Op::Renew => self.model.renew(wall, id, ticket),
             Op::Join | Op::Place | Op::Leave => self.model.place(wall, id, ticket),
         };

@@ -89,6 +89,8 @@ enum Stand {
 struct Admitted {
     id: Id,
     active: bool,
+    /// A join at the gate began the session, and nobody has shown the token yet.
+    short: bool,
     /// When it was promoted (ready) or claimed (active).
     since: u64,
     ends: u64,
@@ -346,20 +348,32 @@ impl Queue {
 
     /// A claim, or an authorize that renews when it is worth it.
     pub fn enter(&mut self, wall: u64, id: Id, ticket: u64, renew: bool) -> Told {
+        self.enter_by(wall, id, ticket, renew, false)
+    }
+
+    /// The authorize behind a join at the gate.
+    pub fn enter_joined(&mut self, wall: u64, id: Id, ticket: u64) -> Told {
+        self.enter_by(wall, id, ticket, false, true)
+    }
+
+    fn enter_by(&mut self, wall: u64, id: Id, ticket: u64, renew: bool, joined: bool) -> Told {
         let told = self.place(wall, id, ticket);
-        let Rules { session_ttl, session_max, .. } = self.rules;
+        let Rules { claim_ttl, session_ttl, session_max, .. } = self.rules;
         let now = self.now;
         if let (Told::Ready { .. } | Told::Active { .. }, Some(admitted)) =
             (told, self.admitted.get_mut(&ticket))
         {
             if !admitted.active {
-                let ends = now + session_ttl.min(session_max);
-                *admitted = Admitted { active: true, since: now, ends, ..*admitted };
+                let whole = session_ttl.min(session_max);
+                let ends = now + if joined { whole.min(claim_ttl) } else { whole };
+                *admitted = Admitted { active: true, short: joined, since: now, ends, ..*admitted };
                 self.last = now;
-            } else if renew && 4 * (now + session_ttl - admitted.ends) >= session_ttl {
+            } else if (admitted.short && !joined)
+                || (renew && 4 * (now + session_ttl - admitted.ends) >= session_ttl)
+            {
                 let ends = (now + session_ttl).min(admitted.since + session_max);
                 if ends > admitted.ends {
-                    admitted.ends = ends;
+                    (admitted.ends, admitted.short) = (ends, false);
                     self.last = now;
                 }
             }
@@ -376,7 +390,7 @@ impl Queue {
             // A session_max that was lowered meanwhile ends no session at once.
             if ends > self.now {
                 let cut = ends < admitted.ends;
-                admitted.ends = ends;
+                (admitted.ends, admitted.short) = (ends, false);
                 self.last = self.now;
                 if cut {
                     self.revoke(&[(ticket, id)]);

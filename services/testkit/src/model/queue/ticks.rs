@@ -37,7 +37,8 @@ impl Queue {
 
     pub(super) fn admit(&mut self, ticket: u64, id: Id) {
         let ends = self.now + self.rules.claim_ttl;
-        self.admitted.insert(ticket, Admitted { id, active: false, since: self.now, ends });
+        let admitted = Admitted { id, active: false, short: false, since: self.now, ends };
+        self.admitted.insert(ticket, admitted);
         self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
     }
 

@@ -1,0 +1,49 @@
+//! What the shell refuses by itself, before any handler.
+
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{HOST, HeaderValue};
+use http::{HeaderMap, Version};
+
+use super::RequestContext;
+use crate::http::gate;
+use crate::http::problem::{Code, Problem};
+use crate::metrics::RouteMetrics;
+use crate::origin::Cors;
+
+impl RequestContext {
+    /// What needs no handler: a preflight of an allowed origin, one request too many, and a request
+    /// that nobody can tell whom it is for.
+    pub(super) fn refused(&self, request: &Request) -> Option<Response> {
+        if let Some(preflight) = self.cors.as_ref().and_then(Cors::preflight) {
+            return Some(preflight);
+        }
+        let problem = if self.under_way.is_none() {
+            Problem::new(Code::Overloaded).retry_after(self.shell.app.returning.tell_anybody())
+        } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
+            Problem::new(Code::BadRequest).detail("a request has exactly one Host header")
+        } else {
+            return None;
+        };
+        // Whoever is turned away at the gate is sent to the waiting page.
+        let is_gate = self.route.is_gate();
+        let room = is_gate.then(|| gate::room_of(&self.shell.app, request.uri().path())).flatten();
+        Some(refusal(&self.route, problem, room))
+    }
+}
+
+/// HTTP/1.1 wants it (RFC 9112, section 3.2): with none or two of them, a proxy in front and we could
+/// take the request for one of different hosts.
+fn has_one_host(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    hosts.next().is_some() && hosts.next().is_none()
+}
+
+/// A refusal by the shell itself, in the form that the route's callers understand.
+pub(super) fn refusal(
+    route: &RouteMetrics,
+    problem: Problem,
+    room: Option<HeaderValue>,
+) -> Response {
+    if route.is_gate() { gate::refusal(problem, room) } else { problem.into_response() }
+}

@@ -1,0 +1,169 @@
+//! The bytes of one connection, between the system and the framework.
+//!
+//! Three things of HTTP are seen here that the framework does not tell. Whether anything has come since
+//! the last answer. That a client which has shut down its sending side still wants the answer to what it
+//! has sent: the end is kept back until the answer is there, for the framework would drop the request.
+//! And that a head is too large for the framework's usual bounds (see [`super::large_head`]).
+
+use std::io::{Error, IoSlice, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::idle::Idle;
+use super::write_timeout::WriteTimeout;
+
+/// A connection's bytes.
+#[derive(Debug)]
+pub struct ClientStream<S> {
+    stream: WriteTimeout<S>,
+    idle: Idle,
+    /// What is read before anything else.
+    unread: Bytes,
+    /// The client has shut down its sending side, and that was kept back.
+    kept_end: bool,
+    large_head: LargeHead,
+}
+
+/// Whether a head was too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LargeHead {
+    /// None was.
+    No,
+    /// One was, and has not been refused yet.
+    Met,
+    /// The bounds are those of large heads: what passes these is refused.
+    Refused,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
+    /// The bytes of `stream`, of which each write may take `write_timeout`.
+    pub fn new(stream: S, write_timeout: Duration, idle: Idle) -> Self {
+        Self {
+            stream: WriteTimeout::new(stream, write_timeout),
+            idle,
+            unread: Bytes::new(),
+            kept_end: false,
+            large_head: LargeHead::No,
+        }
+    }
+
+    /// The same from `read` on, once more, when it ended at a head that is too large.
+    pub fn again(self, read: Bytes) -> Option<Self> {
+        let met = self.large_head == LargeHead::Met;
+        met.then(|| Self { unread: read, large_head: LargeHead::Refused, ..self })
+    }
+}
+
+/// The framework's own answer to a head past its bounds; none of ours has this status.
+fn is_431(answer: &[u8]) -> bool {
+    answer.starts_with(b"HTTP/1.") && answer.get(8..13) == Some(b" 431 ")
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
+        if !self.unread.is_empty() {
+            let most = self.unread.len().min(buffer.remaining());
+            buffer.put_slice(&self.unread.split_to(most));
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if buffer.filled().len() > before {
+            self.idle.hear();
+        } else if self.idle.is_busy() {
+            self.kept_end = true;
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        if is_431(bytes) && self.large_head != LargeHead::Refused {
+            self.large_head = LargeHead::Met;
+            return Poll::Ready(Err(Error::other("a large head")));
+        }
+        if self.kept_end {
+            // The answer is there: now the end may be read.
+            self.kept_end = false;
+            context.waker().wake_by_ref();
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        // Then all that is written passes `poll_write`.
+        false
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn the_end_is_kept_back_while_an_answer_is_being_made_only() {
+        let (client, server) = duplex(64);
+        let idle = Idle::new();
+        let mut stream = ClientStream::new(server, LIMIT, idle.clone());
+        drop(client);
+        let mut bytes = [0; 8];
+        assert!(idle.over());
+        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is under way");
+        idle.begin_stream();
+        let read = stream.read(&mut bytes).now_or_never().expect("told").expect("read");
+        assert_eq!(read, 0, "nobody is there to tell events to");
+        idle.begin();
+        assert_eq!(stream.read(&mut bytes).await.expect("read"), 0);
+    }
+
+    #[tokio::test]
+    async fn a_head_too_large_is_read_once_more_and_then_refused() {
+        const REFUSAL: &[u8] = b"HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n";
+        let (mut client, server) = duplex(1_024);
+        let mut stream = ClientStream::new(server, LIMIT, Idle::new());
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.expect("written");
+        stream.write_all(REFUSAL).await.expect_err("not yet");
+        let mut stream = stream.again(Bytes::from_static(b"GET /")).expect("met");
+        client.write_all(b" HTTP/1.1").await.expect("sent");
+        let mut head = [0; 14];
+        stream.read_exact(&mut head).await.expect("read");
+        assert_eq!(&head, b"GET / HTTP/1.1");
+        stream.write_all(REFUSAL).await.expect("this time it is meant");
+        assert!(stream.again(Bytes::new()).is_none());
+    }
+}

@@ -1,0 +1,100 @@
+//! Joins at the gate: for whoever comes to look at a page, and no slot for long to who never shows the token.
+
+use std::cell::Cell;
+
+use anteroom_testkit::{PATIENCE, until};
+
+use crate::{journey::cookie_of, room::Room};
+
+const GATE: &str = "/v1/queues/concert/authorize";
+
+/// How many tickets were given, and how many places are active, as the operator sees it now.
+async fn counts(room: &Room) -> (u64, u64) {
+    let view = room.call("service", reqwest::Method::GET, "/v1/admin/queues/concert");
+    let view = view.send().await.is(200).json();
+    let number = |name: &str| view[name].as_u64().unwrap_or_else(|| panic!("{name}: {view}"));
+    (number("last_ticket"), number("active"))
+}
+
+#[tokio::test]
+async fn seven_hundred_requests_without_cookies_hold_no_slots_for_five_minutes() {
+    let queue = "[queues.concert]\ncapacity = 1_000\nclaim_ttl = \"5s\"\n";
+    let room = Room::start(queue).await;
+    let path = format!("{GATE}?join=1");
+    let visitor = cookie_of(room.get(&path).send().await.is(200));
+    let whole = room.get(GATE).cookie(&visitor).send().await;
+    let left: u64 = whole.is(200).header("x-anteroom-expires-in").parse().expect("seconds");
+    assert!(left > 290, "{left}: whoever shows the token has the whole session");
+
+    let mut passed = 0;
+    for _ in 0..700 {
+        let answer = room.get(&path).send().await;
+        if answer.status == 200 {
+            let left: u64 = answer.header("x-anteroom-expires-in").parse().expect("seconds");
+            assert!(left <= 5, "{left}");
+            passed += 1;
+        } else {
+            answer.refuses(403, "join_limited");
+        }
+    }
+    // The rate of joins from one address has a burst of a minute's, and one is the visitor's.
+    assert!(passed >= 599, "{passed}");
+    until("the slots are free again", PATIENCE, async || counts(&room).await.1 == 1).await;
+    room.get(GATE).cookie(&visitor).send().await.is(200);
+}
+
+#[tokio::test]
+async fn another_site_s_page_takes_no_slot() {
+    let room = Room::start("[queues.concert]\ncapacity = 300\n").await;
+    let behind = ["/", "/seats", "/..%2ftoken", "/%2e%2e/token", "/authorize"];
+    for path in behind {
+        let path = format!("{GATE}{path}?join=1&on_refusal=redirect");
+        let visit = room.get(&path).header("sec-fetch-mode", "navigate");
+        visit.header("sec-fetch-dest", "document").send().await.refuses(401, "token_missing");
+    }
+    for (path, asks) in [(format!("{GATE}?join=1"), ""), (format!("{GATE}/seats"), "join")] {
+        let gate = |method| {
+            let call = room.call("public", method, &path);
+            if asks.is_empty() { call } else { call.header("x-anteroom-gate", asks) }
+        };
+        let get = || gate(reqwest::Method::GET).header("sec-fetch-site", "cross-site");
+        for dest in ["image", "iframe", "empty", "script", "style"] {
+            let embedded = get().header("sec-fetch-dest", dest).send().await;
+            embedded.refuses(401, "token_missing");
+        }
+        for purpose in ["sec-purpose", "purpose"] {
+            let early = get().header("sec-fetch-dest", "document").header(purpose, "prefetch");
+            early.send().await.refuses(401, "token_missing");
+        }
+        gate(reqwest::Method::POST).send().await.refuses(401, "token_missing");
+        assert_eq!(counts(&room).await, (0, 0), "{path}");
+    }
+    // A link on that page is another thing: somebody has followed it.
+    let visit = room.get(&format!("{GATE}?join=1")).header("sec-fetch-site", "cross-site");
+    visit.header("sec-fetch-dest", "document").send().await.is(200);
+    assert_eq!(counts(&room).await, (1, 1));
+}
+
+#[tokio::test]
+async fn no_process_answers_for_a_session_whose_token_was_not_shown() {
+    let queue = "[queues.concert]\ncapacity = 1_000\nlocal_answers = true\n";
+    let room = Room::start(queue).await;
+    let expires_in = async |cookie: &str| -> u64 {
+        let passed = room.get(GATE).cookie(cookie).send().await;
+        passed.is(200).header("x-anteroom-expires-in").parse().expect("seconds")
+    };
+    // Readings are taken all the time while somebody asks, so most of these could be answered at once.
+    let passed = Cell::new(0);
+    until("fifty have passed at once", PATIENCE, async || {
+        let joined = room.get(&format!("{GATE}?join=1")).send().await;
+        // Slots are withheld for a moment after the start.
+        if joined.status == 200 {
+            let left = joined.header("x-anteroom-expires-in").parse::<u64>().expect("seconds");
+            assert!(left <= 60, "{left}");
+            assert!(expires_in(&cookie_of(&joined)).await > 290, "the store was asked");
+            passed.set(passed.get() + 1);
+        }
+        passed.get() == 50
+    })
+    .await;
+}

@@ -1,0 +1,207 @@
+//! A token acts on the place that it names, and on no other of its holder: once that is gone, it is as none.
+
+use std::cell::Cell;
+
+use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    answer::Answer,
+    joining::vouched,
+    journey::cookie_of,
+    room::{Call, Room},
+    store_dump::{idle, noted, noting},
+};
+
+const QUEUE: &str = "[queues.concert]\ncapacity = 20\nrequests_per_place = 0\n";
+const TOKENS: &str = "/v1/queues/concert/tokens";
+const TOKEN: &str = "/v1/queues/concert/token";
+const GATE: &str = "/v1/queues/concert/authorize";
+const PAGE: &str = "/queues/concert";
+const ADMIN: &str = "/v1/admin/queues/concert";
+const IDENTITY: (&str, &str) =
+    ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", "the-secret-between-shop-and-room");
+const KEY: &str = "a-key-of-22-characters-and-more";
+
+fn by_key(room: &Room) -> Call {
+    room.post(TOKENS).header("idempotency-key", KEY)
+}
+
+fn by_assertion(room: &Room) -> Call {
+    room.post(TOKENS).json(json!({ "assertion": vouched(IDENTITY.1, "concert", "ana", 120) }))
+}
+
+async fn leave(room: &Room, token: &str) {
+    room.call("public", Method::DELETE, TOKEN).token(token).send().await.is(204);
+}
+
+async fn reset(room: &Room) {
+    room.call("service", Method::POST, &format!("{ADMIN}/reset")).send().await.is(202);
+}
+
+async fn patch(room: &Room, body: Value) {
+    room.call("service", Method::PATCH, ADMIN).json(body).send().await.is(200);
+}
+
+#[tokio::test]
+async fn promise_06_the_token_of_a_gone_place_finds_no_later_place_of_its_holder() {
+    let room = Room::start(QUEUE).await;
+    let first = by_key(&room).send().await.is(201).token();
+    leave(&room, &first).await;
+    let second = by_key(&room).send().await;
+    assert_eq!(second.is(201).json()["ticket"], 2);
+
+    // Whoever has the old token only, as from a lost device, is somebody new.
+    let stranger = room.post(TOKENS).token(&first).send().await;
+    assert_eq!(stranger.is(201).json()["ticket"], 3);
+    // The Idempotency-Key is as good a proof as ever, the old token beside it or not.
+    let holder = by_key(&room).token(&first).send().await;
+    assert_eq!(holder.is(200).json()["ticket"], 2);
+    // And a living place goes before the key.
+    let other = by_key(&room).token(&stranger.token()).send().await;
+    assert_eq!(other.is(200).json()["ticket"], 3);
+    room.get(TOKEN).token(&first).send().await.refuses(410, "place_gone");
+    by_key(&room).token("art1.forged").send().await.refuses(401, "token_invalid");
+}
+
+#[tokio::test]
+async fn promise_04_five_tabs_get_one_place_after_a_loss() {
+    let room = Room::start(QUEUE).await;
+    let old = cookie_of(&room.post(TOKENS).browser().json(json!({})).send().await);
+    reset(&room).await;
+    // They hold the same cookie, and share the key.
+    let tabs = (0..5).map(|_| by_key(&room).cookie(&old).json(json!({})).send());
+    let tabs = futures_util::future::join_all(tabs).await;
+    assert!(tabs.iter().all(|tab| tab.json()["ticket"] == 1), "{tabs:?}");
+    assert_eq!(tabs.iter().filter(|tab| tab.status == 201).count(), 1);
+    assert_eq!(room.join().await.json()["ticket"], 2);
+}
+
+#[tokio::test]
+async fn promise_06_an_identified_visitor_is_vouched_for_anew_after_its_place_is_gone() {
+    let room = Room::start_with(QUEUE, &[IDENTITY]).await;
+    for how in ["left", "evicted", "reset"] {
+        let joined = by_assertion(&room).send().await;
+        let (token, ticket) = (joined.is(201).token(), joined.json()["ticket"].clone());
+        let again = room.post(TOKENS).token(&token).send().await;
+        assert_eq!(again.is(200).json()["ticket"], ticket, "while it is there it is enough");
+        match how {
+            "left" => leave(&room, &token).await,
+            "evicted" => {
+                let path = format!("{ADMIN}/places/{ticket}");
+                room.call("service", Method::DELETE, &path).send().await.is(204);
+            }
+            _ => reset(&room).await,
+        }
+        let refused = |answer: Answer| {
+            answer.refuses(401, "assertion_missing");
+            assert!(answer.headers.get("set-cookie").is_none(), "{how}: {answer:?}");
+        };
+        refused(room.post(TOKENS).token(&token).send().await);
+        refused(by_key(&room).token(&token).send().await);
+        // The gate, asked to join whoever has no place.
+        refused(room.get(&format!("{GATE}?join=1")).token(&token).send().await);
+        let behind = room.get(&format!("{GATE}/seats")).header("x-anteroom-gate", "join");
+        refused(behind.token(&token).send().await);
+        // Who was not asked to join is told that it may.
+        let gone = room.authorize(&token).await;
+        gone.refuses(403, "place_gone");
+        // The page's button leads to where the visitor came from.
+        let cookie = format!("__Host-anteroom_concert={token}");
+        let press = room.post(&format!("{PAGE}?return_to=/seats")).cookie(&cookie).send().await;
+        assert_eq!(press.is(303).header("location"), "/seats");
+        assert!(press.headers.get("set-cookie").is_none(), "{press:?}");
+        let nowhere = room.post(PAGE).cookie(&cookie).send().await;
+        assert!(nowhere.is(401).text.contains("vouched for anew"), "{nowhere:?}");
+        // Nobody has joined meanwhile; the backend's word gives a place.
+        let vouched = by_assertion(&room).token(&token).send().await;
+        let next = if how == "reset" { 1 } else { ticket.as_u64().expect("a ticket") + 1 };
+        assert_eq!(vouched.is(201).json()["ticket"], next);
+        leave(&room, &vouched.token()).await;
+    }
+}
+
+#[tokio::test]
+async fn an_anonymous_visitor_joins_anew_at_the_gate_and_by_the_page() {
+    let room = Room::start(QUEUE).await;
+    let first = by_key(&room).send().await.is(201).token();
+    leave(&room, &first).await;
+    let other = by_key(&room).send().await.is(201).token();
+
+    let gate = |path: &str| room.get(path).token(&first);
+    let gone = gate(GATE).send().await;
+    assert_eq!(gone.refuses(403, "place_gone").json()["reason"], "left");
+    assert_eq!(gone.header("x-anteroom-refusal"), "place_gone");
+    let picture = gate(&format!("{GATE}?join=1")).header("sec-fetch-dest", "image").send().await;
+    picture.refuses(403, "place_gone");
+    let passed = gate(&format!("{GATE}?join=1")).send().await;
+    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "3", "not that of its key");
+
+    let cookie = format!("__Host-anteroom_concert={first}");
+    let form = format!("key={KEY}");
+    let kind = "application/x-www-form-urlencoded";
+    let pressed = room.post(PAGE).cookie(&cookie).body(kind, form).send().await;
+    let place = room.get(TOKEN).cookie(&cookie_of(pressed.is(303))).send().await;
+    assert_eq!(place.is(200).json()["ticket"], 2, "the form's key decides");
+    let pressed = room.post(PAGE).cookie(&cookie).send().await;
+    let place = room.get(TOKEN).cookie(&cookie_of(pressed.is(303))).send().await;
+    assert_eq!(place.is(200).json()["ticket"], 4);
+    room.get(TOKEN).token(&other).send().await.is(200);
+}
+
+#[tokio::test]
+async fn a_join_with_a_living_place_is_one_call_of_one_script() {
+    let room = Room::start_on(noting().await, QUEUE, &[]).await;
+    let token = room.join().await.token();
+    room.anteroom.scheduler.freeze();
+    let idle = idle(&room.anteroom.redis).await;
+    room.post(TOKENS).token(&token).send().await.is(200);
+    let during = noted(&room.anteroom.redis).await;
+    let scripts: Vec<_> =
+        during.iter().filter(|name| name.starts_with("EVALSHA") && !idle.contains(*name)).collect();
+    assert_eq!(scripts.len(), 1, "{during:?}");
+}
+
+#[tokio::test]
+async fn promise_06_in_bypass_a_token_names_only_a_place_that_is_known() {
+    let room = Room::start(QUEUE).await;
+    let (gone, active) = (room.join().await.token(), room.join().await.token());
+    leave(&room, &gone).await;
+    patch(&room, json!({ "state": "bypass", "until": "2199-01-01T00:00:00Z" })).await;
+    until("the gate is open", PATIENCE, async || room.get(GATE).send().await.status == 200).await;
+    for _ in 0..20 {
+        let passed = room.authorize(&gone).await;
+        for name in ["x-anteroom-visitor", "x-anteroom-visitor-kind", "x-anteroom-place"] {
+            assert_eq!(passed.is(200).header(name), "", "{name}");
+        }
+    }
+    // The turn is taken as ever, and then this process knows it.
+    until("the gate knows who passes", PATIENCE, async || {
+        room.authorize(&active).await.is(200).header("x-anteroom-visitor") == "2"
+    })
+    .await;
+    room.get(TOKEN).token(&active).send().await.is(200).place("active");
+    leave(&room, &active).await;
+    assert_eq!(room.authorize(&active).await.is(200).header("x-anteroom-visitor"), "");
+}
+
+#[tokio::test]
+async fn in_bypass_the_sessions_in_use_live_on() {
+    let room = Room::start(&format!("{QUEUE}session_ttl = \"5s\"\n")).await;
+    let token = room.join().await.token();
+    room.authorize(&token).await.is(200);
+    patch(&room, json!({ "state": "bypass", "until": "2199-01-01T00:00:00Z" })).await;
+    // Only a renewal makes the time that is left longer.
+    let least = Cell::new(u64::MAX);
+    until("the session is renewed", PATIENCE, async || {
+        room.authorize(&token).await.is(200);
+        let place = room.get(TOKEN).token(&token).send().await;
+        let left = place.is(200).place("active")["expires_in_ms"].as_u64().expect("a time");
+        left > least.replace(least.get().min(left))
+    })
+    .await;
+    patch(&room, json!({ "state": null })).await;
+    let passed = room.authorize(&token).await;
+    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1", "nobody falls out at the end");
+}

@@ -1,0 +1,119 @@
+//! HTTP at its edges: large heads, hosts, half-closed connections, bodies that come late.
+
+use anteroom_testkit::{PATIENCE, until};
+
+use crate::raw::Raw;
+use crate::room::{ONE, Room, TOKEN};
+
+/// So many short headers, which a proxy in front would pass on.
+fn headers(count: usize) -> String {
+    (0..count).map(|n| format!("h{n}: x\r\n")).collect()
+}
+
+fn get(path: &str, token: &str, headers: &str) -> String {
+    format!(
+        "GET /v1/queues/concert/{path} HTTP/1.1\r\nhost: room\r\n{headers}{TOKEN}: {token}\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn a_head_of_many_headers_is_read_whole() {
+    let room = Room::start(ONE).await;
+    let token = room.join().await.token();
+    for count in [90, 95, 100, 500, 4_000] {
+        for path in ["authorize", "token"] {
+            // In two pieces, on a connection that has been used before.
+            let mut raw = Raw::open(&room).await.say(&get("token", &token, "")).await;
+            assert!(raw.head().await.starts_with("HTTP/1.1 200 "));
+            let head = get(path, &token, &headers(count));
+            let (first, second) = head.split_at(head.len() / 2);
+            let mut raw = raw.say(first).await.say(second).await;
+            let answer = raw.head().await;
+            // The rest of the answer before may stand in front of it.
+            assert!(answer.contains("HTTP/1.1 200 "), "{path}, {count} headers: {answer}");
+        }
+    }
+    let mut raw = Raw::open(&room).await.say(&get("authorize", "forged", &headers(300))).await;
+    assert!(raw.head().await.starts_with("HTTP/1.1 401 "), "refused as any other");
+    assert!(raw.rest().await.contains("token_invalid"), "and its connection ends");
+    let endless = format!("x-long: {}\r\n", "x".repeat(200_000));
+    let mut raw = Raw::open(&room).await.say(&get("authorize", &token, &endless)).await;
+    let answer = raw.head().await;
+    // With more unread the system may cut the connection before the answer is read.
+    let refused = answer.is_empty() || answer.starts_with("HTTP/1.1 431 ");
+    assert!(refused, "there is a bound all the same: {answer}");
+}
+
+#[tokio::test]
+async fn who_half_closes_its_connection_gets_its_answer() {
+    let env = [
+        ("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1"),
+        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
+        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
+    ];
+    let room = Room::start_with(ONE, &env).await;
+    room.anteroom.redis.freeze();
+    let join = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n\
+        content-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    let mut raw = Raw::open(&room).await.say(join).await.end().await;
+    until("it is under way", PATIENCE, async || room.get("/x").send().await.status == 503).await;
+    room.anteroom.redis.thaw();
+    let answer = raw.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer:?}");
+    assert!(answer.contains("\"ticket\":1"), "{answer}");
+}
+
+#[tokio::test]
+async fn who_goes_away_in_the_middle_of_a_body_or_a_head_leaves_nothing_behind() {
+    let room = Room::start(ONE).await;
+    let head = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n";
+    let body = format!("{head}content-type: application/json\r\ncontent-length: 9\r\n\r\n{{");
+    for text in [head, &body] {
+        let mut raw = Raw::open(&room).await.say(text).await.end().await;
+        let answer = raw.rest().await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer:?}");
+    }
+    assert_eq!(room.join().await.is(201).json()["ticket"], 1);
+}
+
+/// Fifty such connections once made the success ratio 0.02.
+#[tokio::test]
+async fn slow_bodies_are_no_failure_of_ours() {
+    let env = [("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "1s")];
+    let room = Room::start_with(ONE, &env).await;
+    let (public, service) = (room.anteroom.url("public"), room.anteroom.url("service"));
+    let json = "application/json";
+    let calls = [
+        (&public, "POST /queues/concert", "application/x-www-form-urlencoded"),
+        (&public, "POST /v1/queues/concert/tokens", json),
+        (&service, "POST /v1/queues/concert/tokens", json),
+        (&service, "PATCH /v1/admin/queues/concert", json),
+    ];
+    // While the store was not there yet, a call or two failed.
+    let before = success_ratio(&room).await;
+    let mut open = Vec::new();
+    for (url, call, kind) in calls {
+        for _ in 0..5 {
+            let head = format!(
+                "{call} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {kind}\r\n\
+                 content-length: 9\r\n\r\n"
+            );
+            open.push((call, Raw::open_at(url).await.say(&head).await));
+        }
+    }
+    for (call, mut raw) in open {
+        let answer = raw.head().await;
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{call}: {answer}");
+    }
+    let after = success_ratio(&room).await;
+    assert!(after >= before, "{before} before, {after} after");
+}
+
+async fn success_ratio(room: &Room) -> f64 {
+    let metrics = room.metrics("metrics").await;
+    let ratio = metrics.lines().find_map(|line| {
+        line.strip_prefix("anteroom_success_ratio{service=\"admission\"} ")?.parse().ok()
+    });
+    ratio.expect("shown")
+}

@@ -1,0 +1,133 @@
+//! A roll-out under load: one of two admissions is ended by SIGTERM, and no request is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use anteroom_testkit::{Anteroom, PATIENCE, Process, until, until_some};
+use http::Method;
+use rand::Rng as _;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::browser::client;
+use crate::site::{Plan, Site};
+use crate::wire::Wire;
+
+const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
+const DRAIN: (&str, &str) = ("ANTEROOM_ADMISSION__DRAIN_DELAY", "1s");
+const WORKERS: usize = 16;
+/// Requests before the signal, and after the end.
+const MANY: usize = 200;
+
+/// What the workers have done, and whether they are to stop.
+#[derive(Default)]
+struct Load {
+    answered: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Load {
+    /// Between two requests of one client.
+    async fn think() {
+        let pause = rand::rng().random_range(1..20);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+    }
+
+    /// Ends `admission` in the middle of the load, and the load some time after it.
+    async fn survives(self: Arc<Self>, mut admission: Process, mut workers: JoinSet<()>) {
+        let answered = async |more: usize| {
+            let before = self.answered.load(Relaxed);
+            until("there is load", 2 * PATIENCE, async || {
+                self.answered.load(Relaxed) >= before + more
+            })
+            .await;
+        };
+        answered(MANY).await;
+        admission.term();
+        assert_eq!(admission.exit(2 * PATIENCE).await.code(), Some(0));
+        answered(MANY).await;
+        self.over.store(true, Relaxed);
+        while let Some(ended) = workers.join_next().await {
+            ended.expect("each request had its answer");
+        }
+        let log = admission.stdout();
+        assert!(!log.contains("connections are cut"), "{log}");
+    }
+}
+
+/// Clients that keep their connections, as a gateway does, and leave when they are told to.
+#[tokio::test]
+async fn kept_connections_move_on_by_themselves() {
+    let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\nrequests_per_place = 0\n");
+    let anteroom = Anteroom::start(&queues, &[DRAIN]).await;
+    let (leaves, first) = anteroom.another_admission(&[DRAIN]).await;
+    let second = anteroom.url("public");
+    let join = format!("{second}/v1/queues/concert/tokens");
+    let token = until_some("admission serves", PATIENCE, async || {
+        let answer = client().post(&join).json(&json!({})).send().await.expect("an answer");
+        let place: Value = answer.json().await.expect("JSON");
+        place["token"].as_str().map(str::to_owned)
+    })
+    .await;
+    let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());
+    for _ in 0..WORKERS {
+        let (load, first, second) = (load.clone(), first.clone(), second.clone());
+        let ask = format!(
+            "GET /v1/queues/concert/authorize HTTP/1.1\r\nhost: x\r\nx-anteroom-token: {token}\r\n\r\n"
+        );
+        workers.spawn(async move {
+            let mut wire = Wire::connect(&first).await;
+            while !load.over.load(Relaxed) {
+                wire.send(&ask).await;
+                let head = wire.read("\r\n\r\n").await;
+                assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+                load.answered.fetch_add(1, Relaxed);
+                if head.contains("connection: close\r\n") {
+                    let left = std::mem::replace(&mut wire, Wire::connect(&second).await);
+                    assert_eq!(left.end().await, "");
+                }
+                Load::think().await;
+            }
+        });
+    }
+    load.survives(leaves, workers).await;
+}
+
+async fn through_nginx(without_keepalive: bool) {
+    let plan = Plan {
+        queue: ROOM_FOR_ALL,
+        env: &[DRAIN],
+        twice: true,
+        without_keepalive,
+        ..Plan::default()
+    };
+    let mut site = Site::with(plan).await;
+    let leaves = site.second.take().expect("two admissions");
+    let site = Arc::new(site);
+    let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());
+    for _ in 0..WORKERS {
+        let (load, site) = (load.clone(), site.clone());
+        workers.spawn(async move {
+            while !load.over.load(Relaxed) {
+                // A join is a POST, which NGINX sends once only.
+                let token = site.token().await;
+                let seats = site.call(Method::GET, "/seats", &token).await;
+                assert_eq!(seats.status, 200, "{seats:?}");
+                load.answered.fetch_add(2, Relaxed);
+                Load::think().await;
+            }
+        });
+    }
+    load.survives(leaves, workers).await;
+}
+
+#[tokio::test]
+async fn no_request_is_lost_through_nginx_with_kept_connections() {
+    through_nginx(false).await;
+}
+
+#[tokio::test]
+async fn no_request_is_lost_through_nginx_without_them() {
+    through_nginx(true).await;
+}
