@@ -223,7 +223,7 @@ pub(super) async fn keep(
                         let (store, reason) = (target.shown(), down.reason());
                         match down {
                             Down::Forbidden(_) => {
-                                tracing::warn!(store, reason, "the store refuses us")
+                                tracing::warn!(store, reason, "the store refuses us");
                             }
                             _ => tracing::warn!(store, reason, "the store cannot be reached"),
                         }
