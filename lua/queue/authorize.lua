@@ -27,5 +27,6 @@ each_visit(true, function(status, detail, id, ticket, since, how)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end
 end)
+keep_sessions()
 keep_seen()
 return reply()

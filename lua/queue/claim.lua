@@ -19,5 +19,6 @@ each_visit(true, function(status, detail, id, ticket, since)
     answer_waiting(NOT_READY, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end
 end)
+keep_sessions()
 keep_seen()
 return reply()

@@ -3,8 +3,8 @@
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock), the newest revisions that the caller has seen: of the file, of the
 --       overrides
--- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, last ticket, rate (turns in a
---        million seconds, -1 unknown), end of the bypass (µs, 0 none); of the file and of the overrides the
+-- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, ended and not swept, last ticket,
+--        rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none); of the file and of the overrides the
 --        revision and, when the caller has not seen it, the packed part, else an empty text; the rules in
 --        force as texts in the order of lib/rules.lua; for each override in force its name, value and end
 --        (µs, 0 none); or NO_RULES
@@ -24,6 +24,7 @@ local reply = {
   call('ZCARD', AWAY),
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
+  call('ZCOUNT', READY, '-inf', now) + call('ZCOUNT', ACTIVE, '-inf', now),
   m.ticket, m.rate or -1, bypass,
   tonumber(parts[1]), unseen(parts[1], parts[2], ARGV[2]),
   tonumber(parts[3]), unseen(parts[3], parts[4], ARGV[3]),

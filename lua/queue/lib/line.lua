@@ -108,8 +108,8 @@ local function position(id, ticket, set)
   return place, returned == 0 and place or place + before(ticket, RETURNED)
 end
 
--- Identities whose place this call has moved (true) or ended (false): what it read of them before is not true
--- any more.
+-- Identities whose place this call has moved (its record, true when that is written), or ended (false): what it
+-- read of them before is not true any more.
 local changed = {}
 
 -- A place that is away stands in line again with its old ticket, seen in the present slot.

@@ -1,24 +1,34 @@
--- Sessions of active places. Needs lib/line.lua.
+-- Sessions of active places. Needs lib/line.lua. keep_sessions() writes those of a call, all at once.
 --
 -- A session that a join at the gate began is short until somebody shows its token: else each request without a
 -- cookie would hold a slot for session_ttl. Until then the time since when it runs is stored negative.
 
-local function write_session(id, ticket, since, till)
-  changed[id] = true
-  write_even_if_full()
-  call('ZADD', ACTIVE, till, id)
-  call('HSET', HELD, id, note(S_ACTIVE, ticket, since, till))
-  save({ 'last' })
+local claimed, ends, session_records = {}, {}, {}
+
+local function set_session(id, ticket, since, till)
+  local k, record = #ends, note(S_ACTIVE, ticket, since, till)
+  changed[id] = record
+  ends[k + 1], ends[k + 2] = till, id
+  session_records[k + 1], session_records[k + 2] = id, record
   return till
+end
+
+local function keep_sessions()
+  if #ends == 0 then return end
+  write_even_if_full()
+  if #claimed > 0 then call('ZREM', READY, unpack(claimed)) end
+  call('ZADD', ACTIVE, unpack(ends))
+  call('HSET', HELD, unpack(session_records))
+  save({ 'last' })
 end
 
 -- A ready place becomes active; returns its end. The session begins when the turn is claimed. `short`: nobody
 -- has shown its token yet.
 local function start_session(id, ticket, short)
-  call('ZREM', READY, id)
+  claimed[#claimed + 1] = id
   local ttl = math.min(m.session_ttl, m.session_max)
-  if short then return write_session(id, ticket, -now, now + math.min(ttl, m.claim_ttl)) end
-  return write_session(id, ticket, now, now + ttl)
+  if short then return set_session(id, ticket, -now, now + math.min(ttl, m.claim_ttl)) end
+  return set_session(id, ticket, now, now + ttl)
 end
 
 -- The end that a renewal now gives to a session begun at `since`.
@@ -30,5 +40,5 @@ end
 local function lengthen(id, ticket, since, till)
   local later = renewed(since)
   if later <= till then return till end
-  return write_session(id, ticket, math.abs(since), later)
+  return set_session(id, ticket, math.abs(since), later)
 end

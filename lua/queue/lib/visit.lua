@@ -74,15 +74,15 @@ local function each_visit(admitted, act)
     end
     for i = 1, n do
       local id, ticket = ARGV[before + i], tickets[i]
-      local status, detail, since
+      local moved, status, detail, since = changed[id]
       if not mine then
         status, detail = IS_GONE, LOST
-      elseif changed[id] == false then
-        status, detail = IS_GONE, why_gone(id, ticket)
-      elseif changed[id] then
+      elseif moved == nil then
+        status, detail, since = locate(id, ticket, records and records[i], scores and scores[i])
+      elseif moved == true then
         status, detail, since = locate(id, ticket)
       else
-        status, detail, since = locate(id, ticket, records and records[i], scores and scores[i])
+        status, detail, since = locate(id, ticket, moved, false)
       end
       if status == IS_GONE then
         answer(IS_GONE, detail, 0)

@@ -23,32 +23,36 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 /// The gauges of all queues; clones share them.
 #[derive(Clone, Debug)]
 pub struct QueueGauges {
-    families: [IntGaugeVec; 5],
+    families: [IntGaugeVec; 6],
     latest: Arc<Mutex<BTreeMap<String, Seen>>>,
 }
 
 /// The numbers of one queue, in the order of [`QueueGauges::FAMILIES`], and when they were read.
 #[derive(Clone, Debug)]
 struct Seen {
-    values: [Option<i64>; 5],
+    values: [Option<i64>; 6],
     at: Instant,
 }
 
 impl QueueGauges {
     /// Names and meanings. All have the one label `queue`.
-    const FAMILIES: [(&str, &str); 5] = [
+    const FAMILIES: [(&str, &str); 6] = [
         ("anteroom_queue_depth", "Places waiting and present."),
         ("anteroom_queue_away", "Places waiting that were not seen for idle_ttl."),
         ("anteroom_queue_ready", "Places whose turn has come and that are not claimed yet."),
         ("anteroom_queue_active", "Places claimed."),
+        (
+            "anteroom_queue_unswept",
+            "Turns and sessions that have ended and are not cleared away yet.",
+        ),
         ("anteroom_queue_capacity", "Most places ready and active; absent without such a rule."),
     ];
 
     /// Registers the families. No queue is shown yet.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
         let family = |(name, help)| IntGaugeVec::new(Opts::new(name, help), &["queue"]);
-        let [depth, away, ready, active, capacity] = Self::FAMILIES.map(family);
-        let families = [depth?, away?, ready?, active?, capacity?];
+        let [depth, away, ready, active, unswept, capacity] = Self::FAMILIES.map(family);
+        let families = [depth?, away?, ready?, active?, unswept?, capacity?];
         let gauges = Self { families, latest: Arc::default() };
         registry.register(Box::new(gauges.clone()))?;
         Ok(gauges)
@@ -61,6 +65,7 @@ impl QueueGauges {
             Some(snapshot.away),
             Some(snapshot.ready),
             Some(snapshot.active),
+            Some(snapshot.unswept),
             snapshot.rules.capacity,
         ];
         // A count beyond 2^63 is as good as the greatest that a gauge can show.
@@ -126,6 +131,7 @@ mod tests {
             away: 2,
             ready: 3,
             active: 4,
+            unswept: 5,
             last_ticket: 9,
             rate_per_second: None,
             store_time_us: 0,
@@ -175,11 +181,13 @@ mod tests {
                 "anteroom_queue_depth{queue=\"sale\"} 9223372036854776000",
                 "anteroom_queue_ready{queue=\"concert\"} 3",
                 "anteroom_queue_ready{queue=\"sale\"} 3",
+                "anteroom_queue_unswept{queue=\"concert\"} 5",
+                "anteroom_queue_unswept{queue=\"sale\"} 5",
             ]
         );
         gauges.show("concert", &snapshot(1, None));
         gauges.forget("sale");
-        assert_eq!(shown(&registry.gather()).len(), 4);
+        assert_eq!(shown(&registry.gather()).len(), 5);
     }
 
     #[test]
@@ -187,7 +195,7 @@ mod tests {
         let gauges = QueueGauges::register(&Registry::new()).expect("fresh names");
         gauges.show("concert", &snapshot(1, None));
         let now = Instant::now();
-        assert_eq!(shown(&gauges.collect_at(now + FRESH_FOR - Duration::from_secs(1))).len(), 4);
+        assert_eq!(shown(&gauges.collect_at(now + FRESH_FOR - Duration::from_secs(1))).len(), 5);
         assert_eq!(shown(&gauges.collect_at(now + FRESH_FOR + Duration::from_secs(1))).len(), 0);
     }
 }

@@ -151,7 +151,9 @@ impl From<store::Error> for Problem {
 impl From<&store::Error> for Problem {
     fn from(error: &store::Error) -> Self {
         let code = match error {
-            store::Error::Unavailable(_) | store::Error::Forbidden(_) => Code::StoreUnavailable,
+            store::Error::Unavailable(_) | store::Error::Forbidden(_) | store::Error::Full => {
+                Code::StoreUnavailable
+            }
             store::Error::Unknown(_) => Code::EffectUnknown,
             store::Error::Overloaded => Code::Overloaded,
             store::Error::Reply { .. } => Code::Internal,

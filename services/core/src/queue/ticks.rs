@@ -60,6 +60,8 @@ pub struct Snapshot {
     pub ready: u64,
     /// Places claimed.
     pub active: u64,
+    /// Turns and sessions that have ended and are not cleared away yet.
+    pub unswept: u64,
     /// The last ticket given; 0 when there is none.
     pub last_ticket: Ticket,
     /// Turns a second while places waited, in the last five minutes of such time or the last 20 turns; absent
@@ -139,6 +141,7 @@ impl Queue {
         let state = stored::state(state).ok_or_else(|| reply.error(format!("state {state}")))?;
         let (depth, away) = (reply.count()?, reply.count()?);
         let (ready, active) = (reply.count()?, reply.count()?);
+        let unswept = reply.count()?;
         let last_ticket = reply.count()?;
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
         let rate_per_second = reply.known()?.map(|rate| rate as f64 / 1e6);
@@ -161,6 +164,7 @@ impl Queue {
             away,
             ready,
             active,
+            unswept,
             last_ticket,
             rate_per_second,
             store_time_us,

@@ -195,7 +195,7 @@ impl Batch for Joins {
             let ticket = outcomes.count()?;
             let outcome = outcomes.outcome()?;
             if outcome.code == Code::Full && outcome.status != 0 {
-                return Ok(Err(Error::Unavailable("the store has no memory left".to_owned())));
+                return Ok(Err(Error::Full));
             }
             Ok(Ok(Some(match outcome.code {
                 Code::Full => Join::Full,

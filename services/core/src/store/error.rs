@@ -9,6 +9,9 @@ pub enum Error {
     /// Nothing was executed: the store's user has no permission for what the services do.
     #[error("the store forbids it: {0}")]
     Forbidden(String),
+    /// Nothing was done: the store has no memory left for what this needs.
+    #[error("the store has no memory left")]
+    Full,
     /// The call may or may not have been executed: it timed out, or the link broke.
     #[error("the effect of the call is unknown: {0}")]
     Unknown(String),
@@ -36,6 +39,7 @@ impl Error {
         match self {
             Self::Unavailable(_) => "unavailable",
             Self::Forbidden(_) => "forbidden",
+            Self::Full => "full",
             Self::Unknown(_) => "unknown",
             Self::Overloaded => "overloaded",
             Self::Reply { .. } => "reply",

@@ -14,7 +14,7 @@ use prometheus::{
 use super::{Error, Script};
 
 /// The kinds of errors. An operation's outcome is one of these, or `ok`.
-const KINDS: [&str; 5] = ["unavailable", "unknown", "overloaded", "reply", "forbidden"];
+const KINDS: [&str; 6] = ["unavailable", "unknown", "overloaded", "reply", "forbidden", "full"];
 
 /// The metrics of one store.
 pub(super) struct Metrics {
@@ -177,6 +177,7 @@ fn kind_index(error: &Error) -> usize {
         Error::Overloaded => 2,
         Error::Reply { .. } => 3,
         Error::Forbidden(_) => 4,
+        Error::Full => 5,
     }
 }
 
@@ -192,6 +193,7 @@ mod tests {
             Error::Overloaded,
             Error::Reply { operation: "x.y", detail: String::new() },
             Error::Forbidden(String::new()),
+            Error::Full,
         ] {
             assert_eq!(KINDS[kind_index(&error)], error.kind());
         }

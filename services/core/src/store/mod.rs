@@ -2,7 +2,7 @@
 //!
 //! - [`Store`] keeps the connection and sends scripts; every call of the program passes
 //!   [`Store::call`]. It knows what a failure means: nothing was executed
-//!   ([`Error::Unavailable`], [`Error::Forbidden`]) or nobody can tell ([`Error::Unknown`]).
+//!   ([`Error::Unavailable`], [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
 //! - [`Lane`] lets requests that arrive while a call is in flight share the next one.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 

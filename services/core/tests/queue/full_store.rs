@@ -36,7 +36,7 @@ async fn a_join_that_needs_memory_is_refused_and_those_beside_it_are_answered() 
     let joins = join_all(ids.map(|id| queue.join(id))).await;
     for (at, join) in joins.iter().enumerate() {
         match at {
-            1 | 4 => assert!(matches!(join, Err(Error::Unavailable(_))), "join {at}: {join:?}"),
+            1 | 4 => assert!(matches!(join, Err(Error::Full)), "join {at}: {join:?}"),
             _ => assert!(matches!(join, Ok(Join::Same(..))), "join {at}: {join:?}"),
         }
     }

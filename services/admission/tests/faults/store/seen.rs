@@ -75,7 +75,7 @@ async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     stage.until_joins_are_refused_since(from).await;
     let more = |it: Option<f64>| it > Some(0.0);
-    let refused = ["kind=\"unavailable\""];
+    let refused = ["kind=\"full\""];
     until_metric(&stage.admission, "anteroom_store_errors_total", &refused, more).await;
     stage.until_both_see_the_store(true).await;
     let admin = format!("{}/v1/admin/queues/hall", stage.admission.url("service"));
