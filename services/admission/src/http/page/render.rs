@@ -88,6 +88,9 @@ impl Shown {
         match self {
             Self::Nobody => (words.nobody.into(), String::new()),
             Self::Gone => (words.ended.into(), words.ended_detail.into()),
+            Self::Problem(Code::AssertionMissing, _) => {
+                (words.vouched.into(), words.go_back.into())
+            }
             Self::Problem(code, _) => (words.problem(*code).into(), words.again.into()),
             Self::Place(stand) if stand.status == StatusView::Waiting => {
                 let minutes = stand.eta.map(|eta| eta.as_secs().div_ceil(60).max(1));

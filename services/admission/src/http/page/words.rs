@@ -60,6 +60,10 @@ pub struct Words {
     pub closed: &'static str,
     /// Too many from the same address.
     pub limited: &'static str,
+    /// A known visitor's place is over.
+    pub vouched: &'static str,
+    /// What can be done about that, where the page knows no way back.
+    pub go_back: &'static str,
     /// Any other refusal.
     pub busy: &'static str,
     /// The line does not move.
@@ -91,6 +95,8 @@ const ENGLISH: Words = Words {
     full: "The queue is full.",
     closed: "The queue is closed.",
     limited: "Too many visitors come from your address.",
+    vouched: "Your place has ended: you must be vouched for anew by the site that sent you.",
+    go_back: "Go back to where you came from.",
     busy: "The waiting room does not answer at the moment.",
     paused: "The line is paused.",
 };
@@ -116,6 +122,8 @@ const KOREAN: Words = Words {
     full: "대기열이 가득 찼습니다.",
     closed: "대기열이 닫혔습니다.",
     limited: "같은 주소에서 온 방문자가 너무 많습니다.",
+    vouched: "자리가 만료되었습니다. 보내 준 사이트에서 다시 확인을 받아야 합니다.",
+    go_back: "오셨던 곳으로 돌아가 주세요.",
     busy: "지금은 대기실이 응답하지 않습니다.",
     paused: "입장이 잠시 멈추었습니다.",
 };
@@ -148,6 +156,7 @@ impl Words {
             Code::QueueFull => self.full,
             Code::QueueClosed => self.closed,
             Code::JoinLimited => self.limited,
+            Code::AssertionMissing => self.vouched,
             _ => self.busy,
         }
     }
