@@ -15,6 +15,7 @@ mod crowded;
 pub mod descriptors;
 mod idle;
 mod large_head;
+mod last_call;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -33,7 +34,6 @@ use http::header::CONNECTION;
 use http::{HeaderValue, Request};
 use hyper::body::{Body as _, Incoming};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::unconstrained;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -45,6 +45,7 @@ use self::crowded::Crowded;
 use self::descriptors::Share;
 use self::idle::Idle;
 use self::large_head::Serving;
+use self::last_call::stop_handshakes;
 use crate::app::App;
 use crate::http::Port;
 use crate::http::extract::Peer;
@@ -107,9 +108,16 @@ impl Server {
                 accepted = self.listener.accept() => self.accepted(accepted).await,
             }
         }
-        // Those whose handshake is done have sent their request, or are about to.
-        while let Some(accepted) = unconstrained(self.listener.accept()).now_or_never() {
-            self.accepted(accepted).await;
+        // Those whose handshake has begun have sent their request, or are about to.
+        stop_handshakes(&self.listener);
+        let last = sleep(LAST_LOOK);
+        tokio::pin!(last);
+        loop {
+            tokio::select! {
+                biased;
+                accepted = self.listener.accept() => self.accepted(accepted).await,
+                () = &mut last => break,
+            }
         }
         drop(self.listener);
         self.open.close();

@@ -131,3 +131,32 @@ async fn no_request_is_lost_through_nginx_with_kept_connections() {
 async fn no_request_is_lost_through_nginx_without_them() {
     through_nginx(true).await;
 }
+
+/// Whoever still gets a connection, also at the very end of the listener, gets an answer on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_gets_a_connection_gets_an_answer() {
+    let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\n");
+    let anteroom = Anteroom::start(&queues, &[]).await;
+    for _ in 0..12 {
+        let (mut leaves, url) =
+            anteroom.another_admission(&[("ANTEROOM_ADMISSION__DRAIN_DELAY", "0s")]).await;
+        let answered = Arc::new(AtomicUsize::new(0));
+        let mut clients = JoinSet::new();
+        for _ in 0..WORKERS {
+            let (url, answered) = (url.clone(), answered.clone());
+            clients.spawn(async move {
+                while let Some(mut wire) = Wire::try_connect(&url).await {
+                    wire.send("GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n").await;
+                    assert!(wire.read("\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
+                    answered.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        until("there is load", 2 * PATIENCE, async || answered.load(Relaxed) >= MANY).await;
+        leaves.term();
+        assert_eq!(leaves.exit(2 * PATIENCE).await.code(), Some(0));
+        while let Some(ended) = clients.join_next().await {
+            ended.expect("each connection had its answer");
+        }
+    }
+}

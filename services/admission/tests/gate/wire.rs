@@ -12,13 +12,18 @@ pub struct Wire {
 
 impl Wire {
     pub async fn connect(url: &str) -> Self {
-        let stream = TcpStream::connect(host(url)).await.expect("a connection");
-        Self { stream, text: String::new() }
+        Self::try_connect(url).await.expect("a connection")
+    }
+
+    /// Nothing when nobody listens.
+    pub async fn try_connect(url: &str) -> Option<Self> {
+        let stream = TcpStream::connect(host(url)).await.ok()?;
+        Some(Self { stream, text: String::new() })
     }
 
     /// Whether anybody listens.
     pub async fn is_open(url: &str) -> bool {
-        TcpStream::connect(host(url)).await.is_ok()
+        Self::try_connect(url).await.is_some()
     }
 
     pub async fn send(&mut self, text: &str) {

@@ -79,7 +79,7 @@ async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
     until_metric(&stage.admission, "anteroom_store_errors_total", &refused, more).await;
     stage.until_both_see_the_store(true).await;
     let admin = format!("{}/v1/admin/queues/hall", stage.admission.url("service"));
-    for state in ["\"closed\"", "null"] {
+    for state in ["\"paused\"", "null"] {
         let patch = reqwest::Client::new().patch(&admin).header("content-type", "application/json");
         let body = format!("{{\"state\":{state}}}");
         let answer = patch.body(body).send().await.expect("an answer");
