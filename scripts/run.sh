@@ -158,20 +158,22 @@ is_ready() {
   reason=${answer##*$'\n'}
   [[ $answer == "HTTP/1.1 200 "* ]]
 }
-# A service may take its time on a busy machine; once it says that the store does not answer, that has
+# Why a service cannot reach the store, from its log; nothing while it has not said so.
+cannot_reach_store() {
+  sed -n 's/.*"message":"the store cannot be reached".*"reason":"\([^"]*\)".*/\1/p' "$folder/$1.log" | tail -n 1
+}
+# A service may take its time on a busy machine; once it says that it cannot reach the store, that has
 # been tried for long enough in 10 s.
 deadline=$((SECONDS + 60))
 store_deadline=
 for name in admission scheduler; do
   until is_ready "$name" 2>/dev/null; do
     watch
-    case $reason in
-      *store:*)
-        : "${store_deadline:=$((SECONDS + 10))}"
-        ((SECONDS < store_deadline)) ||
-          fail "no answer from the store at $shown for 10 s: ${reason#*store: }"
-        ;;
-    esac
+    why=$(cannot_reach_store "$name")
+    if [ -n "$why" ]; then
+      : "${store_deadline:=$((SECONDS + 10))}"
+      ((SECONDS < store_deadline)) || fail "no answer from the store at $shown for 10 s: $why"
+    fi
     ((SECONDS < deadline)) || fail "$name is not ready after a minute: $reason"
     pause 0.05
   done
