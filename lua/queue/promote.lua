@@ -127,6 +127,8 @@ if count > 0 then
       if tonumber(ticket) > number then break end
       since, next_mark = tonumber(at), next_mark + 1
     end
+    -- Past the marks that were read: the heads stand far apart.
+    if #marks == 2 * MAX_CHUNK and not marks[next_mark] then since = joined_at(number) end
     -- The mark of a place that was away for long may be forgotten.
     if since then
       local wait = math.floor((now - since) / 1000)

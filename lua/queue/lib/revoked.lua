@@ -37,6 +37,7 @@ end
 -- Notes active places that end now, or sooner than was said.
 local function revoke(ids, tickets)
   if m.local_answers ~= 1 or #ids == 0 then return end
+  write_even_if_full()
   local version, flat = next_version(), {}
   for i, id in ipairs(ids) do
     flat[2 * i - 1], flat[2 * i] = version, id .. struct.pack('>I8', tickets[i])

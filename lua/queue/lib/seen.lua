@@ -53,7 +53,10 @@ local function hear()
   m.heard_at, m.heard_wall = now, wall
   if silent > m.first_poll_ttl and call('EXISTS', WAITING, RETURNED) > 0 then
     open_slot()
-    m.roll_left, m.roll_slot, m.roll_top = m.first_poll_ttl, m.slot, m.ticket
+    -- Silent again before the end of one: all are asked anew, in what is left of it. Else somebody who comes seldom
+    -- would begin it again and again.
+    m.roll_left = m.roll_left > 0 and math.max(m.roll_left, ROLL_CALL_STILL) or m.first_poll_ttl
+    m.roll_slot, m.roll_top = m.slot, m.ticket
     save({ 'roll_slot', 'roll_top' })
   elseif not fresh then
     open_slot()

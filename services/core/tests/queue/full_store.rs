@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{GoneReason, Join, Leave, Override, Queue, State, Status, Visit};
+use anteroom_core::queue::{GoneReason, Join, Leave, Override, Queue, Rules, State, Status, Visit};
 use anteroom_core::store::Error;
 use futures_util::future::join_all;
 
@@ -71,4 +71,27 @@ async fn the_line_moves_on_until_the_room_is_empty() {
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.depth, snapshot.ready), (0, 0));
     queue.reset().await.expect("a reset");
+}
+
+/// A session that lowered rules cut is noted for the gates that answer by themselves, also when that needs memory.
+#[tokio::test]
+async fn renewals_that_cut_sessions_go_on() {
+    let world = World::new().await;
+    let queue = world.queue("q", Rules { local_answers: true, ..capacity(3) }).await;
+    // At the birth of a queue slots are withheld for a moment.
+    world.pass(Duration::from_millis(200));
+    tick(&queue).await;
+    let mut places = Vec::new();
+    for n in 0..3 {
+        let (of, _) = join(&queue, n).await;
+        queue.claim(of).await.expect("a claim");
+        places.push(of);
+    }
+    let shorter = [Override::SessionTtl(Some(Duration::from_secs(60)))];
+    queue.override_rules(&shorter, None).await.expect("an override");
+    fill(&world, true).await;
+    for renewed in join_all(places.iter().map(|of| queue.renew(*of))).await {
+        let Ok(Visit::Here(place)) = renewed else { panic!("{renewed:?}") };
+        assert_eq!(place.expires_in, Some(Duration::from_secs(60)));
+    }
 }

@@ -224,3 +224,39 @@ async fn estimates_are_unknown_until_something_is_known() {
     let (_, place) = join(&queue, 1).await;
     assert_eq!((place.position, place.eta, place.eta_p90), (1, None, None));
 }
+
+/// An old head and a young one promoted together: each waited as long as it did.
+#[tokio::test]
+async fn waits_are_told_of_heads_that_stand_far_apart() {
+    let world = World::new().await;
+    let hour = Duration::from_secs(3600);
+    let rules = Rules {
+        idle_ttl: hour,
+        first_poll_ttl: hour,
+        session_ttl: hour,
+        session_max: hour,
+        ..capacity(1)
+    };
+    let queue = world.queue("q", rules).await;
+    let (first, _) = join(&queue, 0).await;
+    queue.claim(first).await.expect("a claim");
+    let (mut old, mut young) = (None, None);
+    for n in 1..=900 {
+        world.pass(Duration::from_secs(1));
+        tick(&queue).await;
+        let (of, _) = join(&queue, n).await;
+        match n {
+            1 => old = Some(of),
+            900 => young = Some(of),
+            _ => drop(queue.leave(of).await.expect("a leave")),
+        }
+    }
+    for of in [old, young].into_iter().flatten() {
+        assert_eq!(look(&queue, of).await.status, Status::Waiting);
+    }
+    world.pass(Duration::from_secs(1));
+    queue.override_rules(&[Override::Capacity(Some(3))], None).await.expect("an override");
+    let waits = queue.promote().await.expect("a tick").waits;
+    let told: Vec<_> = waits.iter().map(|(_, wait)| wait.as_secs()).collect();
+    assert!(told.len() == 2 && told[1] <= 2, "{waits:?}");
+}

@@ -220,3 +220,23 @@ async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
     held.world.run(&held.queue, Duration::from_secs(2)).await;
     assert_eq!(held.depth_and_away().await, (6, 0), "36 s of the roll-call have passed");
 }
+
+/// One who looks less often than every `first_poll_ttl` asks for the roll again each time, and is let in all the same.
+#[tokio::test]
+async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for_ever() {
+    for (first_poll_ttl, every) in [(60, 61), (30, 31), (30, 60)] {
+        let world = World::new().await;
+        let first_poll_ttl = Duration::from_secs(first_poll_ttl);
+        let queue = world.queue("q", Rules { first_poll_ttl, ..capacity(1) }).await;
+        let ghosts = join_many(&queue, 0..6).await;
+        poll_all(&queue, &ghosts).await;
+        world.pass(Duration::from_secs(3600));
+        let (late, _) = join(&queue, 100).await;
+        let mut waited = 0;
+        while look(&queue, late).await.status == Status::Waiting {
+            assert!(waited < 300, "{first_poll_ttl:?}, looking every {every} s: still waiting");
+            world.run(&queue, Duration::from_secs(every)).await;
+            waited += every;
+        }
+    }
+}

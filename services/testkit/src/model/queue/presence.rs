@@ -60,7 +60,12 @@ impl Queue {
             }
         }
         if begins {
-            let (left, slot) = (self.rules.first_poll_ttl, self.slots_opened - 1);
+            let left = match self.roll_call.left {
+                0 => self.rules.first_poll_ttl,
+                // Silent again before the end of one.
+                left => left.max(STILL),
+            };
+            let slot = self.slots_opened - 1;
             self.roll_call = RollCall { left, slot, top: Some(self.last_ticket) };
         }
     }
