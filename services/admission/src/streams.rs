@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anteroom_core::queue::PlaceId;
+use anteroom_core::queue::PlaceRef;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +11,7 @@ const MOST_PER_PLACE: usize = 2;
 
 /// Each open stream of one queue, by the place it tells of.
 #[derive(Debug, Default)]
-pub struct Streams(Mutex<HashMap<PlaceId, Vec<Stream>>>);
+pub struct Streams(Mutex<HashMap<PlaceRef, Vec<Stream>>>);
 
 /// How to reach an open stream.
 #[derive(Clone, Debug, Default)]
@@ -24,9 +24,9 @@ pub struct Stream {
 
 impl Streams {
     /// Adds a stream of a place; the oldest ends when there are too many.
-    pub fn add(&self, id: PlaceId, stream: Stream) {
+    pub fn add(&self, of: PlaceRef, stream: Stream) {
         let mut streams = self.lock();
-        let of_place = streams.entry(id).or_default();
+        let of_place = streams.entry(of).or_default();
         of_place.push(stream);
         if of_place.len() > MOST_PER_PLACE {
             of_place.remove(0).end.cancel();
@@ -34,39 +34,42 @@ impl Streams {
     }
 
     /// Lets the streams of a place look at it now.
-    pub fn changed(&self, id: PlaceId) {
-        if let Some(of_place) = self.lock().get(&id) {
+    pub fn changed(&self, of: PlaceRef) {
+        if let Some(of_place) = self.lock().get(&of) {
             of_place.iter().for_each(|stream| stream.changed.notify_one());
         }
     }
 
     /// Forgets the streams of a place that have ended.
-    pub fn remove_ended(&self, id: PlaceId) {
+    pub fn remove_ended(&self, of: PlaceRef) {
         let mut streams = self.lock();
-        if let Some(of_place) = streams.get_mut(&id) {
+        if let Some(of_place) = streams.get_mut(&of) {
             of_place.retain(|stream| !stream.end.is_cancelled());
             if of_place.is_empty() {
-                streams.remove(&id);
+                streams.remove(&of);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceId, Vec<Stream>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceRef, Vec<Stream>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use anteroom_core::queue::{Epoch, PlaceId};
+
     use super::*;
+
+    const OF: PlaceRef = PlaceRef { epoch: Epoch([0; 8]), id: PlaceId([7; 14]), ticket: 1 };
 
     #[test]
     fn a_third_stream_ends_the_oldest() {
         let streams = Streams::default();
-        let id = PlaceId([7; 14]);
         let open: Vec<_> = (0..3).map(|_| Stream::default()).collect();
         for stream in &open {
-            streams.add(id, stream.clone());
+            streams.add(OF, stream.clone());
         }
         let ended: Vec<_> = open.iter().map(|stream| stream.end.is_cancelled()).collect();
         assert_eq!(ended, [true, false, false]);
@@ -75,15 +78,14 @@ mod tests {
     #[test]
     fn nothing_stays_behind_an_ended_stream() {
         let streams = Streams::default();
-        let id = PlaceId([7; 14]);
         let (one, two) = (Stream::default(), Stream::default());
-        streams.add(id, one.clone());
-        streams.add(id, two.clone());
+        streams.add(OF, one.clone());
+        streams.add(OF, two.clone());
         one.end.cancel();
-        streams.remove_ended(id);
-        assert_eq!(streams.lock()[&id].len(), 1);
+        streams.remove_ended(OF);
+        assert_eq!(streams.lock()[&OF].len(), 1);
         two.end.cancel();
-        streams.remove_ended(id);
+        streams.remove_ended(OF);
         assert!(streams.lock().is_empty());
     }
 }

@@ -99,7 +99,7 @@ pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 /// Takes the turn.
 pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.claim(of).await.map_err(|error| queue.failed(&error))?;
-    queue.streams.changed(of.id);
+    queue.streams.changed(of);
     here(queue, visit)
 }
 
@@ -112,12 +112,12 @@ pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
     let left = queue.queue.leave(of).await.map_err(|error| queue.failed(&error))?;
     queue.known.forget(of);
-    queue.streams.changed(of.id);
     match left {
         Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
         Leave::Left(_) => queue.metrics.left.inc(),
-        Leave::Already => {}
+        Leave::Already => return Ok(()),
     }
+    queue.streams.changed(of);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::PlaceId;
+use anteroom_core::queue::PlaceRef;
 use anteroom_runtime::config::Rate;
 
 use super::gcra::Gcra;
@@ -20,7 +20,7 @@ const BURST_SECONDS: u32 = 6;
 #[derive(Debug)]
 pub struct RequestsPerPlace {
     per_second: u32,
-    counts: Arc<Gcra<PlaceId>>,
+    counts: Arc<Gcra<PlaceRef>>,
 }
 
 impl RequestsPerPlace {
@@ -34,33 +34,37 @@ impl RequestsPerPlace {
         Self { per_second, counts: self.counts.clone() }
     }
 
-    /// Counts one request for the place.
+    /// Counts one request for the place that a token names: the token of a gone one takes nothing from the place
+    /// that its holder has now.
     ///
     /// # Errors
     ///
     /// When the place has used up its rate: how long until it may ask again.
-    pub fn check(&self, id: PlaceId) -> Result<(), Duration> {
+    pub fn check(&self, of: PlaceRef) -> Result<(), Duration> {
         if self.per_second == 0 {
             return Ok(());
         }
-        self.check_at(id, Instant::now())
+        self.check_at(of, Instant::now())
     }
 
-    fn check_at(&self, id: PlaceId, now: Instant) -> Result<(), Duration> {
+    fn check_at(&self, of: PlaceRef, now: Instant) -> Result<(), Duration> {
         let (seconds, count) = (BURST_SECONDS, self.per_second.saturating_mul(BURST_SECONDS));
         let rate = Rate { count, window: Duration::from_secs(seconds.into()) };
-        self.counts.check(id, rate, now)
+        self.counts.check(of, rate, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use anteroom_core::queue::{Epoch, PlaceId};
+
     use super::*;
 
     #[test]
     fn a_place_may_ask_so_often_and_others_as_well() {
         let (requests, now) = (RequestsPerPlace::new(50), Instant::now());
-        let (one, other) = (PlaceId([1; 14]), PlaceId([2; 14]));
+        let place = |ticket| PlaceRef { epoch: Epoch([0; 8]), id: PlaceId([1; 14]), ticket };
+        let (one, other) = (place(1), place(2));
         // The page of an admitted visitor with its 120 parts, and again.
         for _ in 0..300 {
             assert!(requests.check_at(one, now).is_ok());

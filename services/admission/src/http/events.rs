@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anteroom_core::queue::{Place, PlaceId, PlaceRef, Visit};
+use anteroom_core::queue::{Place, PlaceRef, Visit};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
@@ -56,7 +56,7 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
         return Ok(empty(StatusCode::NO_CONTENT));
     };
     let place = visits::place(&queue, of).await?;
-    let open = Open::new(&app, &queue, of.id, slot);
+    let open = Open::new(&app, &queue, of, slot);
     let watch = Watch { app, of, open, step: Step::Tell(place, queue), hinted: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
@@ -173,25 +173,25 @@ impl Watch {
 /// the client went away.
 struct Open {
     stream: OpenStream,
-    id: PlaceId,
+    of: PlaceRef,
     streams: Arc<Streams>,
     queue_name: String,
     _slot: StreamSlot,
 }
 
 impl Open {
-    fn new(app: &App, queue: &QueueState, id: PlaceId, slot: StreamSlot) -> Self {
+    fn new(app: &App, queue: &QueueState, of: PlaceRef, slot: StreamSlot) -> Self {
         let stream = OpenStream { end: app.stopping.child_token(), ..OpenStream::default() };
-        queue.streams.add(id, stream.clone());
+        queue.streams.add(of, stream.clone());
         let queue_name = queue.name().to_owned();
-        Self { stream, id, streams: queue.streams.clone(), queue_name, _slot: slot }
+        Self { stream, of, streams: queue.streams.clone(), queue_name, _slot: slot }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.stream.end.cancel();
-        self.streams.remove_ended(self.id);
+        self.streams.remove_ended(self.of);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use anteroom_core::queue::{PlaceId, TOKEN_PREFIX, Token};
+use anteroom_core::queue::{PlaceRef, TOKEN_PREFIX, Token};
 use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 use http::request::Parts;
@@ -92,7 +92,7 @@ impl Visitor {
     pub fn holder(&self) -> Result<&Token, Problem> {
         match &self.held {
             Held::Valid(token) => {
-                self.may_ask(token.place.id)?;
+                self.may_ask(token.place)?;
                 Ok(token)
             }
             Held::Forged => Err(self.token_invalid()),
@@ -120,10 +120,10 @@ impl Visitor {
         (!exempt.iter().any(|net| net.contains(&address))).then_some(address)
     }
 
-    fn may_ask(&self, id: PlaceId) -> Result<(), Problem> {
+    fn may_ask(&self, of: PlaceRef) -> Result<(), Problem> {
         self.queue
             .requests_per_place
-            .check(id)
+            .check(of)
             .map_err(|after| Problem::new(Code::SlowDown).retry_after(after))
     }
 

@@ -205,3 +205,20 @@ async fn in_bypass_the_sessions_in_use_live_on() {
     let passed = room.authorize(&token).await;
     assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1", "nobody falls out at the end");
 }
+
+/// The old token asks as often as it can, and leaves again and again.
+#[tokio::test]
+async fn promise_06_the_token_of_a_gone_place_slows_no_later_place_of_its_holder_down() {
+    let room = Room::start_with("[queues.concert]\ncapacity = 20\n", &[IDENTITY]).await;
+    let old = by_assertion(&room).send().await.is(201).token();
+    leave(&room, &old).await;
+    let new = by_assertion(&room).send().await.is(201).token();
+    let mut slowed = 0;
+    for _ in 0..700 {
+        let asked = room.get(TOKEN).token(&old).send().await;
+        slowed += usize::from(asked.status == 429);
+    }
+    assert!(slowed > 0, "the old token has used up its rate");
+    room.get(TOKEN).token(&new).send().await.is(200);
+    room.get(GATE).token(&new).send().await.is(200);
+}

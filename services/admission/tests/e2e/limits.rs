@@ -268,8 +268,9 @@ async fn the_request_past_the_cap_is_answered_at_once() {
     ];
     let room = Room::start_with(ONE, &env).await;
     // A body that does not come is no request under way; a store that does not answer makes one.
-    let mut bodiless =
-        Raw::open(&room).await.say(&format!("{HEAD}content-length: 2\r\n\r\n")).await;
+    let head = format!("{HEAD}content-length: 2\r\nexpect: 100-continue\r\n\r\n");
+    let mut bodiless = Raw::open(&room).await.say(&head).await;
+    assert!(bodiless.head().await.starts_with("HTTP/1.1 100 "), "its body is waited for");
     room.get("/v1/queues/concert").send().await.is(200);
     room.anteroom.redis.freeze();
     let mut asks =

@@ -319,7 +319,9 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
         let left = visitor.queue.known.left(token.place)?;
         Some(Pass::named(GateAnswer::Held, token, Some(left)))
     };
-    let opened = || may_open(visitor).then(|| Pass::unnamed(GateAnswer::Opened));
+    // A crowd that fills a lane of a store that is there opens nothing.
+    let is_away = !matches!(error, store::Error::Overloaded);
+    let opened = || (is_away && may_open(visitor)).then(|| Pass::unnamed(GateAnswer::Opened));
     let pass = match visitor.queue.config.without_store() {
         WithoutStore::Hold => known(),
         WithoutStore::Open { .. } => known().or_else(opened),
