@@ -96,6 +96,8 @@ pub struct QueueState {
     pub metrics: Arc<QueueMetrics>,
     /// Whom this process has told to come back.
     pub returning: Arc<Returning>,
+    /// Whom it has told so because the queue takes nobody in: no concern of other queues.
+    pub refused: Arc<Returning>,
 }
 
 impl QueueState {
@@ -269,6 +271,7 @@ impl QueueState {
             streams: Arc::default(),
             metrics,
             returning,
+            refused: Arc::default(),
         }
     }
 
@@ -290,6 +293,7 @@ impl QueueState {
             streams: self.streams.clone(),
             metrics: self.metrics.clone(),
             returning: self.returning.clone(),
+            refused: self.refused.clone(),
         }
     }
 }

@@ -9,7 +9,7 @@
 //! how many it has told to come back whose time is still ahead.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::Rng as _;
@@ -83,9 +83,15 @@ impl Returning {
         self.tell(0, SOONEST, UNKNOWN)
     }
 
-    /// Tells somebody who may come again from a known time on.
-    pub fn tell_from(&self, opens_in: Duration) -> Duration {
-        self.tell_at(0, opens_in, SOONEST, LONGEST, Instant::now())
+    /// Tells somebody who may come again from a known time on. Whoever is not `counted` makes nobody else wait
+    /// longer.
+    pub fn tell_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
+        let mut due = self.due(Instant::now());
+        let told = due.told(0, opens_in, least, LONGEST);
+        if counted {
+            due.add(Instant::now() + told);
+        }
+        told
     }
 
     fn tell_at(
@@ -96,21 +102,31 @@ impl Returning {
         most: Duration,
         now: Instant,
     ) -> Duration {
-        let mut due = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        due.forget(now);
-        let random = rand::rng().random();
-        let mut told = from.saturating_add(after(due.all.max(line), least, most, random));
-        if told > LONGEST {
-            // So far ahead they are told again when they come, over half an hour.
-            told = LONGEST.mul_f64(0.5 + 0.5 * random);
-        }
-        let told = whole_ms(told);
+        let mut due = self.due(now);
+        let told = due.told(line, from, least, most);
         due.add(now + told);
         told
+    }
+
+    fn due(&self, now: Instant) -> MutexGuard<'_, Due> {
+        let mut due = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        due.forget(now);
+        due
     }
 }
 
 impl Due {
+    /// What one more is told.
+    fn told(&self, line: u64, from: Duration, least: Duration, most: Duration) -> Duration {
+        let random = rand::rng().random();
+        let mut told = from.saturating_add(after(self.all.max(line), least, most, random));
+        if told > LONGEST {
+            // So far ahead they are told again when they come, over half an hour.
+            told = LONGEST.mul_f64(0.5 + 0.5 * random);
+        }
+        whole_ms(told)
+    }
+
     /// Forgets those whose time has come.
     fn forget(&mut self, now: Instant) {
         while now.saturating_duration_since(self.since) >= Duration::from_secs(1) {
@@ -161,7 +177,7 @@ mod tests {
         }
         let returning = Returning::default();
         for opens_in in [0, 60, 3_599, 3_600, 86_400, u64::MAX].map(Duration::from_secs) {
-            let told = returning.tell_from(opens_in);
+            let told = returning.tell_from(opens_in, SOONEST, true);
             assert!(told <= LONGEST && told >= opens_in.min(LONGEST / 2), "{opens_in:?}: {told:?}");
         }
     }

@@ -37,8 +37,13 @@ impl Joined {
     }
 }
 
-/// Joins: the place of this identity, the one it has or a new one.
-pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
+/// Joins: the place of this identity, the one it has or a new one. Of a refused one `is_counted` tells whether it
+/// counts among those who will come back.
+pub async fn join(
+    queue: &QueueState,
+    id: PlaceId,
+    is_counted: impl FnOnce() -> bool,
+) -> Result<Joined, Problem> {
     match queue.queue.join(id).await.map_err(|error| queue.failed(&error))? {
         Join::Created(of, place) => {
             queue.metrics.joined.inc();
@@ -51,12 +56,13 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
         }
         Join::Same(of, place) => Ok(Joined { created: false, of, place }),
         Join::Full => {
-            let retry_in = queue.returning.tell(0, RETRY_FULL, retry::LONGEST);
+            let retry_in = queue.refused.tell_from(Duration::ZERO, RETRY_FULL, is_counted());
             Err(Problem::new(Code::QueueFull).retry_after(retry_in))
         }
         Join::Closed { retry_in } => {
-            let unknown = || queue.returning.tell(0, RETRY_CLOSED, retry::LONGEST);
-            let retry_in = retry_in.map_or_else(unknown, |opens| queue.returning.tell_from(opens));
+            let (opens_in, least) =
+                retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::SOONEST));
+            let retry_in = queue.refused.tell_from(opens_in, least, is_counted());
             Err(Problem::new(Code::QueueClosed).retry_after(retry_in))
         }
     }
@@ -65,7 +71,8 @@ pub async fn join(queue: &QueueState, id: PlaceId) -> Result<Joined, Problem> {
 /// Joins within what the visitor's address may; only a new place counts.
 pub async fn join_from(visitor: &Visitor, id: PlaceId) -> Result<Joined, Problem> {
     let unit = visitor.may_join()?;
-    let joined = join(&visitor.queue, id).await;
+    let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address());
+    let joined = join(&visitor.queue, id, is_counted).await;
     let may_be_new = match &joined {
         Ok(joined) => joined.created,
         Err(problem) => problem.code() == Code::EffectUnknown,

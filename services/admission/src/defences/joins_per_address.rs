@@ -32,6 +32,8 @@ pub struct JoinsPerAddress {
     rate: Option<Rate>,
     exempt: Vec<IpNet>,
     counts: Arc<Gcra<IpNet>>,
+    /// Joins that the queue refused.
+    refused: Arc<Gcra<IpAddr>>,
 }
 
 /// Room for one new place. Dropped, it is used up: whoever hangs up while the store is asked may have
@@ -55,12 +57,15 @@ impl Unit<'_> {
 impl JoinsPerAddress {
     /// No `rate` means no limit; addresses in `exempt` are not counted.
     pub fn new(rate: Option<Rate>, exempt: &[IpNet]) -> Self {
-        Self { rate, exempt: exempt.to_vec(), counts: Arc::new(Gcra::new(MOST_ADDRESSES)) }
+        let exempt = exempt.to_vec();
+        let counts = Arc::new(Gcra::new(MOST_ADDRESSES));
+        Self { rate, exempt, counts, refused: Arc::new(Gcra::new(MOST_ADDRESSES)) }
     }
 
     /// Another rule for the same counts, after a reload.
     pub fn with(&self, rate: Option<Rate>, exempt: &[IpNet]) -> Self {
-        Self { rate, exempt: exempt.to_vec(), counts: self.counts.clone() }
+        let (counts, refused) = (self.counts.clone(), self.refused.clone());
+        Self { rate, exempt: exempt.to_vec(), counts, refused }
     }
 
     /// Takes room for one new place from `address`.
@@ -70,6 +75,13 @@ impl JoinsPerAddress {
     /// When the address has used up its rate: how long until there is room again.
     pub fn take(&self, address: IpAddr) -> Result<Unit<'_>, Duration> {
         self.take_at(address, Instant::now())
+    }
+
+    /// Counts a join that the queue refused, within the same rate; false past it. Refused ones cost the address
+    /// nothing, so only this keeps one client from being taken for a crowd.
+    pub fn count_refused(&self, address: IpAddr) -> bool {
+        let Some(rate) = self.rate else { return true };
+        self.refused.check(subscriber(address), rate, Instant::now()).is_ok()
     }
 
     fn take_at(&self, address: IpAddr, now: Instant) -> Result<Unit<'_>, Duration> {

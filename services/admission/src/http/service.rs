@@ -69,7 +69,7 @@ pub async fn join(
         )));
     }
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);
-    let joined = visits::join(&queue, id).await?;
+    let joined = visits::join(&queue, id, || true).await?;
     let mut view = visits::view(&queue, &joined.place);
     view.token = Some(joined.token(&app, &queue, Some(visitor_id)));
     Ok(view.response(if joined.created { StatusCode::CREATED } else { StatusCode::OK }))

@@ -1,7 +1,8 @@
 //! What holds back a flood before it costs a Redis command.
 
 use anteroom_testkit::{PATIENCE, until};
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
@@ -84,7 +85,7 @@ async fn only_new_places_count() {
     }
     // A key is no proof, so it would have to be asked for.
     key(one).await.refuses(429, "join_limited");
-    room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token")
+    room.call("public", Method::DELETE, "/v1/queues/concert/token")
         .token(&waiting)
         .send()
         .await
@@ -106,7 +107,7 @@ async fn a_join_that_gave_no_place_does_not_count() {
     for _ in 0..5 {
         room.join().await.refuses(503, "queue_full");
     }
-    room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token")
+    room.call("public", Method::DELETE, "/v1/queues/concert/token")
         .token(&waiting)
         .send()
         .await
@@ -311,4 +312,25 @@ async fn who_is_too_slow_is_let_go() {
         .unwrap_or_default();
     assert_eq!(body["code"], "body_timeout", "{answer}");
     assert_eq!(room.join().await.is(201).json()["ticket"], 1, "none of them joined");
+}
+
+/// One client that comes again and again before the opening is not taken for a crowd.
+#[tokio::test]
+async fn refused_joins_of_one_address_delay_nobody_else() {
+    let queues = "[queues.concert]\ncapacity = 1\njoins_per_address = \"5/1h\"\n";
+    let env = [("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.0/8")];
+    let room = Room::start_with(queues, &env).await;
+    let opens = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(600);
+    let admin = room.call("service", Method::PATCH, "/v1/admin/queues/concert");
+    admin.json(json!({ "joins_at": opens.to_string() })).send().await.is(200);
+    for _ in 0..1_500 {
+        join_from(&room, "203.0.113.7").await.refuses(503, "queue_closed");
+    }
+    for other in 1..=20 {
+        let told = join_from(&room, &format!("198.51.100.{other}")).await;
+        let told: i64 =
+            told.refuses(503, "queue_closed").header("retry-after").parse().expect("seconds");
+        let left = opens.duration_since(jiff::Timestamp::now()).as_secs();
+        assert!((left..=left + 8).contains(&told), "{told} s with {left} s to go");
+    }
 }
