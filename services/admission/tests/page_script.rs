@@ -13,7 +13,7 @@ const DAY: f64 = 86_400.0 * SECOND;
 /// What a page that begins in `status` does until then.
 fn played(status: &str, until: f64, answers: &Value) -> Value {
     let words = json!({
-        "ended": "ended", "ended_detail": "join again", "number": "number {}", "turn": "turn",
+        "ended": "ended", "over": "over", "ended_detail": "join again", "number": "number {}", "turn": "turn",
         "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
         "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
     });
@@ -135,4 +135,35 @@ fn a_page_says_why_nothing_moves_for_as_long_as_nothing_does() {
     assert_eq!(open["elements"]["notice"]["hidden"], true);
     assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
     assert!(times(&open, "GET", "/concert").iter().all(|at| *at < 140.0 * SECOND));
+}
+
+#[test]
+fn what_a_page_said_of_a_pause_goes_with_it() {
+    let state = |state: &str| json!({ "state": state, "reason": "the hall is full" });
+    let ready = json!({ "status": "ready", "position": 0, "eta_ms": null, "poll_after_ms": 1_000 });
+    let answers = json!([
+        { "path": "/token", "status": 200, "body": waiting(None) },
+        { "path": "/concert", "status": 200, "body": state("paused") },
+        { "path": "/concert", "from": 8.0 * SECOND, "status": 200, "body": state("open") },
+        { "path": "/token", "from": 8.0 * SECOND, "status": 200, "body": waiting(Some(5_000)) },
+    ]);
+    let hidden = |played: &Value| played["elements"]["notice"]["hidden"].clone();
+    assert_eq!(hidden(&played("waiting", 7.0 * SECOND, &answers)), false);
+    assert_eq!(hidden(&played("waiting", 12.0 * SECOND, &answers)), true, "the line moves again");
+    let turn = json!([
+        { "path": "/token", "status": 200, "body": waiting(None) },
+        { "path": "/concert", "status": 200, "body": state("paused") },
+        { "path": "/token", "from": 8.0 * SECOND, "status": 200, "body": ready },
+    ]);
+    assert_eq!(hidden(&played("waiting", 12.0 * SECOND, &turn)), true, "it is the visitor's turn");
+}
+
+#[test]
+fn a_visit_that_another_tab_finished_is_over_and_has_not_run_out() {
+    for (reason, message) in [("completed", "over"), ("expired", "ended")] {
+        let gone = json!({ "code": "place_gone", "reason": reason });
+        let answers = json!([{ "path": "/token", "status": 410, "body": gone }]);
+        let played = played("waiting", 12.0 * SECOND, &answers);
+        assert_eq!(played["elements"]["message"]["textContent"], message);
+    }
 }

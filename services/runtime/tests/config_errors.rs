@@ -184,6 +184,11 @@ fn the_environment_is_named_as_the_origin() {
             "x",
             "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, queues",
         ),
+        (
+            "ANTEROOM_FOO__BAR",
+            "1",
+            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, queues",
+        ),
         ("ANTEROOM_STORE__URL__X", "1", "store.url"),
         ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),
         (

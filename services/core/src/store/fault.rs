@@ -52,6 +52,8 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
             | ServerErrorKind::ReadOnly
             | ServerErrorKind::BusyLoading => Fault::Again(text()),
             ServerErrorKind::NoPerm => Fault::Forbidden(text()),
+            // The script stopped in its middle. A new connection finds out what is missing.
+            _ if is_forbidden_inside(error) => Fault::Broken(text()),
             _ => match code_inside(error) {
                 Some("READONLY") if cluster => Fault::Again(text()),
                 Some("READONLY") => Fault::Wrong(text()),
@@ -73,6 +75,15 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
         ErrorKind::Parse | ErrorKind::Io => Fault::Broken(text()),
         _ => Fault::Mistake(text()),
     }
+}
+
+/// A script ran a command that the store's user may not run: Redis up to 7.0 says it in the first way, later ones
+/// in the second.
+fn is_forbidden_inside(error: &RedisError) -> bool {
+    let detail = error.detail().unwrap_or_default();
+    ["The user executing the script can't", "ACL failure in script"]
+        .iter()
+        .any(|said| detail.contains(said))
 }
 
 /// Redis 6.2 wraps an error that a command raised in a script: `ERR Error running script (call to f_…):
@@ -115,6 +126,18 @@ mod tests {
             ("-CROSSSLOT x\r\n", "Mistake", "Mistake"),
             ("-WRONGTYPE x\r\n", "Mistake", "Mistake"),
             ("-ERR x\r\n", "Mistake", "Mistake"),
+            (
+                "-ERR The user executing the script can't run this command or subcommand script: f1b, on \
+                 @user_script:76.\r\n",
+                "Broken",
+                "Broken",
+            ),
+            (
+                "-ERR ACL failure in script: User ann has no permissions to run the 'zadd' command script: f1b, on \
+                 @user_script:76.\r\n",
+                "Broken",
+                "Broken",
+            ),
             (
                 "-ERR Error running script (call to f_1b): @user_script:9: @user_script: 9: \
                  -READONLY You can't write against a read only replica. \r\n",

@@ -73,7 +73,7 @@ fn known_section(name: &str) -> Result<(), ConfigError> {
     }
     let meant = sections.iter().map(|known| (distance(&section, known), known)).min();
     let hint = match meant {
-        Some((steps, known)) if steps <= 2 => {
+        Some((steps, known)) if steps <= 2 && 2 * steps < section.len() => {
             format!(": write {}", variable(&format!("{known}.{key}")))
         }
         _ => format!(", only {}", sections.join(", ")),

@@ -137,6 +137,12 @@ impl Overrides {
     pub fn check(&self, now: u64, in_force: &Rules, file: &Rules) -> Result<Change, Wrong> {
         let overrides = self.read()?;
         let until = self.end(now)?;
+        if until.is_some() && overrides.is_empty() {
+            return Err(Wrong::new(
+                "until",
+                "is the end of the values named beside it: name at least one",
+            ));
+        }
         together::check(&overrides, in_force, file)?;
         Ok(Change { overrides, until })
     }

@@ -112,6 +112,8 @@ fn bypass_needs_an_end_and_an_end_lies_ahead() {
         let told = wrong(json!({"capacity": 5, "until": past}));
         assert!(told.starts_with("until must lie in the future"), "{told}");
     }
+    let told = wrong(json!({"until": LATER}));
+    assert!(told.starts_with("until is the end of the values named beside it"), "{told}");
     let told = wrong(json!({"capacity": 5, "until": "tomorrow"}));
     assert!(told.starts_with("until must be a moment"), "{told}");
 }

@@ -77,11 +77,15 @@
     return words.wait[Math.min(count, 2)].replace("{}", count);
   };
 
-  // Why nothing moves: asked for while the wait is not known or something was told, twice a minute at most.
+  // Why nothing moves: asked for while the wait is not known or something was told, twice a minute at most; and
+  // at once when the wait is known again, so that nobody reads what is over.
   let noticed = -Infinity;
+  let wantedBefore = false;
   async function notice(wanted) {
     const line = element("notice");
-    if ((!wanted && line.hidden) || Date.now() - noticed < 30000) return;
+    const movesAgain = wantedBefore && !wanted;
+    wantedBefore = wanted;
+    if ((!wanted && line.hidden) || (!movesAgain && Date.now() - noticed < 30000)) return;
     noticed = Date.now();
     const response = await call("GET", "");
     if (!response.ok) return;
@@ -130,6 +134,7 @@
       offer(false, false);
       notice(!known).catch(() => {});
     } else {
+      element("notice").hidden = true;
       show(words.turn);
       offer(false, Boolean(returnTo), returnTo ? "" : "enter");
       goOn().catch(() => later(poll, backOff()));
@@ -141,6 +146,7 @@
   function inside(place) {
     turn = false;
     document.title = "\u25cf " + title;
+    element("notice").hidden = true;
     offer(false, false, "finish");
     const end = performance.now() + place.expires_in_ms;
     const tick = () => {
@@ -194,7 +200,7 @@
   function gone(reason) {
     stop();
     if (reason === "lost") return join().catch(() => later(join, backOff()));
-    show(words.ended, words.ended_detail);
+    show(reason === "completed" ? words.over : words.ended, words.ended_detail);
     offer(true, false);
   }
 
