@@ -121,6 +121,14 @@ impl Stage {
         .await;
     }
 
+    /// Returns when so many places were given.
+    pub async fn until_joined(&self, places: usize) {
+        until("they have joined", PATIENCE, async || {
+            self.record.count(|line| line.status == Some(201)) >= places
+        })
+        .await;
+    }
+
     /// One more visitor, who does as the test says.
     pub fn caller(&self) -> Caller {
         Caller::new(&self.scene, 1_000_000)

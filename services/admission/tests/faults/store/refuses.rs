@@ -42,6 +42,9 @@ async fn promise_05_switched_to_a_read_only_replica_and_back() {
 async fn promise_05_out_of_memory_it_refuses_and_keeps_what_it_has() {
     let mut stage = Stage::open(Redis::start().await).await;
     stage.fills().await;
+    // A long line: nobody joins it any more once the memory is full.
+    stage.more_come().await;
+    stage.until_joined(180).await;
     let from = stage.record.now();
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     stage.until_joins_are_refused_since(from).await;
