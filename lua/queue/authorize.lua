@@ -10,12 +10,12 @@ if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-each_visit(true, function(status, detail, id, ticket, since, how)
+each_visit(true, function(status, detail, id, ticket, since, short, how)
   if status == S_ACTIVE then
     local till = detail
     -- Written at most every quarter of session_ttl: most passes only read.
     if
-      since < 0 and how ~= JOINED
+      short and how ~= JOINED
       or how == RENEWING and now + m.session_ttl - till >= m.session_ttl / 4
     then
       till = lengthen(id, ticket, since, till)

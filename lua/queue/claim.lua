@@ -10,9 +10,9 @@ if not load(VISIT_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 
-each_visit(true, function(status, detail, id, ticket, since)
+each_visit(true, function(status, detail, id, ticket, since, short)
   if status == S_ACTIVE then
-    answer_admitted(OK, S_ACTIVE, since < 0 and lengthen(id, ticket, since, detail) or detail)
+    answer_admitted(OK, S_ACTIVE, short and lengthen(id, ticket, since, detail) or detail)
   elseif status == S_READY then
     answer_admitted(OK, S_ACTIVE, start_session(id, ticket))
   else

@@ -21,7 +21,7 @@ if set == AWAY then return { OK, S_AWAY, 0, joined, 0, 0 } end
 if set == ADMITTED then
   local status, detail, since = locate_held(ticket, call('HGET', HELD, id))
   if not status or status == IS_GONE then return { OK, IS_GONE, detail or LOST, joined, 0, 0 } end
-  return { OK, status, 0, joined, math.abs(since) + shift, math.ceil((detail - now) / 1000) }
+  return { OK, status, 0, joined, since + shift, math.ceil((detail - now) / 1000) }
 end
 local id_gone, reason, at = read_note(ticket)
 if id_gone then return { OK, IS_GONE, reason, joined, at + shift, 0 } end

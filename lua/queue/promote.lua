@@ -1,5 +1,6 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
--- rate and pace allow. At most 200 heads are looked at; `more` says that another call would promote more.
+-- rate and pace allow. At most 200 heads are looked at, fewer where many are absent; `more` says that another call
+-- would promote more.
 -- Uses: meta state revoked rules line seen absent pace rates
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
@@ -8,6 +9,8 @@
 -- Codes: OK NO_RULES
 
 local TOLD_EVERY = 64
+-- Heads that are looked at together, and absent ones after which a call ends: each costs as much as several turns.
+local HEADS, MOST_ABSENT = 50, 50
 
 if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'rate',
@@ -73,10 +76,10 @@ local calls_the_roll, stands = roll_call_left() > 0, false
 local promoted, promoted_tickets, looked = {}, {}, 0
 local away, away_tickets, dropped, dropped_tickets = {}, {}, {}, {}
 local out = { [WAITING] = {}, [RETURNED] = {} }
-while free - #promoted >= 1 and looked < MAX_CHUNK and not stands do
+while free - #promoted >= 1 and looked < MAX_CHUNK and #away + #dropped < MOST_ABSENT and not stands do
   -- Where many are absent twice as many are looked at each time.
-  local wanted = math.max(math.floor(math.min(free - #promoted, MAX_CHUNK)), looked)
-  local ids, tickets, sets = heads(math.min(wanted, MAX_CHUNK - looked))
+  local wanted = math.max(math.floor(math.min(free - #promoted, HEADS)), looked)
+  local ids, tickets, sets = heads(math.min(wanted, HEADS, MAX_CHUNK - looked))
   if #ids == 0 then break end
   looked = looked + #ids
   for i, absent in ipairs(absence(ids, tickets)) do

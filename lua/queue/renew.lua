@@ -14,7 +14,7 @@ each_visit(true, function(status, detail, id, ticket, since)
     -- A session longer than a session_max that was lowered meanwhile is not cut to nothing.
     local till = renewed(since)
     if till > now then
-      set_session(id, ticket, math.abs(since), till)
+      set_session(id, ticket, since, till)
       -- Rules that were lowered meanwhile cut it: nobody may go by the end that was told before.
       if till < detail then revoke({ id }, { ticket }) end
     else

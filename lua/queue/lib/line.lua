@@ -56,8 +56,8 @@ local function why_gone(id, ticket)
 end
 
 -- What is held of a place outside `waiting`, or far behind its head: status (S_WAITING: returned), ticket, since
--- when it stands there (away: in heard time; in line: the number of the slot in which it was last seen; negative: a
--- short session, lib/session.lua), and its end (ready and active).
+-- when it stands there (away: in heard time; in line: the number of the slot in which it was last seen), and its end
+-- (ready and active).
 local RECORD = '>Bddd'
 
 local function note(status, ticket, since, till)
@@ -71,8 +71,8 @@ local function seen_in(ticket, record)
   if of == ticket and (status == S_WAITING or status == S_FAR) then return slot end
 end
 
--- Of the record of a place that is to have this ticket: status and set (in line), or status, end and since
--- (admitted), or IS_GONE and the reason; nothing when it is not this place's. An end is judged by its stored
+-- Of the record of a place that is to have this ticket: status and set (in line), or status, end, since and
+-- whether the session is short (admitted), or IS_GONE and the reason; nothing when it is not this place's. An end is judged by its stored
 -- time, swept or not.
 local function locate_held(ticket, record)
   if not record then return end
@@ -84,8 +84,9 @@ local function locate_held(ticket, record)
     if since + m.keep_ttl > (m.heard or 0) then return S_AWAY, AWAY end
     return IS_GONE, ABANDONED
   end
-  if till > now then return status, till, since end
-  return IS_GONE, status == S_ACTIVE and EXPIRED or UNCLAIMED
+  if till <= now then return IS_GONE, status == S_READY and UNCLAIMED or EXPIRED end
+  if status == S_SHORT then return S_ACTIVE, till, since, true end
+  return status, till, since
 end
 
 -- How many have returned; looked up when first needed.

@@ -9,8 +9,8 @@ local call, ceil, ARGV = redis.call, math.ceil, ARGV
 
 -- codes: one enum in Rust mirrors them
 local OK, CREATED, NOT_READY, NOT_ACTIVE, FULL, CLOSED, IS_GONE, NO_RULES = 0, 1, 2, 3, 4, 5, 6, 7
--- statuses; S_FAR only in records: waiting, out of reach of the bitmaps
-local S_WAITING, S_READY, S_ACTIVE, S_AWAY, S_FAR = 1, 2, 3, 4, 5
+-- statuses; only in records: waiting, out of reach of the bitmaps; active, in a short session (lib/session.lua)
+local S_WAITING, S_READY, S_ACTIVE, S_AWAY, S_FAR, S_SHORT = 1, 2, 3, 4, 5, 6
 -- reasons of gone places
 local COMPLETED, LEFT, UNCLAIMED, EXPIRED, ABANDONED, EVICTED, LOST, ENDED = 1, 2, 3, 4, 5, 6, 7, 8
 -- states of the queue

@@ -1,12 +1,12 @@
 -- Sessions of active places. Needs lib/line.lua. keep_sessions() writes those of a call, all at once.
 --
 -- A session that a join at the gate began is short until somebody shows its token: else each request without a
--- cookie would hold a slot for session_ttl. Until then the time since when it runs is stored negative.
+-- cookie would hold a slot for session_ttl.
 
 local claimed, ends, session_records = {}, {}, {}
 
-local function set_session(id, ticket, since, till)
-  local k, record = #ends, note(S_ACTIVE, ticket, since, till)
+local function set_session(id, ticket, since, till, status)
+  local k, record = #ends, note(status or S_ACTIVE, ticket, since, till)
   changed[id] = record
   ends[k + 1], ends[k + 2] = till, id
   session_records[k + 1], session_records[k + 2] = id, record
@@ -27,18 +27,18 @@ end
 local function start_session(id, ticket, short)
   claimed[#claimed + 1] = id
   local ttl = math.min(m.session_ttl, m.session_max)
-  if short then return set_session(id, ticket, -now, now + math.min(ttl, m.claim_ttl)) end
+  if short then return set_session(id, ticket, now, now + math.min(ttl, m.claim_ttl), S_SHORT) end
   return set_session(id, ticket, now, now + ttl)
 end
 
 -- The end that a renewal now gives to a session begun at `since`.
 local function renewed(since)
-  return math.min(now + m.session_ttl, math.abs(since) + m.session_max)
+  return math.min(now + m.session_ttl, since + m.session_max)
 end
 
 -- Gives a session what a renewal now gives, unless that is less than it has; returns its end.
 local function lengthen(id, ticket, since, till)
   local later = renewed(since)
   if later <= till then return till end
-  return set_session(id, ticket, math.abs(since), later)
+  return set_session(id, ticket, since, later)
 end

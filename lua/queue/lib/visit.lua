@@ -43,20 +43,21 @@ local function reply()
   return { OK, m.epoch, struct.pack(doubles(used), unpack(out, 1, used)) }
 end
 
--- Where an item stands: status and detail (the set of a place in line, the end of an admitted one), and
--- since when; or IS_GONE and the reason. Its record or its ticket in `waiting` may have been read (false: none).
+-- Where an item stands: status, detail (the set of a place in line, the end of an admitted one), since when, and
+-- whether in a short session; or IS_GONE and the reason. Its record or its ticket in `waiting` may have been read
+-- (false: none).
 local function locate(id, ticket, record, score)
-  local status, detail, since
-  if record ~= nil then status, detail, since = locate_held(ticket, record) end
-  if status then return status, detail, since end
+  local status, detail, since, short
+  if record ~= nil then status, detail, since, short = locate_held(ticket, record) end
+  if status then return status, detail, since, short end
   if score == nil then score = call('ZSCORE', WAITING, id) end
   if score and tonumber(score) == ticket then return S_WAITING, WAITING end
-  if record == nil then status, detail, since = locate_held(ticket, call('HGET', HELD, id)) end
-  if status then return status, detail, since end
+  if record == nil then status, detail, since, short = locate_held(ticket, call('HGET', HELD, id)) end
+  if status then return status, detail, since, short end
   return IS_GONE, why_gone(id, ticket)
 end
 
--- Locates each item and lets `act(status, detail, id, ticket, since, how)` answer. The gone are answered
+-- Locates each item and lets `act(status, detail, id, ticket, since, short, how)` answer. The gone are answered
 -- here. `admitted`: most items are expected to be, so that their records are read at once, else their
 -- tickets are.
 local function each_visit(admitted, act)
@@ -74,20 +75,18 @@ local function each_visit(admitted, act)
     end
     for i = 1, n do
       local id, ticket = ARGV[before + i], tickets[i]
-      local moved, status, detail, since = changed[id]
-      if not mine then
-        status, detail = IS_GONE, LOST
-      elseif moved == nil then
-        status, detail, since = locate(id, ticket, records and records[i], scores and scores[i])
-      elseif moved == true then
-        status, detail, since = locate(id, ticket)
-      else
-        status, detail, since = locate(id, ticket, moved, false)
+      local moved, record, score = changed[id]
+      if moved == nil then
+        record, score = records and records[i], scores and scores[i]
+      elseif moved ~= true then
+        record, score = moved, false
       end
+      local status, detail, since, short = IS_GONE, LOST
+      if mine then status, detail, since, short = locate(id, ticket, record, score) end
       if status == IS_GONE then
         answer(IS_GONE, detail, 0)
       else
-        act(status, detail, id, ticket, since, how)
+        act(status, detail, id, ticket, since, short, how)
       end
     end
   end
