@@ -36,6 +36,10 @@ const ITEMS: u64 = 64;
 const HEADS: u64 = 200;
 /// After so many absent ones it ends.
 const ABSENT: u64 = 50;
+/// A line that most have left: one ticket in so many is still there.
+const FAR_APART: u64 = 1_050;
+/// Of those so many are promoted in a call.
+const SPARSE: u64 = 180;
 /// Joins that are under way at once while a line is filled.
 const TOGETHER: u64 = 2_048;
 const SECOND: u64 = 1_000_000;
@@ -157,6 +161,34 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
         snapshots.push(room.timed(room.queue.snapshot()).await?.1);
     }
     row("snapshot", snapshots);
+
+    // Nearly everybody has left; the rest, far apart, was last seen as long ago as a place may be.
+    room.change(&[Override::State(Some(State::Paused))]).await?;
+    let last = room.join(1).await?;
+    let stays_in_line = |of: &&PlaceRef| of.ticket > 5_000 && of.ticket % FAR_APART == 0;
+    let (stays, leaves): (Vec<_>, Vec<_>) = line.iter().partition(stays_in_line);
+    say(&format!("worst: {} leave the line", leaves.len()));
+    room.leave(&leaves).await?;
+    room.poll(&stays).await?;
+    room.time_passes(48, &last).await?;
+    let mut sweeps = Vec::new();
+    for _ in 0..CALLS {
+        let (swept, time) = room.timed(room.queue.sweep()).await?;
+        ensure!(swept.away + swept.abandoned == 0, "all are still present: {swept:?}");
+        sweeps.push(time);
+    }
+    row("sweep: places far apart", sweeps);
+    let mut promotes = Vec::new();
+    for _ in 0..CALLS {
+        let taken = admitted(room.queue.snapshot().await?);
+        let capacity = Override::Capacity(Some(taken + SPARSE));
+        room.change(&[capacity, Override::State(None)]).await?;
+        let (promotion, time) = room.timed(room.queue.promote()).await?;
+        ensure!(promotion.promoted == SPARSE, "the heads are present: {promotion:?}");
+        promotes.push(time);
+        room.change(&[Override::State(Some(State::Paused))]).await?;
+    }
+    row("promote: 180 turns, far apart", promotes);
     Ok(rows)
 }
 
@@ -212,6 +244,15 @@ impl Room {
         for some in places.chunks(TOGETHER as usize) {
             for place in join_all(some.iter().map(|of| self.queue.place(*of))).await {
                 place?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn leave(&self, places: &[PlaceRef]) -> anyhow::Result<()> {
+        for some in places.chunks(TOGETHER as usize) {
+            for left in join_all(some.iter().map(|of| self.queue.leave(*of))).await {
+                left?;
             }
         }
         Ok(())
