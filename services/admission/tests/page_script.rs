@@ -1,11 +1,20 @@
 //! The page's script in a pretended browser, in virtual time: when it asks, and what it shows.
 
+#[allow(dead_code, reason = "each test binary uses its own part")]
+mod port_support;
+
 use std::process::Command;
 
+use anteroom_admission::http::public;
+use http_body_util::BodyExt as _;
+use port_support::{app, ask, request};
 use serde_json::{Value, json};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
+
+/// What is to be said, as `[number, text]`: with the script, and without it (`http::page::render`).
+const SAID: &str = include_str!("page_script/said.json");
 
 const SECOND: f64 = 1_000.0;
 const DAY: f64 = 86_400.0 * SECOND;
@@ -17,10 +26,13 @@ fn played(status: &str, until: f64, answers: &Value) -> Value {
         "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
         "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
     });
-    let scene = json!({
+    play(&json!({
         "script": SCRIPT, "status": status, "words": words.to_string(), "until": until,
         "answers": answers,
-    });
+    }))
+}
+
+fn play(scene: &Value) -> Value {
     let output = Command::new("node").arg(BROWSER).arg(scene.to_string()).output();
     let output = output.expect("node is installed: scripts/prerequisites.sh");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -57,7 +69,7 @@ fn a_queue_that_opens_in_weeks_is_asked_in_weeks() {
     let played = played("none", 39.0 * DAY, &answers);
     assert_eq!(times(&played, "POST", "/tokens"), [0.0], "a longer time than a timer has");
     assert_eq!(played["elements"]["message"]["textContent"], "closed");
-    assert_eq!(played["elements"]["notice"]["textContent"], "closed until June");
+    assert_eq!(played["elements"]["notice"]["textContent"], "until June", "and is not said again");
     let played = self::played("none", forty_days + SECOND, &answers);
     assert_eq!(times(&played, "POST", "/tokens").len(), 2);
 }
@@ -113,6 +125,56 @@ fn a_page_comes_back_no_sooner_than_it_is_told() {
     let times = times(&played, "POST", "/tokens");
     assert!(times.len() >= 2 && times[1] - times[0] >= 30_000.0, "{times:?}");
     assert_eq!(played["elements"]["message"]["textContent"], "busy");
+}
+
+#[test]
+fn a_join_that_tries_again_by_itself_says_so_and_offers_no_button() {
+    for status in [0, 503] {
+        let answer = json!({ "path": "/tokens", "status": status });
+        let played = played("none", 2.0 * SECOND, &json!([answer]));
+        let shown = |id: &str, what: &str| played["elements"][id][what].clone();
+        assert_eq!(
+            (shown("message", "textContent"), shown("detail", "textContent")),
+            (json!("busy"), json!("again"))
+        );
+        assert_eq!(shown("join", "hidden"), true);
+    }
+}
+
+#[tokio::test]
+async fn numbers_and_times_are_told_as_the_page_without_a_script_tells_them() {
+    let page = ask(&public(&app("")), request("GET", "/queues/shop", &[])).await;
+    let page = page.into_body().collect().await.expect("a body").to_bytes();
+    let page = String::from_utf8(page.to_vec()).expect("UTF-8");
+    let (_, words) = page.split_once("data-words=\"").expect("words");
+    let words = words.split('"').next().expect("an end").replace("&quot;", "\"");
+    let said: Value = serde_json::from_str(SAID).expect("JSON");
+    for (kind, status, id) in [
+        ("position", "waiting", "message"),
+        ("wait", "waiting", "detail"),
+        ("left", "active", "detail"),
+    ] {
+        let rows = said[kind].as_array().expect("rows");
+        assert!(!rows.is_empty());
+        for row in rows {
+            let mut place =
+                json!({ "status": status, "position": 1, "eta_ms": 1, "poll_after_ms": 5_000 });
+            place[match kind {
+                "position" => "position",
+                "wait" => "eta_ms",
+                _ => "expires_in_ms",
+            }] = row[0].clone();
+            let played = play(&json!({
+                "script": SCRIPT, "status": status, "words": words, "returnTo": "",
+                "until": if status == "active" { 0.0 } else { SECOND },
+                "answers": [
+                    { "path": "/token", "status": 200, "body": place },
+                    { "path": "/token/claim", "status": 200, "body": place },
+                ],
+            }));
+            assert_eq!(played["elements"][id]["textContent"], row[1], "{kind} {}", row[0]);
+        }
+    }
 }
 
 #[test]

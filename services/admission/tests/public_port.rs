@@ -299,6 +299,55 @@ async fn the_page_works_without_a_store_and_never_joins_by_a_get() {
     assert!(!response.headers().contains_key("set-cookie"));
 }
 
+/// Of what a page says, what a visitor sees.
+fn said(page: &str) -> &str {
+    let (_, said) = page.split_once("<p id=\"message\"").expect("a message");
+    said.split("</main>").next().expect("an end")
+}
+
+#[tokio::test]
+async fn without_a_store_the_page_says_to_a_holder_that_the_place_is_kept() {
+    let cookie = format!("__Host-anteroom_shop={}", token("shop"));
+    let own = [("cookie", cookie.as_str()), ("sec-fetch-site", "same-origin")];
+    for (method, path, step, status) in [
+        ("GET", "/queues/shop", "", 200),
+        ("POST", "/queues/shop", "", 503),
+        ("POST", "/queues/shop?return_to=/a", "", 503),
+        ("POST", "/queues/shop", "step=claim", 503),
+        ("POST", "/queues/shop", "step=finish", 503),
+    ] {
+        let request =
+            own.iter().fold(Request::builder(), |it, (name, it_is)| it.header(*name, *it_is));
+        let request = request.method(method).uri(path).header("host", "shop.example");
+        let response = answer(request.body(Body::from(step)).expect("a request")).await;
+        assert_eq!(response.status(), status, "{method} {path} {step}");
+        assert!(response.headers().contains_key("retry-after"), "{method} {path} {step}");
+        assert!(!response.headers().contains_key("set-cookie"), "{method} {path} {step}");
+        let page = text(response).await;
+        let said = said(&page);
+        assert!(said.contains("Your place is kept. This page tries again by itself."), "{said}");
+        // By a GET of this same address.
+        assert!(page.contains("<noscript><meta http-equiv=\"refresh\" content=\""), "{page}");
+        assert!(!page.contains("url="), "{page}");
+        assert!(said.contains("<form id=\"join\" method=\"post\" action=\"shop"), "{said}");
+        for form in ["join", "visit"] {
+            let (_, form) = said.split_once(&format!("<form id=\"{form}\"")).expect("a form");
+            assert!(form.split('>').next().expect("an end").ends_with(" hidden"), "{said}");
+        }
+        // The script looks after the place, and joins no other.
+        assert!(page.contains("data-status=\"waiting\""), "{page}");
+    }
+    let nobody = answer(request("POST", "/queues/shop", &[])).await;
+    assert_eq!(nobody.status(), 503);
+    let nobody = text(nobody).await;
+    assert!(!said(&nobody).contains("kept") && said(&nobody).contains("You can try again later."));
+}
+
+async fn text(response: Response) -> String {
+    let body = http_body_util::BodyExt::collect(response.into_body()).await.expect("a body");
+    String::from_utf8(body.to_bytes().to_vec()).expect("UTF-8")
+}
+
 #[tokio::test]
 async fn the_document_names_every_route_and_every_status_it_gives() {
     let response = answer(request("GET", "/openapi.json", &[])).await;

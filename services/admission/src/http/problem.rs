@@ -136,6 +136,11 @@ impl Problem {
         self.0.code
     }
 
+    /// Why the place is gone, if that is what it says.
+    pub fn why_gone(&self) -> Option<GoneReason> {
+        self.0.reason
+    }
+
     /// When to ask again, if that is known.
     pub fn when(&self) -> Option<Duration> {
         self.0.retry_after

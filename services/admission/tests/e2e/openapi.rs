@@ -340,7 +340,7 @@ async fn the_rules_of_values_are_those_of_the_calls() {
                 "{method} {path}"
             );
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
-                let free = ["join", "on_refusal", "return_to", "path", "x-anteroom-gate"];
+                let free = ["join", "on_refusal", "return_to", "over", "path", "x-anteroom-gate"];
                 let name = parameter["name"].as_str().expect("a name");
                 let schema = parameter["schema"].as_object().expect("a schema");
                 let ruled = schema.contains_key("pattern") || schema.contains_key("maximum");

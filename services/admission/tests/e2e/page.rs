@@ -62,11 +62,11 @@ async fn visit(room: &Room, cookie: &str) -> String {
 async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     let room = Room::start(ONE).await;
     let cookie = cookie_of(&room.post(PAGE).browser().send().await);
-    let press = |step: &'static str| {
+    let press = |step: &'static str, to: &'static str| {
         let call = room.post(PAGE).cookie(&cookie).body(FORM, format!("step={step}"));
         async move {
             let answer = call.send().await;
-            assert_eq!(answer.is(303).header("location"), "concert");
+            assert_eq!(answer.is(303).header("location"), to);
             answer
         }
     };
@@ -82,7 +82,7 @@ async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     // A look takes no turn.
     let token = cookie.split_once('=').expect("a cookie").1;
     room.becomes(token, "ready").await;
-    press("claim").await;
+    press("claim", "concert").await;
     let page = visit(&room, &cookie).await;
     assert!(page.contains("You are in.") && page.contains("Time left: "), "{page}");
     assert!(offers(&page, "finish") && !offers(&page, "claim"), "{page}");
@@ -96,17 +96,27 @@ async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     assert!(onward.is(200).text.contains("url=/seats"), "{}", onward.text);
     assert!(!offers(&onward.text, "finish"), "{}", onward.text);
 
-    let finished = press("finish").await;
+    let finished = press("finish", "concert?over").await;
     assert!(finished.header("set-cookie").contains("Max-Age=0"), "{finished:?}");
+    let over = room.get(&format!("{PAGE}?over")).send().await;
+    for part in [">Your visit is over.<", "data-status=\"gone\"", "action=\"concert\">"] {
+        assert!(over.is(200).text.contains(part), "{part}: {}", over.text);
+    }
     let gone = room.get("/v1/queues/concert/token").token(token).send().await;
     assert_eq!(gone.is(410).json()["reason"], "completed");
     // Again, from a page that is still open: nothing happens, and nobody joins.
-    press("finish").await;
-    press("claim").await;
+    press("finish", "concert?over").await;
+    press("claim", "concert").await;
     let late = room.post(PAGE).browser().body(FORM, "step=finish").send().await;
     assert!(late.is(303).headers.get("set-cookie").is_none(), "{late:?}");
+    // Finished elsewhere: the cookie is still there, and the visit over all the same.
+    let page = visit(&room, &cookie).await;
+    assert!(page.contains(">Your visit is over.<") && page.contains("Join the line"), "{page}");
     let next = room.join().await;
     assert_eq!(next.is(201).place("ready")["ticket"], 2);
+    let cookie = format!("__Host-anteroom_concert={}", next.token());
+    let page = room.get(&format!("{PAGE}?over")).header("cookie", &cookie).send().await;
+    assert!(page.is(200).text.contains(">It is your turn.<"), "who has a place: {}", page.text);
 }
 
 #[tokio::test]
@@ -168,20 +178,32 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
         let path = "/v1/admin/queues/concert";
         room.call("service", reqwest::Method::PATCH, path).json(body).send().await.is(200);
     };
-    let says = async |state: &str, language: &str, notice: &str| {
+    let says = async |state: &str, language: &str, cookie: &str, notice: &str| {
+        let notice = format!(">{notice}</p>");
         until(&format!("the page says {notice}"), PATIENCE, async || {
-            page(language, "").await.contains(&format!("<p id=\"notice\">{notice}</p>"))
-                && page(language, &cookie).await.contains(notice)
+            page(language, cookie).await.contains(&notice)
         })
         .await;
         let public = room.get("/v1/queues/concert").send().await.is(200).json();
         assert_eq!((&public["state"], &public["reason"]), (&state.into(), &"a <fault>".into()));
     };
     change(serde_json::json!({ "state": "paused", "reason": "a <fault>" })).await;
-    says("paused", "en", "The line is paused. a &lt;fault&gt;").await;
-    says("paused", "ko", "입장이 잠시 멈추었습니다. a &lt;fault&gt;").await;
+    for cookie in ["", &cookie] {
+        says("paused", "en", cookie, "The line is paused. a &lt;fault&gt;").await;
+        says("paused", "ko", cookie, "입장이 잠시 멈추었습니다. a &lt;fault&gt;").await;
+    }
     change(serde_json::json!({ "state": "closed", "reason": "a <fault>" })).await;
-    says("closed", "en", "The queue is closed. a &lt;fault&gt;").await;
+    let closed = "The queue is closed to new visitors.";
+    says("closed", "en", &cookie, &format!("{closed} a &lt;fault&gt;")).await;
+    says("closed", "en", "", "a &lt;fault&gt;").await;
+    // Where the message says it, the notice does not; whether somebody looks, or tried to join.
+    let refused = room.post(PAGE).browser().send().await;
+    for text in [page("en", "").await, refused.is(503).text.clone()] {
+        let (_, said) = text.split_once("<p id=\"message\"").expect("a message");
+        let (said, _) = said.split_once("</main>").expect("an end");
+        assert_eq!(said.matches("closed").count(), 1, "{said}");
+        assert!(said.contains(&format!(">{closed}</p>")) && said.contains("a &lt;fault&gt;"));
+    }
     change(serde_json::json!({ "state": null })).await;
     until("there is nothing to say", PATIENCE, async || {
         page("en", "").await.contains("<p id=\"notice\" hidden></p>")

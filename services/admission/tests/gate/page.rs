@@ -1,6 +1,6 @@
 //! The waiting page through NGINX, in a browser without JavaScript.
 
-use anteroom_testkit::{PATIENCE, until_some};
+use anteroom_testkit::{PATIENCE, until, until_some};
 use http::Method;
 
 use crate::browser::{Answer, Browser};
@@ -198,7 +198,7 @@ async fn nothing_from_outside_becomes_markup() {
 async fn a_queue_that_takes_nobody_says_so_on_the_page() {
     let plan = Plan { queue: "capacity = 1\nmax_waiting = 1", ..Plan::default() };
     let site = Site::with(plan).await;
-    let _holders = [site.joined().await, site.joined().await];
+    let mut holders = [site.joined().await, site.joined().await];
     let mut browser = site.browser();
     let page = browser.navigate("/queues/concert").await;
     let key = between(&page.body, "name=\"key\" value=\"", "\"").expect("a key");
@@ -206,6 +206,19 @@ async fn a_queue_that_takes_nobody_says_so_on_the_page() {
     assert_eq!(answer.status, 503);
     has_guards(&answer);
     assert!(answer.body.contains("The queue is full."), "{}", answer.body);
-    assert!(refresh(&answer.body).is_some());
     assert_eq!(browser.token(), None);
+    // A GET never joins, so the page does not try again by itself, and says who does.
+    assert_eq!(refresh(&answer.body), None);
+    assert!(answer.body.contains(">You can try again later.<"), "{}", answer.body);
+    assert!(answer.body.contains("<button>Try again</button>"), "{}", answer.body);
+    assert!(!answer.header("retry-after").is_empty());
+    let browser = tokio::sync::Mutex::new(browser);
+    holders[1].fetch(Method::DELETE, "/v1/queues/concert/token").await;
+    until("the button tries again", PATIENCE, async || {
+        let key = between(&answer.body, "name=\"key\" value=\"", "\"").expect("a key");
+        let mut browser = browser.lock().await;
+        browser.submit(&action(&answer.body), &format!("key={key}")).await.status == 303
+    })
+    .await;
+    assert_eq!(browser.into_inner().status().await, "waiting");
 }

@@ -12,7 +12,7 @@ const requests = [];
 
 const elements = {};
 const element = (id) => (elements[id] ??= { textContent: "", hidden: true, addEventListener() {} });
-const room = { dataset: { queue: "concert", returnTo: "/", status: scene.status, words: scene.words } };
+const room = { dataset: { queue: "concert", returnTo: scene.returnTo ?? "/", status: scene.status, words: scene.words } };
 
 const fetch = async (path, { method }) => {
   requests.push([now, method, path]);

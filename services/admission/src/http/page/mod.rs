@@ -12,7 +12,7 @@ mod words;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use anteroom_core::queue::PlaceId;
+use anteroom_core::queue::{GoneReason, PlaceId};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
@@ -25,6 +25,7 @@ use super::problem::{Code, Problem, whole_seconds};
 use super::queue::{held, is_strong_key};
 use super::visitor::{Held, Visitor};
 use crate::app::App;
+use crate::queue_view::StateView;
 use crate::visits;
 
 /// The waiting page.
@@ -33,6 +34,7 @@ use crate::visits;
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
+        ("over" = Option<String>, Query, description = "where the button that finishes leads: says so to whoever has no place"),
     ),
     security((), ("cookie" = [])),
     responses(
@@ -43,8 +45,9 @@ use crate::visits;
 )]
 pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
     let shown = match &visitor.held {
-        Held::Nothing | Held::Forged => Shown::Nobody,
         Held::Valid(_) => look(&visitor).await,
+        Held::Nothing | Held::Forged if is_over(&uri) => Shown::Over,
+        Held::Nothing | Held::Forged => Shown::Nobody,
     };
     let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
     if visitor.held == Held::Forged
@@ -62,8 +65,9 @@ async fn look(visitor: &Visitor) -> Shown {
     };
     match place.await {
         Ok(place) => Shown::Place(visits::view(&visitor.queue, &place).into()),
+        Err(problem) if problem.why_gone() == Some(GoneReason::Completed) => Shown::Over,
         Err(problem) if problem.code() == Code::PlaceGone => Shown::Gone,
-        Err(problem) => Shown::Problem(problem.code(), problem.when()),
+        Err(problem) => Shown::Kept(problem.when()),
     }
 }
 
@@ -107,7 +111,8 @@ pub async fn join(
         Ok(None) => visits::join_from(&visitor, form_identity(&visitor, &form))
             .await
             .map(|joined| (joined, None)),
-        Err(problem) => Err(problem),
+        Err(problem) if problem.code() == Code::AssertionMissing => Err(problem),
+        Err(problem) => return Ok(kept(&visitor, &uri, words, &problem)),
     };
     match joined {
         Ok((joined, visitor_id)) => {
@@ -117,15 +122,29 @@ pub async fn join(
         Err(problem) => Ok(match wanted(&visitor, &uri) {
             // Where the visitor came from, the backend can vouch anew.
             Some(to) if problem.code() == Code::AssertionMissing => see(&to, None),
-            _ => failed(&visitor, &uri, words, &problem),
+            _ => failed(&visitor, &uri, words, &problem, &Shown::Refused(problem.code())),
         }),
     }
 }
 
+/// The page that says that the place is kept, whatever else did not work.
+fn kept(visitor: &Visitor, uri: &Uri, words: &'static Words, problem: &Problem) -> Response {
+    failed(visitor, uri, words, problem, &Shown::Kept(problem.when()))
+}
+
 /// The page that says what did not work.
-fn failed(visitor: &Visitor, uri: &Uri, words: &'static Words, problem: &Problem) -> Response {
-    let mut response = answer(visitor, uri, words, &Shown::Problem(problem.code(), problem.when()));
+fn failed(
+    visitor: &Visitor,
+    uri: &Uri,
+    words: &'static Words,
+    problem: &Problem,
+    shown: &Shown,
+) -> Response {
+    let mut response = answer(visitor, uri, words, shown);
     *response.status_mut() = problem.code().status();
+    if let Some(after) = problem.when() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+    }
     response
 }
 
@@ -155,19 +174,20 @@ async fn visit(
     words: &'static Words,
     step: Step,
 ) -> Result<Response, Problem> {
-    if visitor.held == Held::Nothing {
-        return Ok(back(visitor, uri, None));
-    }
-    let of = visitor.holder()?.place;
-    let (done, cookie) = match step {
-        Step::Claim => (visits::claim(&visitor.queue, of).await.map(drop), None),
-        Step::Finish => (visits::leave(&visitor.queue, of).await, visitor.no_cookie()),
+    let done = match (&visitor.held, step) {
+        (Held::Nothing, _) => Ok(()),
+        (_, Step::Claim) => visits::claim(&visitor.queue, visitor.holder()?.place).await.map(drop),
+        (_, Step::Finish) => visits::leave(&visitor.queue, visitor.holder()?.place).await,
     };
-    match done {
-        Err(problem) if !matches!(problem.code(), Code::NotReady | Code::PlaceGone) => {
-            Ok(failed(visitor, uri, words, &problem))
+    match (done, step) {
+        (Err(problem), _) if !matches!(problem.code(), Code::NotReady | Code::PlaceGone) => {
+            Ok(kept(visitor, uri, words, &problem))
         }
-        Ok(()) | Err(_) => Ok(back(visitor, uri, cookie)),
+        (_, Step::Claim) => Ok(back(visitor, uri, None)),
+        (_, Step::Finish) => {
+            let over = format!("{}?{OVER}", visitor.queue.name());
+            Ok(see(&over, visitor.no_cookie()))
+        }
     }
 }
 
@@ -188,15 +208,14 @@ pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
 fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &Shown) -> Response {
     let queue = &visitor.queue;
     let return_to = wanted(visitor, uri);
-    let notice = queue
-        .latest
-        .get()
-        .and_then(|seen| words.notice(seen.snapshot.state.into(), seen.snapshot.reason.as_deref()));
+    let seen = queue.latest.get();
+    let snapshot = seen.as_ref().map(|seen| &seen.snapshot);
     let page = Page {
         queue: queue.name(),
         title: queue.config.title.as_deref(),
         words,
-        notice: notice.as_deref(),
+        state: snapshot.map_or(StateView::Open, |snapshot| snapshot.state.into()),
+        reason: snapshot.and_then(|snapshot| snapshot.reason.as_deref()),
         action: &here(queue.name(), return_to.as_deref()),
         return_to: return_to.as_deref(),
         shown,
@@ -233,6 +252,14 @@ fn here(queue: &str, return_to: Option<&str>) -> String {
         here.extend(url::form_urlencoded::byte_serialize(return_to.as_bytes()));
     }
     here
+}
+
+/// In the page's address: the visit that was here is over.
+const OVER: &str = "over";
+
+fn is_over(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default().as_bytes();
+    url::form_urlencoded::parse(query).any(|(name, _)| name == OVER)
 }
 
 /// Where the visitor wants to go on to, if it may.

@@ -72,10 +72,22 @@
   };
   const refusals = { queue_full: words.full, queue_closed: words.closed, join_limited: words.limited };
 
+  // Rounded up, as the page without a script does it (a table holds the two together).
   const wait = (ms) => {
-    const count = Math.round(ms / 60000);
-    return words.wait[Math.min(count, 2)].replace("{}", count);
+    const minutes = Math.ceil(ms / 60000);
+    if (ms <= 30000) return words.wait[0];
+    if (minutes === 1) return words.wait[1];
+    if (minutes <= 120) return words.wait[2].replace("{}", minutes);
+    return words.wait[3].replace("{}", Math.ceil(minutes / 30) / 2);
   };
+  const timeLeft = (ms) => {
+    const seconds = Math.ceil(ms / 1000);
+    const [hours, ...rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+    const clock = (hours ? [hours, ...rest] : rest).map((part, index) => String(part).padStart(index && 2, "0"));
+    return words.left.replace("{}", clock.join(":"));
+  };
+  const number = (position) =>
+    words.number.replace("{}", String(position).replace(/\B(?=(\d{3})+$)/g, words.thousands));
 
   // Why nothing moves: asked for while the wait is not known or something was told, twice a minute at most; and
   // at once when the wait is known again, so that nobody reads what is over.
@@ -91,14 +103,32 @@
     if (!response.ok) return;
     const { state, reason } = await response.json();
     const text = { paused: words.paused, closed: words.closed }[state];
-    line.hidden = !text;
-    line.textContent = [text, reason].filter((part) => text && part).join(" ");
+    // What the message says already is not said twice.
+    const parts = text ? [text, reason].filter((part) => part && part !== element("message").textContent) : [];
+    line.textContent = parts.join(" ");
+    line.hidden = !parts.length;
+  }
+
+  function joinLater(response, why) {
+    show(refusals[why.code] || words.busy, words.again);
+    offer(false, false);
+    if (why.code === "queue_closed") {
+      noticed = -Infinity;
+      notice(true).catch(() => {});
+    }
+    later(join, backOff(response, why));
   }
 
   async function join(again = true) {
-    const response = await call("POST", "/tokens", { "idempotency-key": key() });
+    let response;
+    try {
+      response = await call("POST", "/tokens", { "idempotency-key": key() });
+    } catch {
+      return joinLater(null, {});
+    }
     if (response.ok) {
       failures = 0;
+      noticed = -Infinity;
       forgetKey();
       tell(await response.json());
       watch();
@@ -114,12 +144,7 @@
       if (returnTo) leave();
       return;
     }
-    if (response.status === 429 || response.status >= 500) {
-      show(refusals[why.code] || words.busy, words.again);
-      if (why.code === "queue_closed") notice(true).catch(() => {});
-      later(join, backOff(response, why));
-      return;
-    }
+    if (response.status === 429 || response.status >= 500) return joinLater(response, why);
     show(words.failed);
     offer(true, false);
   }
@@ -130,7 +155,7 @@
     document.title = turn ? "\u25cf " + title : title;
     if (place.status === "waiting") {
       const known = place.eta_ms !== null;
-      show(words.number.replace("{}", place.position), known ? wait(place.eta_ms) : "");
+      show(number(place.position), known ? wait(place.eta_ms) : "");
       offer(false, false);
       notice(!known).catch(() => {});
     } else {
@@ -150,9 +175,8 @@
     offer(false, false, "finish");
     const end = performance.now() + place.expires_in_ms;
     const tick = () => {
-      const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
-      const seconds = String(left % 60).padStart(2, "0");
-      show(words.inside, words.left.replace("{}", `${Math.floor(left / 60)}:${seconds}`));
+      const left = Math.max(0, end - performance.now());
+      show(words.inside, timeLeft(left));
       if (left > 0) return;
       clearInterval(clock);
       later(poll, 1000);

@@ -15,8 +15,9 @@ use rand::Rng as _;
 use sha2::{Digest as _, Sha256};
 
 use super::words::Words;
-use crate::http::problem::Code;
+use crate::http::problem::{Code, whole_seconds};
 use crate::place_view::{PlaceView, StatusView};
+use crate::queue_view::StateView;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -42,10 +43,14 @@ pub enum Shown {
     Nobody,
     /// Somebody whose place is over.
     Gone,
+    /// Somebody who has finished.
+    Over,
     /// A place.
     Place(Stand),
-    /// Why there is nothing else to show, and when to look again.
-    Problem(Code, Option<Duration>),
+    /// Why a join did not work.
+    Refused(Code),
+    /// Somebody who has a place that nothing more is known of now, and when to look again.
+    Kept(Option<Duration>),
 }
 
 /// Where a place stands, as far as the page tells.
@@ -74,8 +79,9 @@ impl Shown {
     /// What the script starts from.
     fn status(&self) -> &'static str {
         match self {
-            Self::Nobody | Self::Problem(..) => "none",
-            Self::Gone => "gone",
+            Self::Nobody | Self::Refused(_) => "none",
+            Self::Gone | Self::Over => "gone",
+            Self::Kept(_) => "waiting",
             Self::Place(stand) => match stand.status {
                 StatusView::Waiting => "waiting",
                 StatusView::Ready => "ready",
@@ -84,36 +90,38 @@ impl Shown {
         }
     }
 
-    fn message(&self, words: &Words, leads_on: bool) -> (String, String) {
+    fn message(&self, words: &Words, state: StateView, leads_on: bool) -> (String, String) {
         match self {
+            Self::Nobody if state == StateView::Closed => (words.closed.into(), String::new()),
             Self::Nobody => (words.nobody.into(), String::new()),
             Self::Gone => (words.ended.into(), words.ended_detail.into()),
-            Self::Problem(Code::AssertionMissing, _) => {
-                (words.vouched.into(), words.go_back.into())
-            }
-            Self::Problem(code, _) => (words.problem(*code).into(), words.again.into()),
+            Self::Over => (words.over.into(), words.ended_detail.into()),
+            Self::Refused(Code::AssertionMissing) => (words.vouched.into(), words.go_back.into()),
+            Self::Refused(code) => (words.problem(*code).into(), words.later.into()),
+            Self::Kept(_) => (words.busy.into(), format!("{} {}", words.kept, words.again)),
             Self::Place(stand) if stand.status == StatusView::Waiting => {
-                let minutes = stand.eta.map(|eta| eta.as_secs().div_ceil(60).max(1));
-                let detail = match minutes {
-                    None => String::new(),
-                    Some(1) => words.wait[1].into(),
-                    Some(minutes) => Words::with(words.wait[2], minutes),
-                };
-                (Words::with(words.number, stand.position), detail)
+                let wait = stand.eta.map(|eta| words.wait(eta));
+                (words.position(stand.position), wait.unwrap_or_default())
             }
             Self::Place(stand) => {
                 let message = match stand.status {
                     StatusView::Active if !leads_on => words.inside,
                     _ => words.turn,
                 };
-                let left = stand.time_left().filter(|_| !leads_on);
-                (message.into(), left.map(|left| Words::with(words.left, left)).unwrap_or_default())
+                let left = stand.expires_in.filter(|_| !leads_on);
+                (message.into(), left.map(|left| words.time_left(left)).unwrap_or_default())
             }
         }
     }
 
-    fn offers_join(&self) -> bool {
-        matches!(self, Self::Nobody | Self::Gone | Self::Problem(..))
+    /// The button that joins, where pressing it may help.
+    fn join<'a>(&self, words: &'a Words) -> Option<&'a str> {
+        match self {
+            Self::Nobody | Self::Gone | Self::Over => Some(words.join),
+            // Only the backend can say who this is.
+            Self::Refused(Code::AssertionMissing) | Self::Place(_) | Self::Kept(_) => None,
+            Self::Refused(_) => Some(words.retry),
+        }
     }
 
     /// The turn or the visit, once it has come.
@@ -125,14 +133,6 @@ impl Shown {
     }
 }
 
-impl Stand {
-    /// Until the turn or the session ends, as the script writes it too.
-    fn time_left(&self) -> Option<String> {
-        let seconds = self.expires_in?.as_millis().div_ceil(1_000);
-        Some(format!("{}:{:02}", seconds / 60, seconds % 60))
-    }
-}
-
 /// One page for one visitor.
 pub struct Page<'a> {
     /// The name of the queue.
@@ -141,8 +141,10 @@ pub struct Page<'a> {
     pub title: Option<&'a str>,
     /// The visitor's language.
     pub words: &'static Words,
-    /// Why the line does not go on as usual.
-    pub notice: Option<&'a str>,
+    /// The state of the queue, as far as it is known, …
+    pub state: StateView,
+    /// … and what the operator says of it.
+    pub reason: Option<&'a str>,
     /// Where the form goes.
     pub action: &'a str,
     /// Where the visitor goes when the turn has come; checked. Without one the page itself is where the
@@ -153,10 +155,10 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// When a browser without JavaScript is to load the page again.
+    /// When a browser without JavaScript is to load the page again. That is a GET, which never joins.
     pub fn refresh(&self) -> Option<Duration> {
         match self.shown {
-            Shown::Nobody | Shown::Gone => None,
+            Shown::Nobody | Shown::Gone | Shown::Over | Shown::Refused(_) => None,
             // The page is left.
             Shown::Place(stand)
                 if stand.status != StatusView::Waiting && self.return_to.is_some() =>
@@ -165,7 +167,7 @@ impl Page<'_> {
             }
             // A page is more than a poll: not every second.
             Shown::Place(stand) => Some(stand.poll_after.max(Duration::from_secs(3))),
-            Shown::Problem(_, after) => Some(after.unwrap_or(Duration::from_secs(5))),
+            Shown::Kept(after) => Some(after.unwrap_or(Duration::from_secs(5))),
         }
     }
 
@@ -182,7 +184,10 @@ impl Page<'_> {
     }
 
     fn html(&self) -> String {
-        let (message, detail) = self.shown.message(self.words, self.return_to.is_some());
+        let (message, detail) =
+            self.shown.message(self.words, self.state, self.return_to.is_some());
+        let notice = self.words.notice(self.state, self.reason, &message);
+        let join = self.shown.join(self.words);
         // Strings only: this cannot fail.
         let words = serde_json::to_string(self.words).unwrap_or_default();
         let turn = self.shown.turn();
@@ -191,7 +196,7 @@ impl Page<'_> {
         let key = URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>());
         let refresh = match (self.refresh(), go_on) {
             (Some(after), _) => {
-                format!("<meta http-equiv=\"refresh\" content=\"{}\">", after.as_secs().max(1))
+                format!("<meta http-equiv=\"refresh\" content=\"{}\">", whole_seconds(after))
             }
             (None, Some(to)) => {
                 let to = escaped(to);
@@ -209,11 +214,11 @@ impl Page<'_> {
                 "title" => escape(self.title.unwrap_or(self.words.title), &mut html),
                 "lang" => escape(self.words.lang, &mut html),
                 "words" => escape(&words, &mut html),
-                "join" => escape(self.words.join, &mut html),
+                "join" => escape(join.unwrap_or(self.words.join), &mut html),
                 "go_on" => escape(self.words.go_on, &mut html),
                 "enter" => escape(self.words.enter, &mut html),
                 "finish" => escape(self.words.finish, &mut html),
-                "notice" => escape(self.notice.unwrap_or_default(), &mut html),
+                "notice" => escape(&notice, &mut html),
                 "queue" => escape(self.queue, &mut html),
                 "action" => escape(self.action, &mut html),
                 "return_to" => escape(self.return_to.unwrap_or_default(), &mut html),
@@ -225,8 +230,8 @@ impl Page<'_> {
                 "refresh" => html.push_str(&refresh),
                 "style" => html.push_str(STYLE),
                 "script" => html.push_str(SCRIPT),
-                "hide_notice" => html.push_str(hidden(self.notice.is_some())),
-                "hide_join" => html.push_str(hidden(self.shown.offers_join())),
+                "hide_notice" => html.push_str(hidden(!notice.is_empty())),
+                "hide_join" => html.push_str(hidden(join.is_some())),
                 "hide_go_on" => html.push_str(hidden(go_on.is_some())),
                 "hide_visit" => html.push_str(hidden(visit.is_some())),
                 "hide_enter" => html.push_str(hidden(visit == Some(StatusView::Ready))),
@@ -270,9 +275,18 @@ mod tests {
     const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
     fn page<'a>(shown: &'a Shown, text: &'a str) -> String {
-        let (title, return_to, notice) = (Some(text), Some(text), Some(text));
+        of(shown, StateView::Paused, text, Some(text))
+    }
+
+    fn of<'a>(
+        shown: &'a Shown,
+        state: StateView,
+        text: &'a str,
+        return_to: Option<&'a str>,
+    ) -> String {
+        let (title, reason) = (Some(text), Some(text));
         let words = Words::of(&HeaderMap::new());
-        Page { queue: text, title, words, notice, action: text, return_to, shown }.html()
+        Page { queue: text, title, words, state, reason, action: text, return_to, shown }.html()
     }
 
     fn waiting() -> Shown {
@@ -296,10 +310,12 @@ mod tests {
         let all = [
             Shown::Nobody,
             Shown::Gone,
+            Shown::Over,
             waiting(),
             turn(StatusView::Ready),
             turn(StatusView::Active),
-            Shown::Problem(Code::QueueFull, None),
+            Shown::Refused(Code::QueueFull),
+            Shown::Kept(None),
         ];
         for shown in &all {
             let html = page(shown, EVIL);
@@ -325,7 +341,8 @@ mod tests {
             queue: "q",
             title: None,
             words: Words::of(&HeaderMap::new()),
-            notice: None,
+            state: StateView::Open,
+            reason: None,
             action: "/queues/q",
             return_to: Some("/seats?a=1&b=2"),
             shown: &shown,
@@ -344,7 +361,8 @@ mod tests {
                 queue: "q",
                 title: None,
                 words: Words::of(&HeaderMap::new()),
-                notice: None,
+                state: StateView::Open,
+                reason: None,
                 action: "q",
                 return_to: None,
                 shown,
@@ -374,6 +392,51 @@ mod tests {
         assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\">"));
         assert!(html.contains("<noscript></noscript>"));
         assert_ne!(html, page(&Shown::Nobody, "x"), "each page has a key of its own");
+    }
+
+    #[test]
+    fn a_closed_queue_is_announced_once() {
+        let closed = "The queue is closed to new visitors.";
+        for (shown, message, notice) in [
+            (Shown::Nobody, closed, "until June".to_owned()),
+            (Shown::Refused(Code::QueueClosed), closed, "until June".to_owned()),
+            (waiting(), "You are number 12 in line.", format!("{closed} until June")),
+            (Shown::Gone, "Your place has ended.", format!("{closed} until June")),
+        ] {
+            let html = of(&shown, StateView::Closed, "until June", None);
+            assert!(html.contains(&format!(">{message}</p>")), "{shown:?}: {html}");
+            assert!(html.contains(&format!(">{notice}</p>")), "{shown:?}: {html}");
+        }
+    }
+
+    #[test]
+    fn whom_only_the_backend_can_name_is_not_offered_what_cannot_help() {
+        let html = page(&Shown::Refused(Code::AssertionMissing), "x");
+        assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\" hidden>"), "{html}");
+        assert!(html.contains("<noscript></noscript>"), "{html}");
+    }
+
+    /// `page_script::numbers_and_times_are_told_as_the_page_without_a_script_tells_them` holds the script to it.
+    #[test]
+    fn numbers_and_times_are_told_as_the_script_tells_them() {
+        let said = include_str!("../../../tests/page_script/said.json");
+        let said: serde_json::Value = serde_json::from_str(said).expect("JSON");
+        let says = |kind: &str, shown: &dyn Fn(u64) -> Stand| {
+            for row in said[kind].as_array().expect("rows") {
+                let shown = Shown::Place(shown(row[0].as_u64().expect("a number")));
+                let text = format!(">{}</p>", row[1].as_str().expect("a text"));
+                let html = of(&shown, StateView::Open, "x", None);
+                assert!(html.contains(&text), "{kind} {}: {html}", row[0]);
+            }
+        };
+        let stand = |status, position, eta, expires_in| {
+            let ms = |time: Option<u64>| time.map(Duration::from_millis);
+            let poll_after = Duration::from_secs(1);
+            Stand { status, position, eta: ms(eta), poll_after, expires_in: ms(expires_in) }
+        };
+        says("position", &|position| stand(StatusView::Waiting, position, None, None));
+        says("wait", &|eta| stand(StatusView::Waiting, 1, Some(eta), None));
+        says("left", &|left| stand(StatusView::Active, 0, None, Some(left)));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //! and script agree.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::ACCEPT_LANGUAGE;
 use serde::Serialize;
 
-use crate::http::problem::Code;
+use crate::http::problem::{Code, millis};
 use crate::queue_view::StateView;
 
 /// The texts of one language; `{}` stands for a number.
@@ -19,9 +20,15 @@ pub struct Words {
     /// The title, unless the operator set one.
     #[serde(skip)]
     pub title: &'static str,
-    /// The button that joins.
+    /// The button that joins …
     #[serde(skip)]
     pub join: &'static str,
+    /// … and that does so again, after a join that did not work …
+    #[serde(skip)]
+    pub retry: &'static str,
+    /// … of which this is said: without a script nothing tries again by itself.
+    #[serde(skip)]
+    pub later: &'static str,
     /// The link to where the visitor goes when the turn has come.
     #[serde(skip)]
     pub go_on: &'static str,
@@ -40,8 +47,10 @@ pub struct Words {
     pub ended_detail: &'static str,
     /// The position.
     pub number: &'static str,
-    /// The wait: less than a minute, about one, about so many.
-    pub wait: [&'static str; 3],
+    /// What stands between the thousands of a number.
+    pub thousands: &'static str,
+    /// The wait: less than a minute, about one, about so many, about so many hours.
+    pub wait: [&'static str; 4],
     /// It is the visitor's turn.
     pub turn: &'static str,
     /// The visitor is in, where there is nowhere to go on to …
@@ -66,6 +75,9 @@ pub struct Words {
     pub go_back: &'static str,
     /// Any other refusal.
     pub busy: &'static str,
+    /// … to somebody who has a place.
+    #[serde(skip)]
+    pub kept: &'static str,
     /// The line does not move.
     pub paused: &'static str,
 }
@@ -74,6 +86,8 @@ const ENGLISH: Words = Words {
     lang: "en",
     title: "Waiting room",
     join: "Join the line",
+    retry: "Try again",
+    later: "You can try again later.",
     go_on: "Continue",
     enter: "Come in",
     finish: "Finish",
@@ -81,10 +95,12 @@ const ENGLISH: Words = Words {
     ended: "Your place has ended.",
     ended_detail: "You can join again at the end of the line.",
     number: "You are number {} in line.",
+    thousands: ",",
     wait: [
         "Expected wait: less than a minute.",
         "Expected wait: about a minute.",
         "Expected wait: about {} minutes.",
+        "Expected wait: about {} hours.",
     ],
     turn: "It is your turn.",
     inside: "You are in.",
@@ -93,11 +109,12 @@ const ENGLISH: Words = Words {
     again: "This page tries again by itself.",
     failed: "That did not work.",
     full: "The queue is full.",
-    closed: "The queue is closed.",
+    closed: "The queue is closed to new visitors.",
     limited: "Too many visitors come from your address.",
     vouched: "Your place has ended: you must be vouched for anew by the site that sent you.",
     go_back: "Go back to where you came from.",
     busy: "The waiting room does not answer at the moment.",
+    kept: "Your place is kept.",
     paused: "The line is paused.",
 };
 
@@ -105,6 +122,8 @@ const KOREAN: Words = Words {
     lang: "ko",
     title: "대기실",
     join: "줄 서기",
+    retry: "다시 시도",
+    later: "잠시 후 다시 시도할 수 있습니다.",
     go_on: "계속하기",
     enter: "입장하기",
     finish: "마치기",
@@ -112,7 +131,13 @@ const KOREAN: Words = Words {
     ended: "자리가 만료되었습니다.",
     ended_detail: "줄의 맨 뒤에 다시 설 수 있습니다.",
     number: "현재 {}번째로 기다리고 있습니다.",
-    wait: ["예상 대기 시간: 1분 미만", "예상 대기 시간: 약 1분", "예상 대기 시간: 약 {}분"],
+    thousands: ",",
+    wait: [
+        "예상 대기 시간: 1분 미만",
+        "예상 대기 시간: 약 1분",
+        "예상 대기 시간: 약 {}분",
+        "예상 대기 시간: 약 {}시간",
+    ],
     turn: "차례가 되었습니다.",
     inside: "입장했습니다.",
     left: "남은 시간: {}",
@@ -120,11 +145,12 @@ const KOREAN: Words = Words {
     again: "이 페이지가 자동으로 다시 시도합니다.",
     failed: "요청을 처리하지 못했습니다.",
     full: "대기열이 가득 찼습니다.",
-    closed: "대기열이 닫혔습니다.",
+    closed: "지금은 새로 줄을 설 수 없습니다.",
     limited: "같은 주소에서 온 방문자가 너무 많습니다.",
     vouched: "자리가 만료되었습니다. 보내 준 사이트에서 다시 확인을 받아야 합니다.",
     go_back: "오셨던 곳으로 돌아가 주세요.",
     busy: "지금은 대기실이 응답하지 않습니다.",
+    kept: "자리는 그대로 유지됩니다.",
     paused: "입장이 잠시 멈추었습니다.",
 };
 
@@ -161,18 +187,56 @@ impl Words {
         }
     }
 
-    /// Why the line does not go on as usual, if so, and what the operator says of it.
-    pub fn notice(&self, state: StateView, reason: Option<&str>) -> Option<String> {
+    /// Why the line does not go on as usual, if so, and what the operator says of it; but nothing that the
+    /// page's `message` says already.
+    pub fn notice(&self, state: StateView, reason: Option<&str>, message: &str) -> String {
         let text = match state {
             StateView::Paused => self.paused,
             StateView::Closed => self.closed,
-            StateView::Open | StateView::Bypass => return None,
+            StateView::Open | StateView::Bypass => return String::new(),
         };
-        Some(reason.map_or_else(|| text.to_owned(), |reason| format!("{text} {reason}")))
+        let parts = [Some(text).filter(|text| *text != message), reason];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Where the visitor stands.
+    pub fn position(&self, position: u64) -> String {
+        let digits = position.to_string();
+        let mut grouped = String::new();
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index) % 3 == 0 {
+                grouped.push_str(self.thousands);
+            }
+            grouped.push(digit);
+        }
+        Self::with(self.number, grouped)
+    }
+
+    /// How long it is to be waited, rounded up: nothing is promised too early. The script says the same
+    /// (a table holds the two together).
+    pub fn wait(&self, eta: Duration) -> String {
+        let ms = millis(eta);
+        match ms.div_ceil(60_000) {
+            _ if ms <= 30_000 => self.wait[0].into(),
+            1 => self.wait[1].into(),
+            minutes @ ..=120 => Self::with(self.wait[2], minutes),
+            minutes => Self::with(self.wait[3], minutes.div_ceil(30) as f64 / 2.0),
+        }
+    }
+
+    /// How long the turn or the visit lasts; as the script says it, too.
+    pub fn time_left(&self, left: Duration) -> String {
+        let seconds = millis(left).div_ceil(1_000);
+        let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let clock = match hours {
+            0 => format!("{minutes}:{seconds:02}"),
+            _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+        };
+        Self::with(self.left, clock)
     }
 
     /// The number in its text.
-    pub fn with(text: &str, number: impl Display) -> String {
+    fn with(text: &str, number: impl Display) -> String {
         text.replace("{}", &number.to_string())
     }
 }
