@@ -21,15 +21,19 @@ const DAY: f64 = 86_400.0 * SECOND;
 
 /// What a page that begins in `status` does until then.
 fn played(status: &str, until: f64, answers: &Value) -> Value {
+    play(&json!({
+        "script": SCRIPT, "status": status, "words": words(), "until": until, "answers": answers,
+    }))
+}
+
+fn words() -> String {
     let words = json!({
         "ended": "ended", "over": "over", "ended_detail": "join again", "number": "number {}", "turn": "turn",
         "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
         "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
+        "inside": "inside", "left": "left {}",
     });
-    play(&json!({
-        "script": SCRIPT, "status": status, "words": words.to_string(), "until": until,
-        "answers": answers,
-    }))
+    words.to_string()
 }
 
 fn play(scene: &Value) -> Value {
@@ -139,6 +143,38 @@ fn a_join_that_tries_again_by_itself_says_so_and_offers_no_button() {
         );
         assert_eq!(shown("join", "hidden"), true);
     }
+}
+
+#[test]
+fn whoever_pressed_a_button_that_is_gone_goes_on_from_what_the_page_says() {
+    let place = |status: &str| {
+        json!({
+            "status": status, "position": 1, "eta_ms": null, "poll_after_ms": 60_000, "expires_in_ms": 60_000,
+        })
+    };
+    let scene = |finishes: u16, until: f64| {
+        play(&json!({
+            "script": SCRIPT, "status": "waiting", "words": words(), "returnTo": "", "until": until,
+            "answers": [
+                { "path": "/token", "status": 200, "body": place("active") },
+                { "path": "/token", "from": 1_500.0, "status": finishes },
+                { "path": "/tokens", "status": 201, "body": place("waiting") },
+            ],
+            "presses": [
+                { "at": 2_000.0, "form": "visit", "button": "finish" },
+                { "at": 3_000.0, "form": "join", "button": "join" },
+            ],
+        }))
+    };
+    let finished = scene(204, 2_000.0);
+    assert_eq!(finished["elements"]["message"]["textContent"], "over");
+    assert_eq!(finished["focus"], "message", "the button that was pressed is gone");
+    let joined = scene(204, 3_000.0);
+    assert_eq!(joined["elements"]["message"]["textContent"], "number 1");
+    assert_eq!(joined["focus"], "message");
+    let failed = scene(503, 2_000.0);
+    assert_eq!(failed["elements"]["message"]["textContent"], "failed");
+    assert_eq!(failed["focus"], "finish", "a button that is still there keeps it");
 }
 
 #[tokio::test]

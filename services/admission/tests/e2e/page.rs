@@ -172,7 +172,7 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
     {
         assert!(english.contains(part), "{part}: {english}");
     }
-    assert!(english.contains("<p id=\"notice\" hidden></p>"), "{english}");
+    assert!(english.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>"), "{english}");
 
     let change = async |body: serde_json::Value| {
         let path = "/v1/admin/queues/concert";
@@ -206,7 +206,7 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
     }
     change(serde_json::json!({ "state": null })).await;
     until("there is nothing to say", PATIENCE, async || {
-        page("en", "").await.contains("<p id=\"notice\" hidden></p>")
+        page("en", "").await.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>")
     })
     .await;
 }

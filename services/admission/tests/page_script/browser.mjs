@@ -1,5 +1,6 @@
 // Runs the page's script in a pretended browser, in virtual time, and prints what it asked for and showed.
-// Its argument is a scene: {script, status, words, until, answers: [{path, from?, status, headers?, body?}]}.
+// Its argument is a scene: {script, status, words, until, answers: [{path, from?, status, headers?, body?}],
+// presses: [{at, form, button}]}.
 // Of the answers to a path the last one whose time has come is given; status 0 is a network that fails.
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
@@ -11,7 +12,14 @@ let timers = [];
 const requests = [];
 
 const elements = {};
-const element = (id) => (elements[id] ??= { textContent: "", hidden: true, addEventListener() {} });
+const element = (id) => (elements[id] ??= {
+  textContent: "",
+  hidden: true,
+  addEventListener(_, act) { this.submitted = act; },
+  closest() { return this.hidden || element(formOf[id] ?? id).hidden ? this : null; },
+  focus() { document.activeElement = this; },
+});
+const formOf = { enter: "visit", finish: "visit" };
 const room = { dataset: { queue: "concert", returnTo: scene.returnTo ?? "/", status: scene.status, words: scene.words } };
 
 const fetch = async (path, { method }) => {
@@ -50,6 +58,12 @@ const page = createContext({
 });
 runInContext("Date", page).now = () => now;
 runInContext(readFileSync(scene.script, "utf8"), page);
+for (const { at, form, button } of scene.presses ?? []) {
+  setTimeout(() => {
+    element(button).focus();
+    element(form).submitted({ preventDefault() {} });
+  }, at);
+}
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 for (;;) {
@@ -60,4 +74,5 @@ for (;;) {
   now = next.at;
   next.act();
 }
-process.stdout.write(JSON.stringify({ requests, elements }));
+const focus = Object.keys(elements).find((id) => elements[id] === document.activeElement);
+process.stdout.write(JSON.stringify({ requests, elements, focus }));

@@ -47,6 +47,7 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
     let shown = match &visitor.held {
         Held::Valid(_) => look(&visitor).await,
         Held::Nothing | Held::Forged if is_over(&uri) => Shown::Over,
+        Held::Nothing | Held::Forged if is_closed(&visitor) => Shown::Refused(Code::QueueClosed),
         Held::Nothing | Held::Forged => Shown::Nobody,
     };
     let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
@@ -56,6 +57,15 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     response
+}
+
+/// Whether a join would be refused, as far as is known.
+fn is_closed(visitor: &Visitor) -> bool {
+    visitor
+        .queue
+        .latest
+        .get()
+        .is_some_and(|seen| StateView::from(seen.snapshot.state) == StateView::Closed)
 }
 
 async fn look(visitor: &Visitor) -> Shown {

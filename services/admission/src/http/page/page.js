@@ -13,15 +13,22 @@
   let turn = false;
 
   const element = (id) => document.getElementById(id);
+  // What is said already is not read out again.
+  const say = (id, text) => {
+    if (element(id).textContent !== text) element(id).textContent = text;
+  };
   const show = (message, detail = "") => {
-    if (element("message").textContent !== message) element("message").textContent = message;
-    element("detail").textContent = detail;
+    say("message", message);
+    say("detail", detail);
   };
   const offer = (join, goOn, visit = "") => {
+    const focused = document.activeElement;
     element("join").hidden = !join;
     element("go-on").hidden = !goOn;
     element("visit").hidden = !visit;
     for (const step of ["enter", "finish"]) element(step).hidden = step !== visit;
+    // Whoever pressed a button that is gone now goes on from what the page says.
+    if (focused && focused.closest("[hidden]")) element("message").focus();
   };
 
   const storage = (act) => {
@@ -105,13 +112,12 @@
     const text = { paused: words.paused, closed: words.closed }[state];
     // What the message says already is not said twice.
     const parts = text ? [text, reason].filter((part) => part && part !== element("message").textContent) : [];
-    line.textContent = parts.join(" ");
     line.hidden = !parts.length;
+    say("notice", parts.join(" "));
   }
 
   function joinLater(response, why) {
     show(refusals[why.code] || words.busy, words.again);
-    offer(false, false);
     if (why.code === "queue_closed") {
       noticed = -Infinity;
       notice(true).catch(() => {});
@@ -120,6 +126,7 @@
   }
 
   async function join(again = true) {
+    offer(false, false);
     let response;
     try {
       response = await call("POST", "/tokens", { "idempotency-key": key() });

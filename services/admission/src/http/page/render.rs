@@ -90,9 +90,8 @@ impl Shown {
         }
     }
 
-    fn message(&self, words: &Words, state: StateView, leads_on: bool) -> (String, String) {
+    fn message(&self, words: &Words, leads_on: bool) -> (String, String) {
         match self {
-            Self::Nobody if state == StateView::Closed => (words.closed.into(), String::new()),
             Self::Nobody => (words.nobody.into(), String::new()),
             Self::Gone => (words.ended.into(), words.ended_detail.into()),
             Self::Over => (words.over.into(), words.ended_detail.into()),
@@ -184,8 +183,7 @@ impl Page<'_> {
     }
 
     fn html(&self) -> String {
-        let (message, detail) =
-            self.shown.message(self.words, self.state, self.return_to.is_some());
+        let (message, detail) = self.shown.message(self.words, self.return_to.is_some());
         let notice = self.words.notice(self.state, self.reason, &message);
         let join = self.shown.join(self.words);
         // Strings only: this cannot fail.
@@ -351,7 +349,7 @@ mod tests {
         assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""));
         assert!(html.contains("<a href=\"/seats?a=1&amp;b=2\">"));
         assert!(html.contains("<title>Waiting room</title>"));
-        assert!(html.contains("<p id=\"notice\" hidden></p>"));
+        assert!(html.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>"));
     }
 
     #[test]
@@ -398,8 +396,7 @@ mod tests {
     fn a_closed_queue_is_announced_once() {
         let closed = "The queue is closed to new visitors.";
         for (shown, message, notice) in [
-            (Shown::Nobody, closed, "until June".to_owned()),
-            (Shown::Refused(Code::QueueClosed), closed, "until June".to_owned()),
+            (Shown::Refused(Code::QueueClosed), closed, "until June".into()),
             (waiting(), "You are number 12 in line.", format!("{closed} until June")),
             (Shown::Gone, "Your place has ended.", format!("{closed} until June")),
         ] {
