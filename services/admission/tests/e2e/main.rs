@@ -12,6 +12,7 @@ mod joining;
 mod journey;
 mod limits;
 mod local_answers;
+mod looks;
 mod metrics;
 mod openapi;
 mod outage;

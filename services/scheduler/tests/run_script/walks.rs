@@ -130,7 +130,9 @@ async fn the_walk_through_nginx_works_from_a_clone() {
     let (output, statuses) = paste(visits);
     let answers = String::from_utf8_lossy(&output.stdout);
     assert_eq!(statuses, expected, "{answers}");
-    for answer in ["token_missing", "/queues/concert?return_to=", "You have a seat.", "\"waiting\""]
+    let seat = "<p>You have a seat.";
+    for answer in
+        ["token_missing", "/queues/concert?return_to=", "width=device-width", seat, "\"waiting\""]
     {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }

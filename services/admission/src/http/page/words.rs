@@ -204,7 +204,7 @@ impl Words {
         let digits = position.to_string();
         let mut grouped = String::new();
         for (index, digit) in digits.chars().enumerate() {
-            if index > 0 && (digits.len() - index) % 3 == 0 {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
                 grouped.push_str(self.thousands);
             }
             grouped.push(digit);
