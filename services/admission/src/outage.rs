@@ -6,19 +6,13 @@ use std::time::{Duration, Instant};
 
 use anteroom_runtime::config::Rate;
 
-use crate::defences::{Gcra, MOST_ADDRESSES, subscriber};
+use crate::defences::PerAddress;
 
 /// The opening of one queue. It begins with the first failure after a success.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Opening {
     since: Mutex<Option<Instant>>,
-    passed: Gcra<IpAddr>,
-}
-
-impl Default for Opening {
-    fn default() -> Self {
-        Self { since: Mutex::default(), passed: Gcra::new(MOST_ADDRESSES) }
-    }
+    passed: PerAddress,
 }
 
 impl Opening {
@@ -33,8 +27,7 @@ impl Opening {
     /// Whether one more may pass at `now` from this address. One client must not use up what is for all.
     pub fn admit(&self, from: IpAddr, rate: Rate, lasts: Duration, now: Instant) -> bool {
         let since = *self.lock().get_or_insert(now);
-        now.saturating_duration_since(since) < lasts
-            && self.passed.check(subscriber(from), rate, now).is_ok()
+        now.saturating_duration_since(since) < lasts && self.passed.take(from, rate, now).is_ok()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
@@ -64,6 +57,17 @@ mod tests {
         }
         assert!(!opening.admit(client("2001:db8::2"), RATE, LASTS, later), "the same /64");
         assert!(!opening.admit(client("::ffff:203.0.113.1"), RATE, LASTS, later));
+    }
+
+    #[test]
+    fn an_ipv6_48_has_eight_times_the_rate() {
+        let (opening, now) = (Opening::default(), Instant::now());
+        let passed = |subscriber: usize| {
+            let one = client(&format!("2001:db8:1:{subscriber:x}::1"));
+            (0..100).filter(|_| opening.admit(one, RATE, LASTS, now)).count()
+        };
+        assert_eq!((0..100).map(passed).sum::<usize>(), 80);
+        assert!(opening.admit(client("2001:db8:2::1"), RATE, LASTS, now), "another site");
     }
 
     #[test]

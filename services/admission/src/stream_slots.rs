@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ipnet::IpNet;
 use prometheus::IntGauge;
 
-use crate::defences::subscriber;
+use crate::defences::networks;
 
 /// Where no number is configured, one address has this part of all slots.
 const PART_OF_ADDRESS: usize = 4;
@@ -28,7 +29,7 @@ pub struct StreamSlots {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    by_address: HashMap<IpAddr, usize>,
+    by_address: HashMap<IpNet, usize>,
 }
 
 /// The slot of one stream, until it is dropped.
@@ -58,18 +59,18 @@ impl StreamSlots {
             Some(0) => usize::MAX,
             Some(most) => most,
         };
-        let address = address.map(subscriber);
+        let counted = || address.into_iter().flat_map(networks);
         let mut taken = self.lock();
-        if taken.all >= most {
+        // Whoever has none yet gets one, so nothing empty stays behind.
+        let is_used_up = |(net, times): (IpNet, u32)| {
+            let most = of_address.saturating_mul(times as usize);
+            taken.by_address.get(&net).is_some_and(|count| *count >= most)
+        };
+        if taken.all >= most || counted().any(is_used_up) {
             return None;
         }
-        if let Some(address) = address {
-            let count = taken.by_address.entry(address).or_default();
-            // Whoever has none yet gets one, so nothing empty stays behind.
-            if *count >= of_address.max(1) {
-                return None;
-            }
-            *count += 1;
+        for (net, _) in counted() {
+            *taken.by_address.entry(net).or_default() += 1;
         }
         taken.all += 1;
         self.open.inc();
@@ -87,12 +88,12 @@ impl Drop for StreamSlot {
         let mut taken = self.slots.lock();
         taken.all -= 1;
         self.slots.open.dec();
-        if let Some(address) = self.address
-            && let Some(count) = taken.by_address.get_mut(&address)
-        {
-            *count -= 1;
-            if *count == 0 {
-                taken.by_address.remove(&address);
+        for (net, _) in self.address.into_iter().flat_map(networks) {
+            if let Some(count) = taken.by_address.get_mut(&net) {
+                *count -= 1;
+                if *count == 0 {
+                    taken.by_address.remove(&net);
+                }
             }
         }
     }
@@ -152,5 +153,21 @@ mod tests {
         let _held = take("2001:db8:0:1::1").expect("the first");
         assert!(take("2001:db8:0:1:ffff::2").is_none());
         assert!(take("2001:db8:0:2::1").is_some());
+    }
+
+    #[test]
+    fn an_ipv6_48_has_eight_times_as_many() {
+        let slots = slots(PLENTY);
+        let take = |site: u16, subscriber: u16| {
+            let address = [0x2001, 0xdb8, site, subscriber, 0, 0, 0, 1];
+            slots.take(PLENTY, Some(2), Some(IpAddr::from(address)))
+        };
+        let mut held: Vec<_> = (0..100).flat_map(|of| all(|| take(1, of))).collect();
+        assert_eq!(held.len(), 16);
+        assert!(take(2, 0).is_some(), "another site");
+        held.pop();
+        assert!(take(1, 100).is_some());
+        drop(held);
+        assert!(slots.lock().by_address.is_empty(), "nothing stays behind");
     }
 }

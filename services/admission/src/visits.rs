@@ -9,6 +9,7 @@ use anteroom_core::queue::{
 use rand::Rng as _;
 
 use crate::app::{App, QueueState};
+use crate::defences::Asked;
 use crate::http::problem::{Code, Problem};
 use crate::http::visitor::Visitor;
 use crate::place_view::PlaceView;
@@ -68,9 +69,14 @@ pub async fn join(
     }
 }
 
-/// Joins within what the visitor's address may; only a new place counts.
-pub async fn join_from(visitor: &Visitor, id: PlaceId) -> Result<Joined, Problem> {
+/// Joins: the place of this identity, which may be asked for as often as any place, or without one a new place.
+/// Only a new place counts for the visitor's address.
+pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined, Problem> {
+    if let Some(id) = id {
+        visitor.may_ask(Asked::Join(id))?;
+    }
     let unit = visitor.may_join()?;
+    let id = id.unwrap_or_else(|| anonymous(&visitor.queue));
     let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address());
     let joined = join(&visitor.queue, id, is_counted).await;
     let may_be_new = match &joined {
@@ -94,7 +100,7 @@ pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Pr
 }
 
 /// An identity that nobody else has and nobody can guess.
-pub fn anonymous(queue: &QueueState) -> PlaceId {
+fn anonymous(queue: &QueueState) -> PlaceId {
     PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())
 }
 

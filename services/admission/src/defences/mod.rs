@@ -7,8 +7,10 @@
 
 mod gcra;
 mod joins_per_address;
+mod per_address;
 mod requests_per_place;
 
 pub use gcra::Gcra;
-pub use joins_per_address::{JoinsPerAddress, MOST_ADDRESSES, Unit, subscriber};
-pub use requests_per_place::RequestsPerPlace;
+pub use joins_per_address::JoinsPerAddress;
+pub use per_address::{PerAddress, Unit, networks};
+pub use requests_per_place::{Asked, RequestsPerPlace};

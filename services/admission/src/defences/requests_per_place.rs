@@ -1,10 +1,13 @@
 //! `requests_per_place`: how many requests a second may name one place, and six times as many at once:
 //! an admitted visitor's page asks for all its parts together.
+//!
+//! A join by an Idempotency-Key or an assertion names a place as well, which only the store knows: it is counted for
+//! the identity. A join without either gets a new place each time, which `joins_per_address` counts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::PlaceRef;
+use anteroom_core::queue::{PlaceId, PlaceRef};
 use anteroom_runtime::config::Rate;
 
 use super::gcra::Gcra;
@@ -20,7 +23,16 @@ const BURST_SECONDS: u32 = 6;
 #[derive(Debug)]
 pub struct RequestsPerPlace {
     per_second: u32,
-    counts: Arc<Gcra<PlaceRef>>,
+    counts: Arc<Gcra<Asked>>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asked {
+    /// The place that a token names: the token of a gone one takes nothing from the place that its holder has now.
+    Place(PlaceRef),
+    /// The place of an identity that joins.
+    Join(PlaceId),
 }
 
 impl RequestsPerPlace {
@@ -34,20 +46,19 @@ impl RequestsPerPlace {
         Self { per_second, counts: self.counts.clone() }
     }
 
-    /// Counts one request for the place that a token names: the token of a gone one takes nothing from the place
-    /// that its holder has now.
+    /// Counts one request.
     ///
     /// # Errors
     ///
     /// When the place has used up its rate: how long until it may ask again.
-    pub fn check(&self, of: PlaceRef) -> Result<(), Duration> {
+    pub fn check(&self, of: Asked) -> Result<(), Duration> {
         if self.per_second == 0 {
             return Ok(());
         }
         self.check_at(of, Instant::now())
     }
 
-    fn check_at(&self, of: PlaceRef, now: Instant) -> Result<(), Duration> {
+    fn check_at(&self, of: Asked, now: Instant) -> Result<(), Duration> {
         let (seconds, count) = (BURST_SECONDS, self.per_second.saturating_mul(BURST_SECONDS));
         let rate = Rate { count, window: Duration::from_secs(seconds.into()) };
         self.counts.check(of, rate, now)
@@ -56,14 +67,15 @@ impl RequestsPerPlace {
 
 #[cfg(test)]
 mod tests {
-    use anteroom_core::queue::{Epoch, PlaceId};
+    use anteroom_core::queue::Epoch;
 
     use super::*;
 
     #[test]
     fn a_place_may_ask_so_often_and_others_as_well() {
         let (requests, now) = (RequestsPerPlace::new(50), Instant::now());
-        let place = |ticket| PlaceRef { epoch: Epoch([0; 8]), id: PlaceId([1; 14]), ticket };
+        let id = PlaceId([1; 14]);
+        let place = |ticket| Asked::Place(PlaceRef { epoch: Epoch([0; 8]), id, ticket });
         let (one, other) = (place(1), place(2));
         // The page of an admitted visitor with its 120 parts, and again.
         for _ in 0..300 {
@@ -71,6 +83,10 @@ mod tests {
         }
         assert_eq!(requests.check_at(one, now), Err(Duration::from_millis(20)));
         assert!(requests.check_at(other, now).is_ok());
+        // A join of the same visitor is counted apart, for its identity.
+        let joins = (0..1_000).filter(|_| requests.check_at(Asked::Join(id), now).is_ok()).count();
+        assert_eq!(joins, 300);
+        assert!(requests.check_at(Asked::Join(PlaceId([2; 14])), now).is_ok());
         assert!(requests.with(0).check(one).is_ok(), "0 is no limit");
         assert!(requests.with(50).check_at(one, now).is_err(), "a reload keeps the counts");
         // From then on fifty a second, and everything again after six quiet seconds.

@@ -67,14 +67,14 @@ pub async fn join(
     let (id, visitor_id) = match body.assertion {
         Some(assertion) => {
             let visitor_id = vouched(&app, queue, &assertion)?;
-            (PlaceId::of_visitor(queue.name(), &visitor_id), Some(visitor_id))
+            (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
         }
         None => {
             if let Some((joined, visitor_id)) = held(&visitor).await? {
                 let token = joined.token(&app, queue, visitor_id);
                 return joined_response(&visitor, &joined, token);
             }
-            (keyed.unwrap_or_else(|| visits::anonymous(queue)), None)
+            (keyed, None)
         }
     };
     let joined = visits::join_from(&visitor, id).await?;

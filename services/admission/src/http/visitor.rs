@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use anteroom_core::queue::{PlaceRef, TOKEN_PREFIX, Token};
+use anteroom_core::queue::{TOKEN_PREFIX, Token};
 use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 use http::request::Parts;
@@ -13,7 +13,7 @@ use super::extract::{AtQueue, Peer};
 use super::problem::{Code, Problem};
 use crate::app::{App, Live, QueueState};
 use crate::client_address::client_address;
-use crate::defences::Unit;
+use crate::defences::{Asked, Unit};
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
@@ -92,7 +92,7 @@ impl Visitor {
     pub fn holder(&self) -> Result<&Token, Problem> {
         match &self.held {
             Held::Valid(token) => {
-                self.may_ask(token.place)?;
+                self.may_ask(Asked::Place(token.place))?;
                 Ok(token)
             }
             Held::Forged => Err(self.token_invalid()),
@@ -120,7 +120,8 @@ impl Visitor {
         (!exempt.iter().any(|net| net.contains(&address))).then_some(address)
     }
 
-    fn may_ask(&self, of: PlaceRef) -> Result<(), Problem> {
+    /// Counts one request for one place.
+    pub fn may_ask(&self, of: Asked) -> Result<(), Problem> {
         self.queue
             .requests_per_place
             .check(of)

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
+    joining::vouched,
     raw::Raw,
-    room::{ONE, Room, TOKEN},
+    room::{Call, ONE, Room, TOKEN},
 };
 
 const JOIN: &str = "/v1/queues/concert/tokens";
@@ -16,6 +17,14 @@ const HEAD: &str = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n\
 
 async fn join_from(room: &Room, forwarded: &str) -> Answer {
     room.post(JOIN).header("x-forwarded-for", forwarded).send().await
+}
+
+/// How often admission has called a script.
+async fn store_calls(room: &Room, operation: &str) -> u64 {
+    let name = format!("anteroom_store_call_seconds_count{{operation=\"{operation}\"");
+    let metrics = room.metrics("metrics").await;
+    let counts = metrics.lines().filter(|line| line.starts_with(&name));
+    counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
 #[tokio::test]
@@ -72,13 +81,8 @@ async fn only_new_places_count() {
         // The room is full, but the address has used up its rate, too; whoever has a place has it.
         room.join().await.refuses(429, "join_limited");
     }
-    let calls = async |operation: &str| {
-        let name = format!("anteroom_store_call_seconds_count{{operation=\"{operation}\"");
-        let metrics = room.metrics("metrics").await;
-        let counts = metrics.lines().filter(|line| line.starts_with(&name));
-        counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>()
-    };
-    let before = calls("queue.join").await;
+    let calls = async || store_calls(&room, "queue.join").await;
+    let before = calls().await;
     assert!(before > 0);
     for (token, status) in [(&ready, "ready"), (&waiting, "waiting")] {
         room.post(JOIN).token(token).send().await.is(200).place(status);
@@ -93,7 +97,7 @@ async fn only_new_places_count() {
     room.post(JOIN).token(&waiting).send().await.refuses(429, "join_limited");
     let gate = room.get("/v1/queues/concert/authorize?join=1").token(&waiting);
     gate.send().await.refuses(403, "join_limited");
-    assert_eq!(calls("queue.join").await, before, "no join was asked for");
+    assert_eq!(calls().await, before, "no join was asked for");
 }
 
 #[tokio::test]
@@ -175,6 +179,64 @@ async fn requests_per_place_slow_down_one_place_only() {
         room.get(path).token(&hasty).send().await.status == 200
     })
     .await;
+}
+
+#[tokio::test]
+async fn requests_per_place_count_a_join_that_is_repeated_too() {
+    let identity = "the-secret-between-shop-and-room";
+    let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", identity)];
+    let queues = "[queues.concert]\ncapacity = 2\nrequests_per_place = 2\n";
+    let room = Room::start_with(queues, &env).await;
+    let key = |key: &str| room.post(JOIN).header("idempotency-key", key);
+    let known = |visitor_id: &str| {
+        let assertion = vouched(identity, "concert", visitor_id, 120);
+        room.post(JOIN).json(json!({ "assertion": assertion }))
+    };
+    let form = |key: &str| {
+        let kind = "application/x-www-form-urlencoded";
+        room.post("/queues/concert").browser().body(kind, format!("key={key}"))
+    };
+    let ways: [(&str, &dyn Fn(&str) -> Call); 3] =
+        [("a key", &key), ("an assertion", &known), ("a form", &form)];
+    for (at, (way, join)) in ways.into_iter().enumerate() {
+        let hasty = format!("the-hasty-visitor-number-{at}");
+        // Six times two at once, as for a place; two a second flow in meanwhile.
+        let mut passed = 0;
+        let refused = loop {
+            let answer = join(&hasty).send().await;
+            if answer.status == 429 {
+                break answer;
+            }
+            assert!([200, 201, 303].contains(&answer.status), "{way}: {answer:?}");
+            passed += 1;
+            assert!(passed < 100, "{way}: a hundred joins of one identity passed");
+        };
+        assert!(passed >= 12, "{way}: only {passed} joins passed");
+        assert!(!refused.header("retry-after").is_empty(), "{way}");
+        let calm = join(&format!("the-calm-visitor-number-{at}")).send().await;
+        assert_ne!(calm.status, 429, "{way}: {calm:?}");
+        until("the hasty one may join again", PATIENCE, async || {
+            join(&hasty).send().await.status != 429
+        })
+        .await;
+    }
+    let flood = || async {
+        for _ in 0..50 {
+            key("the-hasty-visitor-number-0").send().await;
+        }
+    };
+    flood().await;
+    let before = store_calls(&room, "queue.join").await;
+    let started = std::time::Instant::now();
+    flood().await;
+    let asked = store_calls(&room, "queue.join").await - before;
+    let most = 2 * started.elapsed().as_secs() + 3;
+    assert!(asked <= most, "{asked} of 50 repeated joins asked the store, {most} may");
+    key("the-hasty-visitor-number-0").token("forged").send().await.refuses(401, "token_invalid");
+    for _ in 0..20 {
+        // Without an identity each is a new place, which joins_per_address counts.
+        room.join().await.is(201);
+    }
 }
 
 #[tokio::test]

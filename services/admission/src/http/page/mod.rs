@@ -202,11 +202,8 @@ async fn visit(
 }
 
 /// The key that the form carries makes two presses of the button one join.
-fn form_identity(visitor: &Visitor, form: &[u8]) -> PlaceId {
-    match form_key(form) {
-        Some(key) => PlaceId::of_key(visitor.queue.name(), key.as_bytes()),
-        None => visits::anonymous(&visitor.queue),
-    }
+fn form_identity(visitor: &Visitor, form: &[u8]) -> Option<PlaceId> {
+    form_key(form).map(|key| PlaceId::of_key(visitor.queue.name(), key.as_bytes()))
 }
 
 /// The key in the body of a form; `None` when there is none, or one that can be guessed.
