@@ -6,7 +6,6 @@
 
 pub mod admin_view;
 pub mod app;
-pub mod audit;
 pub mod client_address;
 pub mod cookies;
 pub mod defences;

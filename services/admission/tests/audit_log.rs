@@ -3,15 +3,28 @@
 
 mod service_support;
 
+use anteroom_testkit::{PATIENCE, until};
 use serde_json::{Value, json};
-use service_support::{BACKEND, OPERATOR, World};
+use service_support::{BACKEND, Log, NARROW, OPERATOR, World};
 
 const TOKENS: &str = "/v1/queues/shop/tokens";
 const ADMIN: &str = "/v1/admin/queues/shop";
 
+/// The text of a field; empty when it is absent.
+fn of(line: &Value, field: &str) -> String {
+    line["fields"][field].as_str().unwrap_or_default().to_owned()
+}
+
 #[tokio::test]
-async fn every_operator_call_leaves_an_audit_line_and_no_secret_in_it() {
+async fn every_operator_call_leaves_one_audit_line_and_no_secret_in_it() {
     let log = service_support::log();
+    what_is_done(&log).await;
+    what_is_refused(&log).await;
+    what_nobody_waits_for(&log).await;
+    what_strangers_try(&log).await;
+}
+
+async fn what_is_done(log: &Log) {
     let world = World::start().await;
     let (_, joined) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 7})).await;
@@ -22,8 +35,6 @@ async fn every_operator_call_leaves_an_audit_line_and_no_secret_in_it() {
     world.call(OPERATOR, "DELETE", ADMIN, Value::Null).await;
     world.call(OPERATOR, "DELETE", "/v1/admin/queues/old", Value::Null).await;
     let mut lines = log.audit();
-    let of =
-        |line: &Value, field: &str| line["fields"][field].as_str().unwrap_or_default().to_owned();
     let purges = lines.split_off(5);
     let purges: Vec<_> = ["operation", "queue", "outcome", "before"]
         .map(|field| purges.iter().map(|line| of(line, field)).collect::<Vec<_>>())
@@ -59,4 +70,132 @@ async fn every_operator_call_leaves_an_audit_line_and_no_secret_in_it() {
     for secret in [OPERATOR, BACKEND, token] {
         assert!(!log.text().contains(secret));
     }
+}
+
+/// Key, operation, queue, outcome and ticket of the lines since there were so many.
+fn lines_since(log: &Log, count: usize) -> Vec<(String, String, String, String, Option<u64>)> {
+    let read = |line: &Value| {
+        let [key, operation, queue, outcome] =
+            ["key", "operation", "queue", "outcome"].map(|field| of(line, field));
+        (key, operation, queue, outcome, line["fields"]["ticket"].as_u64())
+    };
+    log.audit()[count..].iter().map(read).collect()
+}
+
+async fn what_is_refused(log: &Log) {
+    let mut world = World::start().await;
+    world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
+    let far = "/v1/admin/queues/far";
+    let at = |ticket: &str| format!("{ADMIN}/places/{ticket}");
+    let (none, long) = (Value::Null, json!({"reason": "x".repeat(20_000)}));
+    let narrow = json!({"capacity": 0});
+    let cases = [
+        (BACKEND, "GET", ADMIN, none.clone(), "back", "queue.snapshot", "shop", "key_forbidden"),
+        (NARROW, "DELETE", ADMIN, none.clone(), "narrow", "queue.purge", "shop", "key_forbidden"),
+        (NARROW, "GET", &at("1"), none.clone(), "narrow", "queue.inspect", "shop", "key_forbidden"),
+        (OPERATOR, "PATCH", far, json!({}), "ops", "queue.override_rules", "far", "unknown_queue"),
+        (OPERATOR, "DELETE", ADMIN, none.clone(), "ops", "queue.purge", "shop", "queue_configured"),
+        (
+            OPERATOR,
+            "DELETE",
+            "/v1/admin/queues/Ana-4711",
+            none.clone(),
+            "ops",
+            "queue.purge",
+            "",
+            "bad_request",
+        ),
+        (OPERATOR, "GET", &at("one"), none.clone(), "ops", "queue.inspect", "shop", "bad_request"),
+        (OPERATOR, "DELETE", &at("0"), none.clone(), "ops", "queue.evict", "shop", "bad_request"),
+        (OPERATOR, "DELETE", &at("7"), none.clone(), "ops", "queue.evict", "shop", "not_found"),
+        (
+            OPERATOR,
+            "PATCH",
+            ADMIN,
+            json!([]),
+            "ops",
+            "queue.override_rules",
+            "shop",
+            "invalid_body",
+        ),
+        (OPERATOR, "PATCH", ADMIN, long, "ops", "queue.override_rules", "shop", "body_too_large"),
+        (OPERATOR, "PATCH", ADMIN, narrow, "ops", "queue.override_rules", "shop", "invalid_value"),
+        ("", "GET", ADMIN, none.clone(), "(unknown)", "queue.snapshot", "shop", "key_missing"),
+        ("ark1.x", "GET", far, none.clone(), "(unknown)", "queue.snapshot", "far", "key_invalid"),
+    ];
+    for (by, method, path, body, key, operation, queue, outcome) in cases {
+        let before = log.audit().len();
+        let (_, problem) = world.call(by, method, path, body).await;
+        assert_eq!(problem["code"], outcome, "{method} {path}");
+        let ticket = path.strip_suffix("/7").map(|_| 7).or(path.strip_suffix("/1").map(|_| 1));
+        // A ticket is noted once the caller may know of it.
+        let ticket = ticket.filter(|_| outcome != "key_forbidden");
+        let line = [key, operation, queue, outcome].map(str::to_owned);
+        let [key, operation, queue, outcome] = line;
+        assert_eq!(
+            lines_since(log, before),
+            [(key, operation, queue, outcome, ticket)],
+            "{method} {path}"
+        );
+    }
+    assert!(of(&log.audit()[log.audit().len() - 3], "before").contains("\"capacity\":100"));
+    assert!(!log.text().contains("Ana-4711"), "what is no queue's name is not logged");
+
+    // Every route of an operator, whichever it is: a new one without its line would be found here.
+    let (_, document) = world.call("", "GET", "/openapi.json", none.clone()).await;
+    let mut operations = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("methods") {
+            if operation["tags"] != json!(["operators"]) {
+                continue;
+            }
+            operations += 1;
+            let before = log.audit().len();
+            let path = path.replace("{queue}", "shop").replace("{ticket}", "1");
+            let (status, _) = world.call(BACKEND, &method.to_uppercase(), &path, json!({})).await;
+            assert_eq!(status.as_u16(), 403, "{method} {path}");
+            let lines = lines_since(log, before);
+            assert_eq!(lines.len(), 1, "{method} {path}: {lines:?}");
+            assert_eq!((&*lines[0].0, &*lines[0].3), ("back", "key_forbidden"), "{method} {path}");
+        }
+    }
+    assert!(operations >= 6, "{operations} operations of operators");
+
+    world.redis.kill();
+    for _ in 0..3 {
+        let before = log.audit().len();
+        let (_, problem) =
+            world.call(OPERATOR, "POST", &format!("{ADMIN}/reset"), none.clone()).await;
+        let lines = lines_since(log, before);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!((&*lines[0].1, json!(lines[0].3)), ("queue.reset", problem["code"].clone()));
+    }
+}
+
+async fn what_nobody_waits_for(log: &Log) {
+    let world = World::start().await;
+    let before = log.audit().len();
+    world.redis.freeze();
+    let call = world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 9}));
+    let hung_up = tokio::time::timeout(std::time::Duration::from_millis(1), call).await;
+    assert!(hung_up.is_err(), "the store stands still");
+    world.redis.thaw();
+    until("the call has run to its end", PATIENCE, async || log.audit().len() > before).await;
+    assert_eq!(lines_since(log, before)[0].3, "done");
+    assert!(of(&log.audit()[before], "after").contains("\"capacity\":9"));
+}
+
+async fn what_strangers_try(log: &Log) {
+    let world = World::start().await;
+    let (before, started) = (log.audit().len(), std::time::Instant::now());
+    for _ in 0..300 {
+        world.call("ark1.x", "GET", ADMIN, Value::Null).await;
+    }
+    let lines = log.audit().len() - before;
+    let most = 60 + usize::try_from(started.elapsed().as_secs()).expect("a number") + 1;
+    assert!((60..=most).contains(&lines), "{lines} lines for 300 calls, {most} may");
+    // Whoever is known leaves a line nevertheless.
+    let before = log.audit().len();
+    world.call(BACKEND, "GET", ADMIN, Value::Null).await;
+    assert_eq!(lines_since(log, before).len(), 1);
 }

@@ -8,6 +8,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::uri::Authority;
 
+use super::audit::Entry;
 use super::extract::{AtQueue, Peer, queue_name};
 use super::problem::{Code, Problem};
 use crate::app::{App, QueueState};
@@ -21,16 +22,16 @@ pub struct Backend {
 
 /// An operator that may touch the queue of the path.
 pub struct Operator {
-    /// Who.
-    pub caller: Caller,
+    /// What the audit log will say of the call.
+    pub entry: Entry,
     /// The queue.
     pub queue: Arc<QueueState>,
 }
 
 /// An operator that may touch the queue of the path, whether or not one is configured.
 pub struct OperatorOfAny {
-    /// Who.
-    pub caller: Caller,
+    /// What the audit log will say of the call.
+    pub entry: Entry,
     /// The name of the queue.
     pub name: String,
 }
@@ -49,10 +50,9 @@ impl FromRequestParts<Arc<App>> for Operator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let caller = caller(parts, app)?;
-        caller.operates()?;
+        let (caller, entry) = operator(parts, app)?;
         let queue = queue(&caller, parts, app).await?;
-        Ok(Self { caller, queue })
+        Ok(Self { entry, queue })
     }
 }
 
@@ -60,13 +60,12 @@ impl FromRequestParts<Arc<App>> for OperatorOfAny {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let caller = caller(parts, app)?;
-        caller.operates()?;
+        let (caller, entry) = operator(parts, app)?;
         let name = queue_name(parts.uri.path()).filter(|name| is_name(name)).ok_or_else(|| {
             Problem::new(Code::BadRequest).detail("the queue must match [a-z0-9-]{1,40}")
         })?;
         caller.touches("queues", name)?;
-        Ok(Self { caller, name: name.to_owned() })
+        Ok(Self { entry, name: name.to_owned() })
     }
 }
 
@@ -79,6 +78,15 @@ fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
         return Err(elsewhere());
     }
     Caller::of(&config.keys, &parts.headers, peer)
+}
+
+/// An operator; the audit log learns who calls before it is asked what they may.
+fn operator(parts: &Parts, app: &App) -> Result<(Caller, Entry), Problem> {
+    let entry = Entry::of(parts)?;
+    let caller = caller(parts, app)?;
+    entry.key(caller.name());
+    caller.operates()?;
+    Ok((caller, entry))
 }
 
 /// Looked up only for a known caller: strangers do not learn which queues there are.

@@ -4,6 +4,7 @@
 //! made from them. The gate answers any method, so its documentation is added by hand.
 
 pub mod admin;
+pub mod audit;
 pub mod caller;
 pub mod code;
 pub mod document;
@@ -25,6 +26,7 @@ use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, any, get};
 use futures_util::FutureExt as _;
 use futures_util::future::Either;
@@ -33,9 +35,10 @@ use http::{HeaderValue, Request};
 use tower::Service as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 
+use self::audit::Audit;
 use self::extract::Peer;
 use self::fast_path::{Call, FastPath};
 use self::problem::{Code, Problem};
@@ -93,14 +96,22 @@ pub fn public(app: &Arc<App>) -> Port {
 
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> Port {
+    let audit = Audit::default();
+    let audited = |operation| {
+        let audit = audit.clone();
+        from_fn(move |request, next| audit.clone().answer(operation, request, next))
+    };
     let routes = OpenApiRouter::with_openapi(document::Service::openapi())
         .routes(routes!(service::join))
         .routes(routes!(service::renew))
         .routes(routes!(service::finish))
         .routes(routes!(service::state))
-        .routes(routes!(admin::look, admin::change, admin::purge))
-        .routes(routes!(admin::reset))
-        .routes(routes!(admin::inspect, admin::evict));
+        .routes(routes!(admin::look).layer(audited("queue.snapshot")))
+        .routes(routes!(admin::change).layer(audited("queue.override_rules")))
+        .routes(routes!(admin::purge).layer(audited("queue.purge")))
+        .routes(routes!(admin::reset).layer(audited("queue.reset")))
+        .routes(routes!(admin::inspect).layer(audited("queue.inspect")))
+        .routes(routes!(admin::evict).layer(audited("queue.evict")));
     port(app, false, routes)
 }
 

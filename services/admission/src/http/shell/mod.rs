@@ -223,7 +223,7 @@ impl RequestContext {
 }
 
 /// What a panic is to the caller; its message is for the log.
-fn panicked(panic: &(dyn Any + Send)) -> Problem {
+pub fn panicked(panic: &(dyn Any + Send)) -> Problem {
     let message = panic
         .downcast_ref::<&'static str>()
         .copied()

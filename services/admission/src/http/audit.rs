@@ -1,0 +1,139 @@
+//! The audit log: who changed what, and who tried.
+//!
+//! Each call of an operator's operation writes one line with the target `audit`, whatever comes of it: the name
+//! of the key (never the key), the operation, the queue, the outcome (`done`, or the code of the refusal), and what it
+//! found and left. [`Audit`] stands around the operators' routes and writes it; whoever learns something of the call on
+//! its way notes it in the [`Entry`]. A call that failed on its way to the store may have had its effect.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anteroom_core::queue::Ticket;
+use anteroom_runtime::AUDIT;
+use anteroom_runtime::config::{Rate, is_name};
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use http::request::Parts;
+use serde_json::Value;
+use tracing::Instrument as _;
+
+use super::extract::queue_name;
+use super::problem::{Code, Problem};
+use super::shell::panicked;
+use crate::defences::Gcra;
+
+/// Lines that callers without a known key leave at most: they could fill the log. All are counted in
+/// `http_request_seconds`.
+const STRANGERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
+/// How such a caller is called.
+const NOBODY: &str = "(unknown)";
+
+/// Writes the lines.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    strangers: Arc<Gcra<()>>,
+}
+
+/// What is known of a call so far.
+#[derive(Clone, Debug, Default)]
+pub struct Entry(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    key: Option<String>,
+    ticket: Option<Ticket>,
+    before: Value,
+    after: Value,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self { strangers: Arc::new(Gcra::new(1)) }
+    }
+}
+
+impl Audit {
+    /// The answer to a call of this operation. It runs to its end, line included, also when the caller hangs up in
+    /// the middle.
+    pub async fn answer(
+        self,
+        operation: &'static str,
+        mut request: Request,
+        next: Next,
+    ) -> Response {
+        let entry = Entry::default();
+        request.extensions_mut().insert(entry.clone());
+        let name = queue_name(request.uri().path()).filter(|name| is_name(name));
+        let queue = name.map(str::to_owned);
+        let call = async move {
+            let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+            let answer = answer.unwrap_or_else(|panic| panicked(&*panic).into_response());
+            self.write(operation, queue.as_deref(), &entry, &answer);
+            answer
+        };
+        let answer = tokio::spawn(call.in_current_span()).await;
+        answer.unwrap_or_else(|error| {
+            Problem::new(Code::Internal).cause(error.to_string()).into_response()
+        })
+    }
+
+    fn write(
+        &self,
+        operation: &'static str,
+        queue: Option<&str>,
+        entry: &Entry,
+        answer: &Response,
+    ) {
+        let Known { key, ticket, before, after } = &*entry.known();
+        if key.is_none() && self.strangers.check((), STRANGERS, Instant::now()).is_err() {
+            return;
+        }
+        let key = key.as_deref().unwrap_or(NOBODY);
+        let outcome = answer.extensions().get::<Code>().map_or("done", |code| code.name());
+        tracing::info!(
+            target: AUDIT,
+            key, operation, queue, ticket, outcome, %before, %after,
+            "operator call"
+        );
+    }
+}
+
+impl Entry {
+    /// The entry of a request.
+    ///
+    /// # Errors
+    ///
+    /// On a route without an audit, which is ours to mend.
+    pub fn of(parts: &Parts) -> Result<Self, Problem> {
+        let entry = parts.extensions.get::<Self>().cloned();
+        entry.ok_or_else(|| Problem::new(Code::Internal).cause("a route without an audit"))
+    }
+
+    /// The name of the caller's key.
+    pub fn key(&self, name: &str) {
+        self.known().key = Some(name.to_owned());
+    }
+
+    /// The ticket that the call is about.
+    pub fn ticket(&self, ticket: Ticket) {
+        self.known().ticket = Some(ticket);
+    }
+
+    /// What stood there before.
+    pub fn before(&self, before: Value) {
+        self.known().before = before;
+    }
+
+    /// What stands there now.
+    pub fn after(&self, after: Value) {
+        self.known().after = after;
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Each part is written whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
