@@ -10,19 +10,15 @@ if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
 read_clock()
 local ticket = tonumber(ARGV[2])
 if ticket > m.ticket then return { OK, 0, 0, 0, 0, 0 } end
--- Stored times are queue time; people read the store's clock.
-local shift = wall - now
 local joined = joined_at(ticket)
-joined = joined and joined + shift or 0
+joined = joined and joined + wall - now or 0
 
 local set, id = find(ticket)
-if set == WAITING or set == RETURNED then return { OK, S_WAITING, 0, joined, joined, 0 } end
-if set == AWAY then return { OK, S_AWAY, 0, joined, 0, 0 } end
-if set == ADMITTED then
-  local status, detail, since = locate_held(ticket, call('HGET', HELD, id))
-  if not status or status == IS_GONE then return { OK, IS_GONE, detail or LOST, joined, 0, 0 } end
-  return { OK, status, 0, joined, since + shift, math.ceil((detail - now) / 1000) }
+if set then
+  local status, since, left = shown(set, ticket, call('HGET', HELD, id))
+  if status == IS_GONE then return { OK, IS_GONE, since, joined, 0, 0 } end
+  return { OK, status, 0, joined, since or joined, left }
 end
 local id_gone, reason, at = read_note(ticket)
-if id_gone then return { OK, IS_GONE, reason, joined, at + shift, 0 } end
+if id_gone then return { OK, IS_GONE, reason, joined, at + wall - now, 0 } end
 return { OK, IS_GONE, ENDED, joined, 0, 0 }

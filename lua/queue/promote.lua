@@ -1,7 +1,7 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
 -- rate and pace allow. At most 200 heads are looked at, fewer where many are absent; `more` says that another call
 -- would promote more.
--- Uses: meta state revoked rules line seen absent pace rates
+-- Uses: meta state revoked rules line marks seen absent pace rates
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and for each
@@ -121,17 +121,9 @@ save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(PACE_FIELDS) })
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped }
 local waits, told = {}, {}
 if count > 0 then
-  local from, to = promoted_tickets[1], promoted_tickets[count]
-  local since, next_mark = joined_at(from), 1
-  local marks = call('ZRANGEBYSCORE', MARKS, '(' .. string.format('%.0f', from), to, 'LIMIT', 0, 2 * MAX_CHUNK)
+  local joins = join_times(promoted_tickets[1], promoted_tickets[count], 2 * MAX_CHUNK)
   for _, number in ipairs(promoted_tickets) do
-    while marks[next_mark] do
-      local ticket, at = string.match(marks[next_mark], '^(%d+):(%d+)')
-      if tonumber(ticket) > number then break end
-      since, next_mark = tonumber(at), next_mark + 1
-    end
-    -- Past the marks that were read: the heads stand far apart.
-    if #marks == 2 * MAX_CHUNK and not marks[next_mark] then since = joined_at(number) end
+    local since = joins(number)
     -- The mark of a place that was away for long may be forgotten.
     if since then
       local wait = math.floor((now - since) / 1000)

@@ -1,10 +1,11 @@
-//! A queue and a ticket as operators see them.
+//! A queue, its line and a ticket as operators see them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Inspected, Inspection, Overridden, Override, Pace, Rules, Snapshot, State, Ticket,
+    GoneReason, Inspected, Inspection, Overridden, Override, Pace, PlaceRef, Places, Rules,
+    Snapshot, State, Ticket,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -190,10 +191,7 @@ impl TicketView {
     /// What the store says of a ticket.
     pub fn new(ticket: Ticket, found: &Inspection) -> Self {
         let (status, reason) = match found.status {
-            Inspected::Waiting => ("waiting", None),
-            Inspected::Away => ("away", None),
-            Inspected::Ready => ("ready", None),
-            Inspected::Active => ("active", None),
+            Inspected::Here(standing) => (standing.name(), None),
             Inspected::Gone(reason) => ("gone", Some(reason)),
         };
         Self {
@@ -210,5 +208,36 @@ impl TicketView {
     pub fn to_json(&self) -> Value {
         // Strings and numbers only: this cannot fail.
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// A part of the line as operators see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Places)]
+pub struct PlacesView {
+    /// Who holds a place, in ticket order.
+    places: Vec<ListedPlace>,
+    /// The `after` of the next part; null: this was the end of the line.
+    #[schema(required = true, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
+    next: Option<Ticket>,
+}
+
+/// One place of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedPlace {
+    #[serde(flatten)]
+    ticket: TicketView,
+    /// Its handle, the `x-anteroom-place` of authorize: no token.
+    #[schema(pattern = "^[A-Za-z0-9_-]{40}$")]
+    place: String,
+}
+
+impl From<Places> for PlacesView {
+    fn from(found: Places) -> Self {
+        let listed = |(of, place): (PlaceRef, Inspection)| ListedPlace {
+            ticket: TicketView::new(of.ticket, &place),
+            place: of.to_handle(),
+        };
+        Self { places: found.places.into_iter().map(listed).collect(), next: found.next }
     }
 }

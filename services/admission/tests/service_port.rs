@@ -69,6 +69,7 @@ async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
         ("GET", ADMIN.to_owned(), Value::Null),
         ("PATCH", ADMIN.to_owned(), json!({"state": "closed"})),
         ("POST", format!("{ADMIN}/reset"), Value::Null),
+        ("GET", format!("{ADMIN}/places"), Value::Null),
         ("GET", format!("{ADMIN}/places/1"), Value::Null),
         ("DELETE", format!("{ADMIN}/places/1"), Value::Null),
         ("DELETE", ADMIN.to_owned(), Value::Null),
@@ -125,6 +126,8 @@ async fn bad_input_is_named_and_changes_nothing() {
             "future",
         ),
         ("PATCH", ADMIN, json!({"session_max_ms": 5_000}), 422, "session_max_ms must be at least"),
+        ("GET", &format!("{ADMIN}/places?state=all"), Value::Null, 400, "state must be one of"),
+        ("GET", &format!("{ADMIN}/places?limit=0"), Value::Null, 400, "limit must be"),
         ("GET", &format!("{ADMIN}/places/0"), Value::Null, 400, "ticket must be"),
         ("GET", &format!("{ADMIN}/places/9007199254740992"), Value::Null, 400, "ticket must be"),
         ("GET", &format!("{ADMIN}/places/one"), Value::Null, 400, "ticket must be"),
@@ -312,6 +315,7 @@ async fn without_a_store_every_call_says_so_and_comes_back_with_it() {
         ("PATCH", ADMIN.to_owned(), json!({"capacity": 5})),
         ("DELETE", "/v1/admin/queues/old".to_owned(), Value::Null),
         ("POST", format!("{ADMIN}/reset"), Value::Null),
+        ("GET", format!("{ADMIN}/places"), Value::Null),
         ("GET", format!("{ADMIN}/places/1"), Value::Null),
         ("DELETE", format!("{ADMIN}/places/1"), Value::Null),
     ];
@@ -377,6 +381,7 @@ async fn every_answer_is_in_the_document() {
         ("/v1/admin/queues/{queue}", "patch", &["200", "400", "408", "413", "415", "422"]),
         ("/v1/admin/queues/{queue}", "delete", &["204", "400", "409"]),
         ("/v1/admin/queues/{queue}/reset", "post", &["202"]),
+        ("/v1/admin/queues/{queue}/places", "get", &["200", "400"]),
         ("/v1/admin/queues/{queue}/places/{ticket}", "get", &["200", "400"]),
         ("/v1/admin/queues/{queue}/places/{ticket}", "delete", &["204", "400"]),
     ] {

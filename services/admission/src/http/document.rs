@@ -9,8 +9,9 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required};
 use utoipa::{IntoResponses, Modify, Path};
 
-use anteroom_core::queue::MAX_TICKET;
+use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Standing};
 
+use super::places::DEFAULT_PLACES;
 use super::problem::{Code, ProblemBody};
 
 /// What any call may answer, whatever it is.
@@ -206,6 +207,16 @@ fn rule(name: &str) -> Option<ObjectBuilder> {
             .schema_type(Type::Integer)
             .minimum(Some(1))
             .maximum(Some(MAX_TICKET as f64)),
+        "state" => text.enum_values(Some(Standing::ALL.map(Standing::name))),
+        "after" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0))
+            .maximum(Some(MAX_TICKET as f64)),
+        "limit" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(MAX_PLACES as f64))
+            .default(Some(DEFAULT_PLACES.into())),
         _ => return None,
     })
 }

@@ -147,7 +147,7 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 }
 
 /// The message may quote the caller's own value: enough of it to recognise, not all 16 KiB.
-fn shortened(mut text: String) -> String {
+pub fn shortened(mut text: String) -> String {
     const MOST: usize = 200;
     if text.len() > MOST {
         let end = (0..=MOST).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod original;
 pub mod overrides;
 pub mod page;
+pub mod places;
 pub mod problem;
 pub mod queue;
 pub mod service;
@@ -110,6 +111,7 @@ pub fn service(app: &Arc<App>) -> Port {
         .routes(routes!(admin::change).layer(audited("queue.override_rules")))
         .routes(routes!(admin::purge).layer(audited("queue.purge")))
         .routes(routes!(admin::reset).layer(audited("queue.reset")))
+        .routes(routes!(places::places).layer(audited("queue.places")))
         .routes(routes!(admin::inspect).layer(audited("queue.inspect")))
         .routes(routes!(admin::evict).layer(audited("queue.evict")));
     port(app, false, routes)

@@ -162,6 +162,62 @@ async fn an_operator_looks_at_a_ticket_and_takes_it_away() {
 }
 
 #[tokio::test]
+async fn an_operator_reads_the_line_page_by_page() {
+    let room = Room::start(ONE).await;
+    let first = room.join().await.token();
+    for _ in 0..4 {
+        room.join().await.is(201);
+    }
+    let passed = room.authorize(&first).await;
+    let handle = passed.is(200).header("x-anteroom-place");
+    let places = async |query: &str| {
+        let path = format!("{ADMIN}/places{query}");
+        room.call("service", Method::GET, &path).key(OPS).send().await
+    };
+    let tickets = |page: &Value| {
+        let places = page["places"].as_array().expect("places").iter();
+        places.map(|place| (place["ticket"].clone(), place["status"].clone())).collect::<Vec<_>>()
+    };
+    let stand = |ticket: u64, status: &str| (json!(ticket), json!(status));
+    let (mut seen, mut after) = (Vec::new(), json!(0));
+    for (count, next) in [(2, json!(2)), (2, json!(4)), (1, Value::Null)] {
+        let page = places(&format!("?after={after}&limit=2")).await.is(200).json();
+        let on_it = tickets(&page);
+        assert_eq!((on_it.len(), &page["next"]), (count, &next), "{page}");
+        seen.extend(on_it);
+        after = next;
+    }
+    let waiting: Vec<_> = (2..=5).map(|ticket| stand(ticket, "waiting")).collect();
+    assert_eq!((&seen[0], &seen[1..]), (&stand(1, "active"), &waiting[..]));
+    assert_eq!(tickets(&places("?state=waiting").await.is(200).json()), waiting);
+    let active = places("?state=active").await.is(200).json();
+    assert_eq!((tickets(&active), &active["next"]), (vec![stand(1, "active")], &Value::Null));
+    for state in ["ready", "away"] {
+        let none = places(&format!("?state={state}")).await.is(200).json();
+        assert_eq!(none, json!({ "places": [], "next": null }), "{state}");
+    }
+
+    let listed = &active["places"][0];
+    assert!(listed["joined_at"].is_string() && listed["since"].is_string(), "{listed}");
+    assert!(listed["expires_in_ms"].as_u64().is_some_and(|left| left <= 300_000), "{listed}");
+    assert_eq!(listed["place"], handle, "the handle that the gate gave");
+    let renew = format!("/v1/queues/concert/places/{handle}/renew");
+    room.call("service", Method::POST, &renew).send().await.is(200);
+
+    for (query, named) in [
+        ("?state=gone", "state must be one of"),
+        ("?after=x", "after must be a whole number"),
+        ("?limit=201", "limit must be a whole number from 1 to 200"),
+        ("?first=1", "`first`"),
+        (&*format!("?{}=1", "x".repeat(5_000)), "unknown parameter"),
+    ] {
+        let refused = places(query).await;
+        let detail = refused.refuses(400, "bad_request").json()["detail"].to_string();
+        assert!(detail.contains(named) && detail.len() < 250, "{query}: {detail}");
+    }
+}
+
+#[tokio::test]
 async fn roles_and_scopes_decide_who_may() {
     let (shop, other, narrow) = ("ark1.of-the-shop", "ark1.of-another-queue", "ark1.of-this-queue");
     let keys = key("ops", OPS, "operator", &[])

@@ -181,6 +181,9 @@ async fn requests_per_place_slow_down_one_place_only() {
     .await;
 }
 
+/// A way to join, and the join of somebody.
+type Way<'a> = (&'a str, &'a dyn Fn(&str) -> Call);
+
 #[tokio::test]
 async fn requests_per_place_count_a_join_that_is_repeated_too() {
     let identity = "the-secret-between-shop-and-room";
@@ -196,8 +199,7 @@ async fn requests_per_place_count_a_join_that_is_repeated_too() {
         let kind = "application/x-www-form-urlencoded";
         room.post("/queues/concert").browser().body(kind, format!("key={key}"))
     };
-    let ways: [(&str, &dyn Fn(&str) -> Call); 3] =
-        [("a key", &key), ("an assertion", &known), ("a form", &form)];
+    let ways: [Way<'_>; 3] = [("a key", &key), ("an assertion", &known), ("a form", &form)];
     for (at, (way, join)) in ways.into_iter().enumerate() {
         let hasty = format!("the-hasty-visitor-number-{at}");
         // Six times two at once, as for a place; two a second flow in meanwhile.

@@ -190,7 +190,8 @@ async fn the_service_port_answers_as_documented() {
     let ops = |call: Call| call.key(OPS);
     let (renew, place) =
         ("/v1/queues/{queue}/places/{place}/renew", "/v1/queues/{queue}/places/{place}");
-    let (reset, ticket) = (format!("{ADMIN}/reset"), format!("{ADMIN}/places/{{ticket}}"));
+    let (reset, places) = (format!("{ADMIN}/reset"), format!("{ADMIN}/places"));
+    let ticket = format!("{places}/{{ticket}}");
 
     let ana = json!({ "visitor_id": "ana" });
     let joined = asker.tell("POST", TOKENS, ana.clone(), |call| call.key(SHOP)).await;
@@ -236,6 +237,9 @@ async fn the_service_port_answers_as_documented() {
     for (number, status) in [("1", 200), ("9", 404), ("0", 400)] {
         asker.ask("GET", &ticket, &[("{ticket}", number)], ops).await.is(status);
     }
+    asker.ask("GET", &places, &[], ops).await.is(200);
+    let page = room.call("service", Method::GET, "/v1/admin/queues/concert/places?limit=0");
+    asker.book.note("GET", &places, page.key(OPS).send().await.is(400));
     asker.ask("DELETE", &ticket, &[("{ticket}", "1")], ops).await.is(204);
     asker.ask("GET", &ticket, &[("{ticket}", "1")], ops).await.is(200);
     asker.ask("POST", renew, &handle, ops).await.is(410);
@@ -315,6 +319,26 @@ async fn the_rules_of_values_are_those_of_the_calls() {
         let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
         assert_eq!((allowed, looked != 400), (good, good), "{ticket}");
     }
+    let path = format!("{ADMIN}/places");
+    for (name, value, good) in [
+        ("state", json!("waiting"), true),
+        ("state", json!("away"), true),
+        ("state", json!("gone"), false),
+        ("after", json!(0), true),
+        ("after", json!((1_u64 << 53) - 1), true),
+        ("after", json!(1_u64 << 53), false),
+        ("after", json!(-1), false),
+        ("limit", json!(1), true),
+        ("limit", json!(200), true),
+        ("limit", json!(0), false),
+        ("limit", json!(201), false),
+    ] {
+        let allowed = service.allows_parameter("get", &path, name, &value);
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let look = format!("/v1/admin/queues/concert/places?{name}={text}");
+        let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
+        assert_eq!((allowed, looked != 400), (good, good), "{name}={value}");
+    }
     for (reason, good) in [("a", true), ("-", false), ("--", true), ("", false), ("a\u{7}", false)]
     {
         let body = json!({ "reason": reason });
@@ -343,7 +367,8 @@ async fn the_rules_of_values_are_those_of_the_calls() {
                 let free = ["join", "on_refusal", "return_to", "over", "path", "x-anteroom-gate"];
                 let name = parameter["name"].as_str().expect("a name");
                 let schema = parameter["schema"].as_object().expect("a schema");
-                let ruled = schema.contains_key("pattern") || schema.contains_key("maximum");
+                let ruled =
+                    ["pattern", "maximum", "enum"].iter().any(|it| schema.contains_key(*it));
                 assert!(ruled || free.contains(&name), "{method} {path}: {name} may be anything");
             }
         }

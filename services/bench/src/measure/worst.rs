@@ -156,6 +156,13 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
         evicts.push(room.timed(room.queue.evict(of.ticket)).await?.1);
     }
     row("evict", evicts);
+    let mut places = Vec::new();
+    for of in &line[2_000..2_000 + CALLS] {
+        let (page, time) = room.timed(room.queue.places(None, of.ticket, HEADS)).await?;
+        ensure!(page.next.is_some(), "a page in the middle of the line");
+        places.push(time);
+    }
+    row("places: a page of 200", places);
     let mut snapshots = Vec::new();
     for _ in 0..CALLS {
         snapshots.push(room.timed(room.queue.snapshot()).await?.1);

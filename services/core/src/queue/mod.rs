@@ -28,7 +28,7 @@ pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
 pub use clock::Clock;
-pub use operate::{Inspected, Inspection, Purged};
+pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged, Standing};
 pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
 pub use revocations::Revocations;
 pub use rules::{Pace, Rules, State};

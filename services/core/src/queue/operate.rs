@@ -1,17 +1,21 @@
-//! What operators and the configuration do: rules, overrides, a look at a ticket, eviction, reset, purge.
+//! What operators and the configuration do: rules, overrides, a look at a ticket and at the line, eviction, reset,
+//! purge.
 
 use std::time::Duration;
 
 use rand::Rng as _;
 
 use super::clock::Clock;
-use super::place::{Epoch, GoneReason, Ticket};
+use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Ticket};
 use super::reply::Reply;
 use super::rules::Rules;
 use super::stored::{self, Override};
 use super::visits::no_rules;
 use super::{Queue, keys, scripts};
 use crate::store::{Args, Error, Repeat, Store};
+
+/// The most places that one look at the line shows.
+pub const MAX_PLACES: u64 = 200;
 
 /// What the store knows of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,16 +33,47 @@ pub struct Inspection {
 /// Where the place of a ticket stands, for an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inspected {
-    /// In line and present.
-    Waiting,
-    /// In line, not seen for `idle_ttl`.
-    Away,
-    /// Its turn has come.
-    Ready,
-    /// Claimed.
-    Active,
+    /// It is there.
+    Here(Standing),
     /// Gone.
     Gone(GoneReason),
+}
+
+/// Where a place stands that is there, by the numbers that the scripts use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In line and present.
+    Waiting = 1,
+    /// Its turn has come.
+    Ready = 2,
+    /// Claimed.
+    Active = 3,
+    /// In line, not seen for `idle_ttl`.
+    Away = 4,
+}
+
+impl Standing {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Ready, Self::Active, Self::Away];
+
+    /// The stable name, as the API shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
+            Self::Active => "active",
+            Self::Away => "away",
+        }
+    }
+}
+
+/// A part of the line, in ticket order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Which places, and where they stand.
+    pub places: Vec<(PlaceRef, Inspection)>,
+    /// The ticket behind which the line goes on; absent at its end.
+    pub next: Option<Ticket>,
 }
 
 /// What a purge found, and took away.
@@ -130,19 +165,34 @@ impl Queue {
         let (status, reason) = (reply.count()?, reply.integer()?);
         let status = match status {
             0 => return Ok(None),
-            1 => Inspected::Waiting,
-            2 => Inspected::Ready,
-            3 => Inspected::Active,
-            4 => Inspected::Away,
             6 => Inspected::Gone(reply.reason(reason)?),
-            other => return Err(reply.error(format!("unknown status {other}"))),
+            other => standing(&reply, other)?,
         };
-        let seconds = |micros: u64| Some(micros / 1_000_000).filter(|seconds| *seconds > 0);
-        let joined_at = seconds(reply.count()?);
-        let since = seconds(reply.count()?);
-        let left = Duration::from_millis(reply.count()?);
-        let expires_in = Some(left).filter(|left| !left.is_zero());
-        Ok(Some(Inspection { status, joined_at, since, expires_in }))
+        inspection(&mut reply, status).map(Some)
+    }
+
+    /// Who holds a place, in ticket order behind a ticket: at most so many, 200 or less, all or those of one state.
+    /// It may be fewer although the line goes on: what has ended is passed over, and where ready or active places are
+    /// looked for, a call looks at no more than 200 of both.
+    pub async fn places(
+        &self,
+        state: Option<Standing>,
+        after: Ticket,
+        limit: u64,
+    ) -> Result<Places, Error> {
+        let state = state.map_or(0, |state| state as u64);
+        let args = Args::new().with(after).with(limit.clamp(1, MAX_PLACES)).with(state);
+        let mut reply = self.ask(&scripts::PLACES, args, Repeat::IfUnknown).await?;
+        let epoch = reply.epoch()?;
+        let next = Some(reply.count()?).filter(|ticket| *ticket > 0);
+        let mut places = Vec::new();
+        while !reply.is_empty() {
+            let id = PlaceId(reply.exactly()?);
+            let (ticket, status) = (reply.count()?, reply.count()?);
+            let status = standing(&reply, status)?;
+            places.push((PlaceRef { epoch, id, ticket }, inspection(&mut reply, status)?));
+        }
+        Ok(Places { places, next })
     }
 
     /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1. Rules,
@@ -161,6 +211,22 @@ impl Queue {
         reply.has_rules()?;
         Ok(Purged { keys: reply.count()?, in_line: reply.count()?, admitted: reply.count()? })
     }
+}
+
+/// Where a place stands, by its number.
+fn standing(reply: &Reply, number: u64) -> Result<Inspected, Error> {
+    let found = Standing::ALL.into_iter().find(|standing| *standing as u64 == number);
+    found.map(Inspected::Here).ok_or_else(|| reply.error(format!("unknown status {number}")))
+}
+
+/// The times that follow a status.
+fn inspection(reply: &mut Reply, status: Inspected) -> Result<Inspection, Error> {
+    let seconds = |micros: u64| Some(micros / 1_000_000).filter(|seconds| *seconds > 0);
+    let joined_at = seconds(reply.count()?);
+    let since = seconds(reply.count()?);
+    let left = Duration::from_millis(reply.count()?);
+    let expires_in = Some(left).filter(|left| !left.is_zero());
+    Ok(Inspection { status, joined_at, since, expires_in })
 }
 
 fn new_epoch() -> Epoch {

@@ -97,8 +97,13 @@ impl Reply {
     }
 
     pub(super) fn epoch(&mut self) -> Result<Epoch, Error> {
+        self.exactly().map(Epoch)
+    }
+
+    /// Bytes of this length.
+    pub(super) fn exactly<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let bytes = self.bytes()?;
-        bytes.try_into().map(Epoch).map_err(|_| self.error("an epoch that is not 8 bytes"))
+        bytes.try_into().map_err(|_| self.error(format!("not {N} bytes")))
     }
 
     pub(super) fn code(&mut self) -> Result<Code, Error> {

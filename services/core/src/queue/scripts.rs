@@ -18,8 +18,8 @@ pub(super) static RENEW: Script = script!(
 pub(super) static LEAVE: Script =
     script!("queue", "leave", "meta", "revoked", "line", "seen", "eta", "pace", "visit");
 pub(super) static PROMOTE: Script = script!(
-    "queue", "promote", "meta", "state", "revoked", "rules", "line", "seen", "absent", "pace",
-    "rates"
+    "queue", "promote", "meta", "state", "revoked", "rules", "line", "marks", "seen", "absent",
+    "pace", "rates"
 );
 pub(super) static SWEEP: Script =
     script!("queue", "sweep", "meta", "revoked", "line", "seen", "absent", "pace");
@@ -30,11 +30,12 @@ pub(super) static APPLY_RULES: Script = script!("queue", "apply_rules", "meta", 
 pub(super) static EVICT: Script =
     script!("queue", "evict", "meta", "revoked", "line", "pace", "ticket");
 pub(super) static INSPECT: Script = script!("queue", "inspect", "meta", "line", "ticket");
+pub(super) static PLACES: Script = script!("queue", "places", "meta", "line", "marks", "ticket");
 pub(super) static RESET: Script = script!("queue", "reset", "meta", "revoked");
 pub(super) static PURGE: Script = script!("queue", "purge", "meta");
 
 /// Every script of the waiting room, to be given to [`Store::open`](crate::store::Store::open).
-pub static SCRIPTS: [&Script; 15] = [
+pub static SCRIPTS: [&Script; 16] = [
     &JOIN,
     &PLACE,
     &CLAIM,
@@ -48,6 +49,7 @@ pub static SCRIPTS: [&Script; 15] = [
     &APPLY_RULES,
     &EVICT,
     &INSPECT,
+    &PLACES,
     &RESET,
     &PURGE,
 ];

@@ -8,6 +8,7 @@ mod local_answers;
 mod notes;
 mod overrides;
 mod pace;
+mod places;
 mod presence;
 mod promises;
 mod revisions;

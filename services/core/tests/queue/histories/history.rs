@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anteroom_core::queue::{Epoch, Override, PlaceRef, Queue, Rules, State};
-use anteroom_testkit::model::queue::{self as model, Reading};
+use anteroom_core::queue::{Epoch, Inspected, Override, PlaceRef, Queue, Rules, Standing, State};
+use anteroom_testkit::model::queue::{self as model, Reading, Shown};
 
 use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
 use super::step::{Op, Step, VISITORS};
@@ -188,7 +188,10 @@ impl History<'_> {
                 self.epoch = None;
                 self.positions.clear();
             }
-            Step::Look => self.look().await?,
+            Step::Look => {
+                self.look().await?;
+                self.places().await?;
+            }
             Step::Empty => self.empty().await?,
             Step::Restart => {
                 self.queue = self.world.open(self.queue.name(), self.rules.clone());
@@ -239,6 +242,49 @@ impl History<'_> {
         let told = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
         differ("snapshot", &told, &[self.model.depth(), self.model.away(), ready, active])
     }
+
+    /// The line, read page by page: all of it, and each state alone.
+    async fn places(&mut self) -> Outcome {
+        let mut shown = self.model.shown(self.world.now());
+        for (_, _, place) in &mut shown {
+            if let Shown::Ready { ends } | Shown::Active { ends } = place {
+                *ends = self.up(*ends);
+            }
+        }
+        for state in [None].into_iter().chain(Standing::ALL.map(Some)) {
+            let (mut told, mut after) = (Vec::new(), 0);
+            loop {
+                let page = self.queue.places(state, after, 3).await;
+                let page = page.map_err(|error| error.to_string())?;
+                for (of, place) in page.places {
+                    let ends = self.model.now() + place.expires_in.map_or(0, micros);
+                    let place = match place.status {
+                        Inspected::Here(Standing::Waiting) => Shown::Waiting,
+                        Inspected::Here(Standing::Ready) => Shown::Ready { ends },
+                        Inspected::Here(Standing::Active) => Shown::Active { ends },
+                        Inspected::Here(Standing::Away) => Shown::Away,
+                        Inspected::Gone(reason) => return Err(format!("gone: {reason:?}")),
+                    };
+                    told.push((of.id.0, of.ticket, place));
+                }
+                match page.next {
+                    Some(next) if next > after => after = next,
+                    Some(next) => return Err(format!("the page behind {after} leads to {next}")),
+                    None => break,
+                }
+            }
+            let wanted = |(_, _, place): &&(model::Id, u64, Shown)| match state {
+                None => true,
+                Some(Standing::Waiting) => *place == Shown::Waiting,
+                Some(Standing::Ready) => matches!(place, Shown::Ready { .. }),
+                Some(Standing::Active) => matches!(place, Shown::Active { .. }),
+                Some(Standing::Away) => *place == Shown::Away,
+            };
+            let model: Vec<_> = shown.iter().filter(wanted).copied().collect();
+            differ(&format!("places {state:?}"), &told, &model)?;
+        }
+        Ok(())
+    }
 }
 
 /// Plays a history from its beginning on an empty store.
@@ -265,5 +311,6 @@ pub async fn play(world: &World, rules: &Rules, steps: &[Step]) -> Outcome {
     }
     // The snapshot reads the clock without writing it, so the model's time must be its time.
     history.apply(&Step::Sweep).await?;
-    history.whole().await
+    history.whole().await?;
+    history.places().await
 }

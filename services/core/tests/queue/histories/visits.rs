@@ -31,11 +31,15 @@ impl History<'_> {
         }
     }
 
+    /// An end as scripts tell it.
+    pub fn up(&self, ends: u64) -> u64 {
+        self.model.now() + (ends - self.model.now()).div_ceil(1000) * 1000
+    }
+
     fn rounded(&self, told: Told) -> Told {
-        let up = |ends: u64| self.model.now() + (ends - self.model.now()).div_ceil(1000) * 1000;
         match told {
-            Told::Ready { ends } => Told::Ready { ends: up(ends) },
-            Told::Active { ends } => Told::Active { ends: up(ends) },
+            Told::Ready { ends } => Told::Ready { ends: self.up(ends) },
+            Told::Active { ends } => Told::Active { ends: self.up(ends) },
             other => other,
         }
     }

@@ -5,11 +5,13 @@
 
 mod presence;
 mod revoked;
+mod shown;
 mod ticks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use revoked::Reading;
+pub use shown::Shown;
 
 /// The identity of a place.
 pub type Id = [u8; 14];
