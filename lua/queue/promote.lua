@@ -1,6 +1,5 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
--- rate and pace allow. At most 200 heads are looked at, fewer where many are absent; `more` says that another call
--- would promote more.
+-- rate and pace allow. At most 100 heads are looked at; `more` says that another call would promote more.
 -- Uses: meta state revoked rules line marks seen absent pace rates
 -- KEYS: the queue's keys, in the order of lua/README.md
 -- ARGV: now (µs, empty: the store's clock)
@@ -10,6 +9,7 @@
 
 local TOLD_EVERY = 64
 -- Heads that are looked at together, and absent ones after which a call ends: each costs as much as several turns.
+-- So do heads that stand far apart: with them a call ends at once.
 local HEADS, MOST_ABSENT = 50, 50
 
 if not load({
@@ -73,15 +73,15 @@ local free, late = free_by_rate(m.busy == 1 and tick_before)
 free = math.min(free, room())
 -- While a roll-call is on the line stands before a head that was not heard since.
 local calls_the_roll, stands = roll_call_left() > 0, false
-local promoted, promoted_tickets, looked = {}, {}, 0
+local promoted, promoted_tickets, looked, apart = {}, {}, 0, false
 local away, away_tickets, dropped, dropped_tickets = {}, {}, {}, {}
 local out = { [WAITING] = {}, [RETURNED] = {} }
-while free - #promoted >= 1 and looked < MAX_CHUNK and #away + #dropped < MOST_ABSENT and not stands do
+while free - #promoted >= 1 and looked < MAX_CHUNK and #away + #dropped < MOST_ABSENT and not (stands or apart) do
   -- Where many are absent twice as many are looked at each time.
   local wanted = math.max(math.floor(math.min(free - #promoted, HEADS)), looked)
   local ids, tickets, sets = heads(math.min(wanted, HEADS, MAX_CHUNK - looked))
   if #ids == 0 then break end
-  looked = looked + #ids
+  looked, apart = looked + #ids, tickets[#ids] - tickets[1] > TOLD_EVERY * #ids
   for i, absent in ipairs(absence(ids, tickets)) do
     stands = calls_the_roll and absent
     if stands or free - #promoted < 1 then break end
@@ -121,7 +121,7 @@ save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(PACE_FIELDS) })
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped }
 local waits, told = {}, {}
 if count > 0 then
-  local joins = join_times(promoted_tickets[1], promoted_tickets[count], 2 * MAX_CHUNK)
+  local joins = join_times(promoted_tickets[1], promoted_tickets[count], count)
   for _, number in ipairs(promoted_tickets) do
     local since = joins(number)
     -- The mark of a place that was away for long may be forgotten.

@@ -41,7 +41,7 @@ end
 
 -- The join time of a ticket by the last mark at or before it; false when that is forgotten.
 local function joined_at(ticket)
-  local mark = call('ZREVRANGEBYSCORE', MARKS, ticket, '-inf', 'LIMIT', 0, 1)[1]
+  local mark = call('ZREVRANGEBYSCORE', MARKS, ticket, '-inf', 'LIMIT', '0', '1')[1]
   return mark and tonumber(string.match(mark, '^%d+:(%d+)'))
 end
 

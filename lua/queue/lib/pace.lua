@@ -3,7 +3,7 @@
 -- The log is a flat list of (first, last, count), oldest first: promotions made between two times,
 -- less those whose claim lapsed or was given up. It is packed in the meta hash.
 local EVEN, ALL_AT_ONCE = 1, 2
-local MAX_CHUNK, MAX_LOG, MAX_INTERVAL = 200, 256, 3600000000
+local MAX_CHUNK, MAX_LOG, MAX_INTERVAL = 100, 256, 3600000000
 local PACE_FIELDS = { 'slice_at', 'carry', 'left', 'left_until', 'credit', 'credit_at' }
 local log
 
@@ -141,8 +141,9 @@ end
 -- Makes places ready. They are in no set of the line any more. At most MAX_CHUNK.
 local function admit(ids, tickets)
   local ready, admitted, held, till = {}, {}, {}, now + m.claim_ttl
+  local till_text = string.format('%.0f', till)
   for i, id in ipairs(ids) do
-    ready[2 * i - 1], ready[2 * i] = till, id
+    ready[2 * i - 1], ready[2 * i] = till_text, id
     admitted[2 * i - 1], admitted[2 * i] = tickets[i], id
     held[2 * i - 1], held[2 * i] = id, note(S_READY, tickets[i], now, till)
   end

@@ -33,20 +33,22 @@ const WAITING: u64 = 1_000_000;
 /// Items of a full call.
 const ITEMS: u64 = 64;
 /// Places that a call of promote looks at.
-const HEADS: u64 = 200;
+const HEADS: u64 = 100;
+/// Places of the longest page.
+const PAGE: u64 = 200;
 /// After so many absent ones it ends.
 const ABSENT: u64 = 50;
 /// A line that most have left: one ticket in so many is still there.
 const FAR_APART: u64 = 1_050;
 /// Of those so many are promoted in a call.
-const SPARSE: u64 = 180;
+const SPARSE: u64 = 50;
 /// Joins that are under way at once while a line is filled.
 const TOGETHER: u64 = 2_048;
 const SECOND: u64 = 1_000_000;
 
 /// Builds each state and measures the call that meets it.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
-    let waiting = settings.scaled(WAITING).max(20 * HEADS);
+    let waiting = settings.scaled(WAITING).max(40 * HEADS);
     // On one thread of its own all items of a call are asked for before the call goes.
     let rows = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -81,16 +83,24 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     room.change(&[Override::State(Some(State::Paused))]).await?;
     let line = room.join(waiting).await?;
     room.poll(&line).await?;
-
+    let last = &line[line.len() - 1..];
     let mut times = Vec::new();
-    for n in 0..2 * CALLS as u64 {
-        room.change(&[Override::Capacity(Some((n + 1) * HEADS)), Override::State(None)]).await?;
-        room.time_passes(1, &line[line.len() - 1..]).await?;
-        times.push(room.timed(room.queue.promote()).await?.1);
+    for turns in 1..=4 * CALLS as u64 {
+        let capacity = Override::Capacity(Some(turns * HEADS));
+        room.change(&[capacity, Override::State(None)]).await?;
+        room.time_passes(1, last).await?;
+        // After a pause the first tick gives no turns.
+        if turns == 1 {
+            room.queue.promote().await?;
+            room.time_passes(1, last).await?;
+        }
+        let (promotion, time) = room.timed(room.queue.promote()).await?;
+        ensure!(promotion.promoted == HEADS, "all turns at once: {promotion:?}");
+        times.push(time);
         room.change(&[Override::State(Some(State::Paused))]).await?;
     }
-    row("promote: 200 turns", times);
-    let turns = &line[..CALLS * HEADS as usize];
+    row("promote: 100 turns", times);
+    let turns = &line[..2 * CALLS * HEADS as usize];
 
     let groups: Vec<_> = turns.chunks(ITEMS as usize).collect();
     let (mut claims, mut leaves) = (Vec::new(), Vec::new());
@@ -104,7 +114,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     row("leave: 64 turns given up", leaves);
 
     // All turns lapse, and their holders join again before anything is swept.
-    room.time_passes(70, &line[line.len() - 1..]).await?;
+    room.time_passes(70, last).await?;
     let mut joins = Vec::new();
     for group in &groups[2 * CALLS..3 * CALLS] {
         joins.push(room.timed_all(group.iter().map(|of| room.queue.join(of.id))).await?);
@@ -112,7 +122,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     row("join: 64 whose turns lapsed", joins);
 
     // The other turns are swept; in the line behind them nobody is heard any more.
-    room.time_passes(30, &line[line.len() - 1..]).await?;
+    room.time_passes(30, last).await?;
     let mut sweeps = Vec::new();
     for _ in 0..CALLS {
         let (swept, time) = room.timed(room.queue.sweep()).await?;
@@ -131,7 +141,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     row("sweep: absent places", sweeps);
 
     let admitted = |snapshot: anteroom_core::queue::Snapshot| snapshot.ready + snapshot.active;
-    for (name, free) in [("one free slot", 1), ("200 free slots", HEADS)] {
+    for (name, free) in [("one free slot", 1), ("100 free slots", HEADS)] {
         let mut promotes = Vec::new();
         for _ in 0..CALLS {
             let taken = admitted(room.queue.snapshot().await?);
@@ -158,7 +168,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     row("evict", evicts);
     let mut places = Vec::new();
     for of in &line[2_000..2_000 + CALLS] {
-        let (page, time) = room.timed(room.queue.places(None, of.ticket, HEADS)).await?;
+        let (page, time) = room.timed(room.queue.places(None, of.ticket, PAGE)).await?;
         ensure!(page.next.is_some(), "a page in the middle of the line");
         places.push(time);
     }
@@ -171,13 +181,17 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
 
     // Nearly everybody has left; the rest, far apart, was last seen as long ago as a place may be.
     room.change(&[Override::State(Some(State::Paused))]).await?;
-    let last = room.join(1).await?;
+    let newest = room.join(1).await?;
     let stays_in_line = |of: &&PlaceRef| of.ticket > 5_000 && of.ticket % FAR_APART == 0;
     let (stays, leaves): (Vec<_>, Vec<_>) = line.iter().partition(stays_in_line);
     say(&format!("worst: {} leave the line", leaves.len()));
     room.leave(&leaves).await?;
     room.poll(&stays).await?;
-    room.time_passes(48, &last).await?;
+    room.time_passes(48, &newest).await?;
+    // Each walk lets some more of the line count as old enough to be asked.
+    for _ in 0..waiting / 4_000 {
+        room.queue.sweep().await?;
+    }
     let mut sweeps = Vec::new();
     for _ in 0..CALLS {
         let (swept, time) = room.timed(room.queue.sweep()).await?;
@@ -195,7 +209,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
         promotes.push(time);
         room.change(&[Override::State(Some(State::Paused))]).await?;
     }
-    row("promote: 180 turns, far apart", promotes);
+    row("promote: 50 turns, far apart", promotes);
     Ok(rows)
 }
 
@@ -267,8 +281,9 @@ impl Room {
 
     /// The clock goes on by so many seconds, with ticks of a paused queue, while these poll.
     async fn time_passes(&self, seconds: u64, polling: &[PlaceRef]) -> anyhow::Result<()> {
-        for _ in 0..seconds.div_ceil(4) {
-            self.clock.fetch_add(4 * SECOND, Ordering::SeqCst);
+        for step in 0..seconds.div_ceil(4) {
+            let passes = (seconds - 4 * step).min(4) * SECOND;
+            self.clock.fetch_add(passes, Ordering::SeqCst);
             if seconds > 1 {
                 self.queue.promote().await?;
             }

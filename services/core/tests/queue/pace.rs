@@ -147,14 +147,14 @@ async fn large_batches_are_made_in_chunks() {
     let mut promoted = 0;
     loop {
         let promotion = queue.promote().await.expect("a tick");
-        assert!(promotion.promoted <= 200, "a chunk is bounded");
+        assert!(promotion.promoted <= 100, "a chunk is bounded");
         promoted += promotion.promoted;
         calls += 1;
         if !promotion.more {
             break;
         }
     }
-    assert_eq!((promoted, calls), (2200, 11));
+    assert_eq!((promoted, calls), (2200, 22));
 }
 
 #[tokio::test]
