@@ -17,6 +17,7 @@ has redis-server || has valkey-server || [ -n "${ANTEROOM_REDIS_BIN:-}" ] || pac
 has nginx || packages+=(nginx-light)
 has python3 || packages+=(python3)
 has node || packages+=(nodejs)
+has chromium || has chromium-browser || has google-chrome || [ -n "${ANTEROOM_CHROMIUM:-}" ] || packages+=(chromium)
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || packages+=(libfaketime)
 if [ ${#packages[@]} -gt 0 ]; then
   "$here/apt-install.sh" "${packages[@]}"

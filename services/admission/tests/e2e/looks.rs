@@ -19,7 +19,8 @@ const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 fn chromium() -> Option<String> {
     let named = env::var("ANTEROOM_CHROMIUM").ok().filter(|name| !name.is_empty());
-    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let runs = |program: &str| Command::new(program).arg("--version").output();
+    let has = |program: &str| runs(program).is_ok_and(|output| output.status.success());
     named.or_else(|| PROGRAMS.into_iter().find(|program| has(program)).map(str::to_owned))
 }
 
