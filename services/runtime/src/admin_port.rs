@@ -3,7 +3,13 @@
 //! It answers from this process alone: a liveness that asked the store would turn an outage of the
 //! store into a restart of everything.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use http_body_util::Full;
 use hyper::{
@@ -14,18 +20,34 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::sys::resource::{Resource, getrlimit};
 use prometheus::{Registry, TextEncoder};
 use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    net::{TcpListener, TcpSocket, TcpStream},
+    task::{self, JoinHandle},
+    time::{Instant, sleep, sleep_until},
 };
 
 use crate::Readiness;
 
 /// From the connection, or the last answer, to the end of the next head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Probes and a few scrapers; more is somebody who should not be here.
-const MAX_CONNECTIONS: usize = 256;
+/// Probes and a few scrapers; more is somebody who should not be here, and shuts nobody out: the one that
+/// has not asked for longest is closed.
+const MAX_CONNECTIONS: u64 = 192;
+
+/// So many, and an eighth of the descriptors: admission keeps a quarter of them, up to 256, for this port, the
+/// store and files.
+fn most_connections() -> u64 {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+    MAX_CONNECTIONS.min(limit / 8)
+}
+
+/// So long a connection is left alone, for it to ask in. While all are that young, the next ones wait in the
+/// system's own line.
+const YOUTH: Duration = Duration::from_millis(50);
+/// So many may wait there. A probe that finds that line full tries again after a second, then three.
+const LINE: u32 = 4_096;
 
 /// Everything that it answers.
 const PATHS: [&str; 4] = ["/metrics", "/livez", "/readyz", "/openapi.json"];
@@ -37,11 +59,22 @@ const OPENAPI: &str = include_str!("admin_port.json");
 pub(crate) struct AdminPort {
     registry: Registry,
     readiness: Readiness,
+    open: Open,
+}
+
+/// The open connections, the one that has not asked for longest in front. An answer takes no time, so all of
+/// them wait for their clients.
+#[derive(Clone, Default)]
+struct Open(Arc<Mutex<VecDeque<Connection>>>);
+
+struct Connection {
+    opened: Instant,
+    task: JoinHandle<()>,
 }
 
 impl AdminPort {
     pub fn new(registry: Registry, readiness: Readiness) -> Self {
-        Self { registry, readiness }
+        Self { registry, readiness, open: Open::default() }
     }
 
     /// Binds the address, and serves it until the task is dropped.
@@ -49,34 +82,36 @@ impl AdminPort {
         self,
         address: SocketAddr,
     ) -> std::io::Result<(SocketAddr, impl Future<Output = Infallible>)> {
-        let listener = TcpListener::bind(address).await?;
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(LINE)?;
         Ok((listener.local_addr()?, self.serve(listener)))
     }
 
     async fn serve(self, listener: TcpListener) -> Infallible {
-        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
-            // The semaphore is never closed, so this only waits.
-            let permit = Arc::clone(&free).acquire_owned().await;
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let port = self.clone();
-                    tokio::spawn(async move {
-                        port.serve_connection(stream).await;
-                        drop(permit);
-                    });
+                    if self.open.is_full() {
+                        self.open.close_oldest().await;
+                    }
+                    self.open.add(tokio::spawn(self.clone().serve_connection(stream)));
                 }
+                // Out of descriptors, most likely: one of ours may be had.
+                Err(_) if self.open.close_oldest().await => {}
                 Err(error) => {
-                    // Out of descriptors, most likely: closing connections will free some.
                     tracing::warn!(%error, "the metrics port cannot accept");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    sleep(Duration::from_millis(50)).await;
                 }
             }
         }
     }
 
     async fn serve_connection(self, stream: TcpStream) {
+        let id = task::id();
         let answer = service_fn(move |request: Request<Incoming>| {
+            self.open.asked(id);
             let mut response = self.answer(request.method(), request.uri().path());
             if self.readiness.is_draining() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -118,6 +153,55 @@ impl AdminPort {
                 Some(reason) => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{reason}\n")),
             },
         }
+    }
+}
+
+impl Open {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is no room for one more, those that have ended left out.
+    fn is_full(&self) -> bool {
+        let mut open = self.lock();
+        open.retain(|connection| !connection.task.is_finished());
+        open.len() as u64 >= most_connections()
+    }
+
+    fn add(&self, task: JoinHandle<()>) {
+        self.lock().push_back(Connection { opened: Instant::now(), task });
+    }
+
+    /// A whole request has come on the connection of this task.
+    fn asked(&self, id: task::Id) {
+        let mut open = self.lock();
+        let at = open.iter().position(|connection| connection.task.id() == id);
+        let connection = at.and_then(|at| open.remove(at));
+        open.extend(connection);
+    }
+
+    /// Closes the one that has not asked for longest, none that is young; false where there is none at all.
+    async fn close_oldest(&self) -> bool {
+        loop {
+            match self.take_oldest() {
+                Ok(task) => {
+                    task.abort();
+                    // Its descriptor is free when it has ended.
+                    let _ = task.await;
+                    return true;
+                }
+                Err(Some(grown_up)) => sleep_until(grown_up).await,
+                Err(None) => return false,
+            }
+        }
+    }
+
+    /// Or when the first will not be young any more.
+    fn take_oldest(&self) -> Result<JoinHandle<()>, Option<Instant>> {
+        let (mut open, now) = (self.lock(), Instant::now());
+        let at = open.iter().position(|connection| connection.opened + YOUTH <= now);
+        let oldest = at.and_then(|at| open.remove(at)).map(|connection| connection.task);
+        oldest.ok_or_else(|| open.iter().map(|connection| connection.opened + YOUTH).min())
     }
 }
 
@@ -206,6 +290,28 @@ mod tests {
             assert!(answer.contains("connection: close\r\n"), "{answer}");
         }
         assert!(port.ask("GET", "/readyz").await.ends_with("drain: shutting down\n"));
+    }
+
+    #[tokio::test]
+    async fn past_the_cap_the_one_that_has_not_asked_for_longest_goes() {
+        let port = bound().await;
+        let connect = || async { TcpStream::connect(port.address).await.expect("it listens") };
+        let (mut asks, mut silent) = (connect().await, connect().await);
+        let mut others = Vec::new();
+        for _ in 2..most_connections() {
+            others.push(connect().await);
+        }
+        for _ in 0..2 {
+            asks.write_all(b"HEAD /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("it is open");
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"\r\n\r\n") {
+                assert_ne!(asks.read_buf(&mut answer).await.expect("it is open"), 0);
+            }
+            others.push(connect().await);
+        }
+        for closed in [&mut silent, &mut others[0]] {
+            assert_eq!(closed.read(&mut [0]).await.expect("an end"), 0);
+        }
     }
 
     #[tokio::test]

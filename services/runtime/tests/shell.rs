@@ -79,8 +79,12 @@ impl Running {
         self.child.0.wait().expect("it ends").code()
     }
 
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.port).expect("it listens")
+    }
+
     fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.port).expect("it listens");
+        let mut stream = self.connect();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
             .expect("written");
         let mut answer = String::new();
@@ -139,6 +143,31 @@ fn serves_until_a_signal() {
         running.line("stopped");
         assert_eq!(running.exit_code(), Some(0));
     }
+}
+
+/// Whoever restarts a pod that gives no answer waits for a second or two.
+#[test]
+fn slow_clients_shut_no_probe_out() {
+    let running = Running::start(&mut idle());
+    let mut slow: Vec<_> = (0..300).map(|_| running.connect()).collect();
+    for _ in 0..3 {
+        // Half of them say nothing, the others a byte at a time.
+        for stream in slow.iter_mut().step_by(2) {
+            // Some of them have been closed.
+            let _ = stream.write_all(b"x");
+        }
+        for path in ["/livez", "/readyz", "/metrics"] {
+            let mut probe = running.connect();
+            probe.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
+            write!(probe, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+                .expect("written");
+            let mut answer = String::new();
+            probe.read_to_string(&mut answer).unwrap_or_else(|error| panic!("{path}: {error}"));
+            assert!(answer.starts_with("HTTP/1.1 "), "{path}: {answer}");
+        }
+    }
+    let open = std::fs::read_dir(format!("/proc/{}/fd", running.child.0.id())).expect("it runs");
+    assert!(open.count() > 150, "the slow ones are held");
 }
 
 /// The configuration often lies beside files that change all the time, its own log among them.

@@ -22,3 +22,17 @@ async fn the_store_and_the_metrics_keep_their_descriptors() {
     assert!(!log.contains("cannot accept connections"), "{log}");
     siege.end("descriptors", slowest).await;
 }
+
+#[tokio::test]
+async fn the_metrics_port_leaves_descriptors_to_visitors() {
+    let mut siege = Siege::new(128).await;
+    siege.attack_on("metrics", 120, Attack::Silence);
+    until("they have come", PATIENCE, async || siege.attacks() > 120).await;
+    for _ in 0..5 {
+        siege.probe("/livez").await;
+    }
+    let slowest = siege.visitors(3).await;
+    let log = siege.admission.process.stdout();
+    assert!(!log.contains("cannot accept"), "{log}");
+    siege.end("descriptors of the metrics port", slowest).await;
+}

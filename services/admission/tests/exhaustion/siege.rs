@@ -66,8 +66,14 @@ impl Siege {
 
     /// Lets so many attackers come, each again as soon as it is thrown out.
     pub fn attack(&mut self, attackers: usize, attack: Attack) {
+        self.attack_on("public", attackers, attack);
+    }
+
+    /// [`attack`](Self::attack) on one of its ports.
+    pub fn attack_on(&mut self, port: &str, attackers: usize, attack: Attack) {
+        let address = self.admission.url(port).trim_start_matches("http://").to_owned();
         for _ in 0..attackers {
-            let address = self.address();
+            let address = address.clone();
             let attacks = self.attacks.clone();
             self.attackers.spawn(async move {
                 loop {
@@ -149,6 +155,14 @@ impl Siege {
     /// Connections closed to make room for others.
     pub async fn closed(&self) -> f64 {
         self.metric("anteroom_connections_closed_total", "").await
+    }
+
+    /// Asks the metrics port as a probe does: on a connection of its own, and not for long.
+    pub async fn probe(&self, path: &str) {
+        let ask = self.http.get(format!("{}{path}", self.admission.url("metrics")));
+        let answer = ask.timeout(Duration::from_secs(5)).send().await;
+        let status = answer.unwrap_or_else(|error| panic!("{path}: {error:?}")).status();
+        assert_eq!(status, 200, "{path}");
     }
 
     /// Ends the attack, and holds the memory to its bound.

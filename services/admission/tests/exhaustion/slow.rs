@@ -55,3 +55,22 @@ async fn clients_that_never_read_hold_out_nobody() {
 async fn idle_connections_hold_out_nobody() {
     hold_out(Attack::Idle).await;
 }
+
+/// Else the pod would be restarted, and its measurements would be missing.
+#[tokio::test]
+async fn slow_clients_of_the_metrics_port_shut_no_probe_out() {
+    for attack in [Attack::Silence, Attack::SlowHead] {
+        let mut siege = Siege::new(1_024).await;
+        let before = siege.open_files();
+        siege.attack_on("metrics", 300, attack);
+        until("they have come", PATIENCE, async || siege.attacks() > 300).await;
+        assert!(siege.open_files() > before + 100, "they are held");
+        for _ in 0..20 {
+            for path in ["/livez", "/readyz", "/metrics"] {
+                siege.probe(path).await;
+            }
+        }
+        let slowest = siege.visitors(1).await;
+        siege.end(&format!("metrics port, {attack:?}"), slowest).await;
+    }
+}
