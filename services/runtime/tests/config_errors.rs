@@ -36,6 +36,28 @@ fn numbers_have_their_rule() {
     }
 }
 
+/// Only the environment has nothing but text.
+#[test]
+fn a_value_of_the_file_has_its_type() {
+    let whole = "must be a whole number from 1 to 1_000_000, without quotes";
+    let duration = "must be a duration such as \"10s\", from 1s to 1h in whole milliseconds";
+    for (key, given, rule) in [
+        ("batch", "\"5\"", whole),
+        ("batch", "\"1_000\"", whole),
+        ("return_query", "\"true\"", "must be true or false, without quotes"),
+        ("return_query", "\"yes\"", "must be true or false"),
+        ("return_query", "0", "must be true or false"),
+        ("exempt", "10", "must be a list of strings"),
+        ("interval", "5", duration),
+        ("interval", "true", duration),
+        ("pace", "1", "must be one of even, batch"),
+        ("title", "2027", "must be a string that is not empty"),
+    ] {
+        let line = refused(&format!("[queues.concert]\n{key} = {given}\n"), &[]);
+        assert_eq!(line, format!("queues.concert.{key} = {given} (FILE): {rule}"));
+    }
+}
+
 #[test]
 fn every_rule_has_its_line() {
     let queue = "[queues.concert]\nbatch = 10\n";
@@ -153,6 +175,16 @@ fn the_environment_is_named_as_the_origin() {
             "ANTEROOM_ADMISSION__TRUSTED_PROXIES",
             "10.0.0.0/8,x",
             "admission.trusted_proxies = \"10.0.0.0/8,x\" (ANTEROOM_ADMISSION__TRUSTED_PROXIES): must be a network",
+        ),
+        (
+            "ANTEROOM_QUEUES__CONCERT__CAPACITY",
+            "0_0",
+            "queues.concert.capacity = 0 (ANTEROOM_QUEUES__CONCERT__CAPACITY): must be a whole number",
+        ),
+        (
+            "ANTEROOM_QUEUES__CONCERT__RETURN_QUERY",
+            "yes",
+            "queues.concert.return_query = \"yes\" (ANTEROOM_QUEUES__CONCERT__RETURN_QUERY): must be true or false",
         ),
         (
             "ANTEROOM_STORE__URI",

@@ -2,23 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use config::{Environment, Map};
+use config::{Map, Value, ValueKind};
 
-use super::{ConfigError, DEFAULT_TOML};
+use super::{ConfigError, DEFAULT_TOML, parse};
 
 /// What all our variables start with.
 const PREFIX: &str = "ANTEROOM_";
 /// What stands between section, name and key.
 const SEPARATOR: &str = "__";
 
-/// The variables as a layer; all values are text, for only the rule of a key can tell "007" the
-/// password from 7 the number. Empty ones count as not set.
-pub(super) fn source(environment: &BTreeMap<String, String>) -> Result<Environment, ConfigError> {
-    Ok(Environment::with_prefix(PREFIX.trim_end_matches('_'))
-        .prefix_separator("_")
-        .separator(SEPARATOR)
-        .ignore_empty(true)
-        .source(Some(keys_of(environment)?)))
+/// The variables as a layer, by key. Empty ones count as not set.
+pub(super) fn values(
+    environment: &BTreeMap<String, String>,
+) -> Result<Map<String, Value>, ConfigError> {
+    let keys = keys_of(environment)?.into_iter().filter(|(_, text)| !text.is_empty());
+    Ok(keys.map(|(key, text)| (key.clone(), Value::new(None, typed(&key, text)))).collect())
+}
+
+/// A variable is text: where the defaults file shows a number or a flag, it is read as one. What is none
+/// stays text, and the rule of the key refuses it. So "007" is a password here and the number 7 there.
+fn typed(key: &str, text: &str) -> ValueKind {
+    let (section, name) = (key.split('.').next(), key.rsplit('.').next());
+    let is_key =
+        |found: &Shown| found.section.split('.').next() == section && Some(found.key) == name;
+    let shown = documented().find(is_key).map_or("", |found| found.value);
+    let read = match shown.bytes().next() {
+        Some(b'0'..=b'9') => parse::integer(text).map(ValueKind::I64),
+        Some(b't' | b'f') => text.parse().ok().map(ValueKind::Boolean),
+        _ => None,
+    };
+    read.unwrap_or_else(|| ValueKind::String(text.to_owned()))
 }
 
 /// Whether a variable starts like ours.
@@ -29,14 +42,15 @@ pub(super) fn is_ours(name: &str) -> bool {
 /// Takes the variables that are keys. All keys stand in a section, so they have the separator;
 /// without it it may be `ANTEROOM_CONFIG`, or one of those that Kubernetes makes up for a Service
 /// of our name, such as `ANTEROOM_ADMISSION_PORT`; unless it looks like a key but for the separator.
-fn keys_of(environment: &BTreeMap<String, String>) -> Result<Map<String, String>, ConfigError> {
-    let mut keys = Map::new();
+fn keys_of(environment: &BTreeMap<String, String>) -> Result<BTreeMap<String, &str>, ConfigError> {
+    let mut keys = BTreeMap::new();
     for (name, value) in environment {
         let rest = &name[PREFIX.len()..];
         if !rest.contains(SEPARATOR) {
             let key = rest.to_ascii_lowercase();
-            if let Some((section, key)) = documented().find(|(s, k)| key == format!("{s}_{k}")) {
-                let variable = variable(&format!("{section}.{key}"));
+            if let Some(meant) = documented().find(|it| key == format!("{}_{}", it.section, it.key))
+            {
+                let variable = variable(&format!("{}.{}", meant.section, meant.key));
                 return Err(ConfigError::new(format!("{name}: is not read; write {variable}")));
             }
             continue;
@@ -51,7 +65,7 @@ fn keys_of(environment: &BTreeMap<String, String>) -> Result<Map<String, String>
             return Err(ConfigError::new(format!("{name}: {rule}")));
         }
         known_section(name)?;
-        keys.insert(name.clone(), value.clone());
+        keys.insert(rest.to_ascii_lowercase().replace(SEPARATOR, "."), value.as_str());
     }
     Ok(keys)
 }
@@ -62,7 +76,7 @@ fn known_section(name: &str) -> Result<(), ConfigError> {
     let (section, key) = name[PREFIX.len()..].split_once(SEPARATOR).unwrap_or_default();
     let section = section.to_ascii_lowercase();
     let mut sections: Vec<&str> = Vec::new();
-    for (known, _) in documented() {
+    for Shown { section: known, .. } in documented() {
         let known = known.split('.').next().unwrap_or(known);
         if !sections.contains(&known) {
             sections.push(known);
@@ -95,17 +109,25 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// The sections and keys of the defaults file, those without a default included.
-fn documented() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// A key of the defaults file.
+struct Shown {
+    section: &'static str,
+    key: &'static str,
+    /// Its default, or the example that stands for one.
+    value: &'static str,
+}
+
+/// The keys of the defaults file, those without a default included.
+fn documented() -> impl Iterator<Item = Shown> {
     let mut section = "";
     DEFAULT_TOML.lines().filter_map(move |line| {
         let line = line.trim_start_matches('#');
         if let Some(name) = line.strip_prefix('[') {
             section = name.trim_end_matches(']');
         }
-        let (key, _) = line.split_once(" = ")?;
+        let (key, value) = line.split_once(" = ")?;
         let is_key = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        is_key.then_some((section, key))
+        is_key.then_some(Shown { section, key, value })
     })
 }
 

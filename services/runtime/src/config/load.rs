@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use config::{Map, Source, Value, ValueKind};
+use config::{Map, Value, ValueKind};
 use serde::Deserialize;
 
 use super::{
@@ -135,15 +135,13 @@ impl Layers {
             builder = builder.add_source(document);
             file = Some((path.clone(), root));
         }
-        let environment = environment::source(&loader.environment)?;
-        let variables =
-            environment.collect().map_err(|error| ConfigError::new(error.to_string()))?;
-        let merged = builder
-            .add_source(environment)
-            .build()
-            .map_err(|error| ConfigError::new(error.to_string()))?
-            .cache;
-        Ok(Self { file, environment: variables, merged })
+        let told = |error: config::ConfigError| ConfigError::new(error.to_string());
+        let environment = environment::values(&loader.environment)?;
+        for (key, value) in &environment {
+            builder = builder.set_override(key, value.clone()).map_err(told)?;
+        }
+        let merged = builder.build().map_err(told)?.cache;
+        Ok(Self { file, environment, merged })
     }
 
     /// The values, each under its own rule.

@@ -1,8 +1,9 @@
 //! Strict readers for the values of the configuration.
 //!
 //! The rule of a value stands at its field (`whole::<_, _, 1, 1000>`) and is what the error says.
-//! Nothing is rounded, cut or guessed: 1.5, -1, 1e300 and NaN are no whole numbers. Numbers,
-//! durations and lists may also come as text, because the environment has nothing else.
+//! Nothing is rounded, cut or guessed: 1.5, -1, 1e300, NaN and "5" are no whole numbers. The environment has
+//! nothing but text: numbers and flags are made of it before ([`super::environment`]), and a list may come
+//! as text.
 
 use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
 
@@ -24,16 +25,18 @@ where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
-    let rule = || format!("must be a whole number from {} to {}", grouped(MIN), grouped(MAX));
-    let number = match deserializer.deserialize_any(Scalar)? {
+    let given = deserializer.deserialize_any(Scalar)?;
+    let number = match given {
         Given::Whole(number) => Some(number),
-        Given::Text(text) => text.replace('_', "").parse().ok(),
-        Given::Other => None,
+        _ => None,
     };
     number
         .filter(|number| (MIN..=MAX).contains(number))
         .and_then(|number| T::try_from(number).ok())
-        .ok_or_else(|| D::Error::custom(rule()))
+        .ok_or_else(|| {
+            let rule = format!("must be a whole number from {} to {}", grouped(MIN), grouped(MAX));
+            D::Error::custom(rule + given.hint(|text| integer(text) >= Some(0)))
+        })
 }
 
 /// Like [`whole`], for a key that may be absent.
@@ -55,7 +58,7 @@ where
     let (least, most) = (Duration::from_millis(MIN), Duration::from_millis(MAX));
     let given = match deserializer.deserialize_any(Scalar)? {
         Given::Text(text) => duration(&text),
-        Given::Whole(_) | Given::Other => None,
+        Given::Whole(_) | Given::Flag(_) | Given::Other => None,
     };
     given.filter(|span| (least..=most).contains(span)).ok_or_else(|| {
         D::Error::custom(format!(
@@ -78,23 +81,13 @@ where
 
 /// `true` or `false`.
 pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    struct Flag;
-    impl Visitor<'_> for Flag {
-        type Value = Option<bool>;
-        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            formatter.write_str("true or false")
-        }
-        fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-            Ok(Some(value))
-        }
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-        fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
-            Ok(value.parse().ok())
+    match deserializer.deserialize_any(Scalar)? {
+        Given::Flag(flag) => Ok(flag),
+        other => {
+            let hint = other.hint(|text| text.parse::<bool>().is_ok());
+            Err(D::Error::custom(format!("must be true or false{hint}")))
         }
     }
-    deserializer.deserialize_any(Flag)?.ok_or_else(|| D::Error::custom("must be true or false"))
 }
 
 /// Plain text, never empty. A number is not taken for its digits, so that nothing gets lost.
@@ -158,6 +151,11 @@ where
     Ok(values)
 }
 
+/// A whole number, its digits grouped or not.
+pub fn integer(text: &str) -> Option<i64> {
+    text.replace('_', "").parse().ok()
+}
+
 /// A duration in whole milliseconds, as people write it: "100ms", "10s", "1h 30m".
 pub fn duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok().filter(|span| span.subsec_nanos() % 1_000_000 == 0)
@@ -183,7 +181,7 @@ impl<'de, T: FromText> Deserialize<'de> for Written<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = match deserializer.deserialize_any(Scalar)? {
             Given::Text(text) => T::from_text(&text),
-            Given::Whole(_) | Given::Other => None,
+            Given::Whole(_) | Given::Flag(_) | Given::Other => None,
         };
         given.map(Written).ok_or_else(|| D::Error::custom(T::RULE))
     }
@@ -192,8 +190,19 @@ impl<'de, T: FromText> Deserialize<'de> for Written<T> {
 /// What a scalar turned out to be.
 enum Given {
     Whole(u64),
+    Flag(bool),
     Text(String),
     Other,
+}
+
+impl Given {
+    /// What a rule says besides where only quotes make the value a text.
+    fn hint(&self, is_meant: impl Fn(&str) -> bool) -> &'static str {
+        match self {
+            Self::Text(text) if is_meant(text) => ", without quotes",
+            _ => "",
+        }
+    }
 }
 
 /// Takes any value as it is; what it means is decided by the caller, who knows the rule.
@@ -205,8 +214,8 @@ impl<'de> Visitor<'de> for Scalar {
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("a single value")
     }
-    fn visit_bool<E>(self, _: bool) -> Result<Given, E> {
-        Ok(Given::Other)
+    fn visit_bool<E>(self, value: bool) -> Result<Given, E> {
+        Ok(Given::Flag(value))
     }
     fn visit_i64<E>(self, value: i64) -> Result<Given, E> {
         Ok(u64::try_from(value).map_or(Given::Other, Given::Whole))
