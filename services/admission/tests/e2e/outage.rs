@@ -1,6 +1,7 @@
 //! The store is slow, gone, or comes back empty: what the gate, the visitors and the probes get.
 
 use anteroom_testkit::{PATIENCE, Redis, until};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use crate::{
     answer::Answer,
@@ -151,6 +152,34 @@ async fn promise_05_a_frozen_store_is_borne_as_well() {
     let place = room.get("/v1/queues/hold/token").token(&waiting[0]).send().await;
     place.is(200).place("waiting");
     gate(&room, "shut", |call| call.token(&tokens[1])).await.is(200);
+}
+
+/// The store is there and only slow; else whoever asks often enough would pass.
+#[tokio::test]
+async fn a_full_lane_opens_no_gate() {
+    let queue = "[queues.free]\ncapacity = 1\nrequests_per_place = 0\non_store_error = \"open\"\n\
+        open_rate = \"1000/1h\"\nopen_for = \"1h\"\n";
+    let patient = [
+        ("ANTEROOM_ADMISSION__LANE_BOUND", "1"),
+        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "30s"),
+        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "60s"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "60s"),
+    ];
+    let room = Room::start_with(queue, &patient).await;
+    join(&room, "free").await.is(201);
+    let waits = join(&room, "free").await.is(201).token();
+    room.anteroom.redis.freeze();
+    // One is under way, one waits, and there is no room for the others.
+    let mut asking: FuturesUnordered<_> =
+        (0..8).map(|_| gate(&room, "free", |call| call.token(&waits))).collect();
+    for _ in 0..4 {
+        asking.next().await.expect("an answer").refuses(403, "store_unavailable");
+    }
+    assert!(room.metrics("metrics").await.contains("\nanteroom_store_up 1\n"));
+    room.anteroom.redis.thaw();
+    let rest: Vec<_> = asking.collect().await;
+    assert!(rest.iter().any(|answer| answer.code() == "not_admitted"), "{rest:?}");
+    assert!(rest.iter().all(|answer| answer.status == 403), "{rest:?}");
 }
 
 #[tokio::test]
