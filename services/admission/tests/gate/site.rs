@@ -24,8 +24,9 @@ pub struct Plan<'a> {
     pub cached: bool,
     /// More of the site has queues of its own, whose names the gateway takes from the request.
     pub several_queues: bool,
-    /// Sizes of the example that are too large to be reached by a test: what stands there, and what is to.
-    pub narrower: &'a [(&'static str, &'static str)],
+    /// More changes of the example, such as of sizes that are too large to be reached by a test: what stands
+    /// there, and what is to.
+    pub edits: &'a [(&'a str, &'a str)],
     /// A second admission stands beside the first.
     pub twice: bool,
     /// NGINX opens a connection to admission for each request.
@@ -104,7 +105,7 @@ impl Site {
         if plan.several_queues {
             edits.extend(several_queues(gate));
         }
-        edits.extend(plan.narrower.iter().map(|(size, other)| (*size, (*other).to_owned())));
+        edits.extend(plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned())));
         let web_server = WebServer::start(&edits).await?;
         let site = Self { anteroom, shop, web_server, url, client: client(), second };
         let readyz = format!("{}/readyz", site.anteroom.url("metrics"));

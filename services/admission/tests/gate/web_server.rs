@@ -77,6 +77,12 @@ impl WebServer {
     }
 }
 
+/// The text of one of the example's files.
+pub fn example(name: &str) -> String {
+    let file = Path::new(EXAMPLE).join(name);
+    fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
 fn write_example(folder: &Path, edits: &[Edit<'_>]) {
     let names = [
         "nginx.conf",
@@ -85,11 +91,7 @@ fn write_example(folder: &Path, edits: &[Edit<'_>]) {
         "anteroom-protect.conf",
         "anteroom-service.conf",
     ];
-    let read = |name: &str| {
-        let file = Path::new(EXAMPLE).join(name);
-        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-    };
-    let mut texts = names.map(read);
+    let mut texts = names.map(example);
     for (old, new) in edits {
         let found: usize = texts.iter().map(|text| text.matches(*old).count()).sum();
         assert_eq!(found, 1, "{old:?} must stand in the example exactly once");

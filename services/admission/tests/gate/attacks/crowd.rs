@@ -12,7 +12,7 @@ use crate::site::{Plan, Site};
 async fn narrow(more: &[(&'static str, &'static str)]) -> Site {
     let mut narrower = vec![("worker_connections 16000;", "worker_connections 512;")];
     narrower.extend(more);
-    Site::with(Plan { queue: "capacity = 1", narrower: &narrower, ..Plan::default() }).await
+    Site::with(Plan { queue: "capacity = 1", edits: &narrower, ..Plan::default() }).await
 }
 
 /// A client with an address of its own.

@@ -1,0 +1,193 @@
+//! What arrives behind NGINX of what a client wrote: nothing that names a visitor, an address or a path
+//! beside the judged ones, and no visitor's token.
+
+use std::collections::BTreeSet;
+
+use anteroom_testkit::free_port;
+use http::Method;
+use reqwest::Client;
+
+use crate::browser::{COOKIE_NAME, client};
+use crate::shop::{Arrival, Shop};
+use crate::site::{Plan, Site};
+use crate::web_server::{WebServer, example};
+
+/// What a client writes into each of the headers.
+const CLAIM: &str = "claimed";
+/// NGINX's own word, known only to it.
+const OWN: &str = "own";
+
+/// What the service gets of each header that the example sets; nothing where it says nothing. Here the
+/// gate has named nobody.
+const FOR_SERVICE: &[(&str, &str)] = &[
+    ("x-anteroom-visitor", ""),
+    ("x-anteroom-visitor-kind", ""),
+    ("x-anteroom-place", ""),
+    ("x-anteroom-expires-in", ""),
+    ("x-anteroom-room", ""),
+    ("x-anteroom-refusal", ""),
+    ("x-anteroom-gate", ""),
+    ("x-anteroom-token", ""),
+    ("x-forwarded-host", "127.0.0.1"),
+    ("x-forwarded-port", OWN),
+    ("x-forwarded-proto", "http"),
+    ("x-forwarded-for", "claimed, 127.0.0.1"),
+    ("forwarded", ""),
+    ("x-original-url", ""),
+    ("x-rewrite-url", ""),
+    ("x-original-uri", ""),
+    ("x-forwarded-uri", ""),
+    ("x-forwarded-prefix", ""),
+    ("x-forwarded-method", ""),
+    ("x-real-ip", "127.0.0.1"),
+    ("x-request-id", OWN),
+    ("host", "127.0.0.1"),
+    ("connection", ""),
+];
+/// Set as well, with a test of their own.
+const BESIDES: [&str; 2] = ["authorization", "cookie"];
+
+/// The same for the gate's own call …
+const FOR_GATE: &[(&str, &str)] = &[
+    ("x-forwarded-method", "GET"),
+    ("x-forwarded-uri", "/seats?row=1"),
+    ("x-original-method", ""),
+    ("x-original-uri", ""),
+    ("x-original-url", ""),
+    ("x-anteroom-gate", ""),
+    ("x-request-id", OWN),
+    ("x-forwarded-for", "claimed, 127.0.0.1"),
+    ("x-forwarded-proto", "http"),
+    ("host", "127.0.0.1"),
+    ("connection", ""),
+];
+/// … and for the page and what it calls.
+const FOR_PAGE: &[(&str, &str)] = &[
+    ("x-request-id", OWN),
+    ("x-forwarded-for", "claimed, 127.0.0.1"),
+    ("x-forwarded-proto", "http"),
+    ("host", "127.0.0.1"),
+    ("connection", ""),
+];
+
+/// Asks for a path, with a claim in each of these headers. (Another host would be another server's.)
+async fn claim(client: &Client, url: &str, mut headers: BTreeSet<&str>) {
+    headers.remove("host");
+    let ask = headers.into_iter().fold(client.get(url), |ask, name| ask.header(name, CLAIM));
+    assert_eq!(ask.send().await.expect("an answer").status(), 200, "{url}");
+}
+
+/// Holds what arrived to the table.
+fn arrived(arrival: &Arrival, headers: &[(&str, &str)]) {
+    for (name, expected) in headers {
+        let values = arrival.header(name);
+        let fine = match *expected {
+            OWN => values.len() == 1 && values != [CLAIM],
+            "" => values.is_empty(),
+            value => values == [value],
+        };
+        assert!(fine, "{name} of {}: {values:?}, not {expected:?}", arrival.path);
+    }
+}
+
+/// Admission is one that lets everybody pass, and remembers what it was asked.
+#[tokio::test]
+async fn what_a_client_claims_arrives_nowhere() {
+    let (admission, shop) = (Shop::start().await, Shop::start().await);
+    let (mut url, mut web_server) = (String::new(), None);
+    for _ in 0..5 {
+        let gate = free_port();
+        url = format!("http://127.0.0.1:{gate}");
+        let edits = [
+            ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate};")),
+            ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
+            ("server 127.0.0.1:8080;", format!("server {};", admission.address())),
+        ];
+        web_server = WebServer::start(&edits).await;
+        if web_server.is_some() {
+            break;
+        }
+    }
+    assert!(web_server.is_some(), "no free port for NGINX");
+    let client = client();
+    let names = |headers: &[(&'static str, &str)]| headers.iter().map(|(name, _)| *name).collect();
+    let all: BTreeSet<_> = &names(FOR_SERVICE) | &names(FOR_GATE);
+    claim(&client, &format!("{url}/seats?row=1"), all).await;
+    arrived(&admission.last(), FOR_GATE);
+    arrived(&shop.last(), FOR_SERVICE);
+    claim(&client, &format!("{url}/public/logo"), names(FOR_SERVICE)).await;
+    arrived(&shop.last(), FOR_SERVICE);
+    for path in ["/queues/concert", "/v1/queues/concert/token", "/v1/queues/concert/token/events"] {
+        claim(&client, &format!("{url}{path}"), names(FOR_PAGE)).await;
+        assert_eq!(admission.last().path, path);
+        arrived(&admission.last(), FOR_PAGE);
+    }
+}
+
+#[test]
+fn each_header_that_the_example_sets_is_tried() {
+    let conf = example("anteroom-service.conf");
+    let set = conf.lines().filter_map(|line| line.strip_prefix("proxy_set_header "));
+    let set: BTreeSet<_> =
+        set.filter_map(|line| line.split(' ').next()).map(str::to_ascii_lowercase).collect();
+    let tried = FOR_SERVICE.iter().map(|(name, _)| *name).chain(BESIDES);
+    assert_eq!(set, tried.map(str::to_owned).collect());
+}
+
+#[tokio::test]
+async fn promise_6_a_visitor_s_token_never_reaches_the_service() {
+    let site = Site::with(Plan { queue: "capacity = 10", ..Plan::default() }).await;
+    let token = site.token().await;
+    let ours = format!("{COOKIE_NAME}={token}");
+    let send = async |path: &str, headers: &[(&str, &str)]| {
+        let ask = site.client.request(Method::GET, format!("{}{path}", site.url));
+        let ask = headers.iter().fold(ask, |ask, (name, value)| ask.header(*name, *value));
+        assert_eq!(ask.send().await.expect("an answer").status(), 200, "{path} {headers:?}");
+        let arrival = site.shop.last();
+        let told = format!("{:?}", arrival.headers);
+        assert!(!told.contains(token.as_str()) && !told.contains("art1."), "{path}: {told}");
+        arrival
+    };
+    // As they pass the gate by it, and where nobody asks for it.
+    for path in ["/seats", "/public/logo"] {
+        let own = [("authorization", "Basic b3duOm93bg=="), ("cookie", "theme=dark")];
+        let arrival = send(path, &[own[0], own[1], ("x-anteroom-token", &token)]).await;
+        assert_eq!(arrival.header("authorization"), ["Basic b3duOm93bg=="]);
+        assert_eq!(arrival.header("cookie"), ["theme=dark"]);
+        for scheme in ["Bearer", "bearer", "BEARER "] {
+            let arrival = send(path, &[("authorization", &format!("{scheme} {token}"))]).await;
+            assert!(arrival.header("authorization").is_empty(), "{arrival:?}");
+        }
+        let arrival = send(path, &[("authorization", "Bearer their-own"), ("cookie", &ours)]).await;
+        assert_eq!(arrival.header("authorization"), ["Bearer their-own"]);
+
+        for (sent, arrives) in [
+            ("OURS", ""),
+            ("OURS; theme=dark", "theme=dark"),
+            ("theme=dark; OURS", "theme=dark"),
+            ("a=1;OURS;b=2", "a=1;b=2"),
+            (
+                "a=1; OURS; b=2; __Secure-anteroom_other=art1.x; anteroom_third=art1.y; c=3",
+                "a=1; b=2; c=3",
+            ),
+            (
+                "OURS; a=1; OURS; b=2; OURS; c=3; OURS; d=4; OURS; e=5; OURS; f=6;",
+                "a=1; b=2; c=3; d=4; e=5; f=6",
+            ),
+            (
+                "OURS; not__Host-anteroom_concert=1; to=/anteroom_x; e",
+                "not__Host-anteroom_concert=1; to=/anteroom_x; e",
+            ),
+            // What cannot be taken apart does not go on.
+            ("a=1;; OURS", ""),
+            ("a=1; OURS; b=2; OURS; c=3; OURS; d=4; OURS; e=5; OURS; f=6; OURS; g=7", ""),
+        ] {
+            let arrival = send(path, &[("cookie", &sent.replace("OURS", &ours))]).await;
+            assert_eq!(arrival.header("cookie").concat(), arrives, "{path}: {sent}");
+        }
+        // Whatever is not ours is not looked into.
+        let odd = "a=1;; b= ;c;";
+        let arrival = send(path, &[("cookie", odd), ("x-anteroom-token", &token)]).await;
+        assert_eq!(arrival.header("cookie"), [odd]);
+    }
+}
