@@ -64,10 +64,10 @@ async fn a_failover_of_one_primary_is_survived() {
     let store = on_cluster(&cluster, config).await;
     for tag in TAGS {
         add(&store, tag, "1", 1, Repeat::IfUnknown).await.unwrap();
-        let owner = cluster.owner(&key(tag)).await;
-        cluster.primaries[owner].run::<Value>(&["WAIT", "1", "5000"]).await;
     }
     let owner = cluster.owner(&key("a")).await;
+    cluster.settles().await;
+    cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;
     cluster.primaries[owner].kill();
     until("the replica took over", PATIENCE * 2, || async {
         match add(&store, "a", "2", 1, Repeat::IfUnknown).await {

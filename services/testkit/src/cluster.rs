@@ -1,5 +1,7 @@
 //! A Redis Cluster of the test's own.
 
+use std::time::Duration;
+
 use redis::Value;
 
 use crate::{PATIENCE, Redis, until};
@@ -50,9 +52,7 @@ impl Cluster {
             replica.run::<Value>(&["CLUSTER", "REPLICATE", &primary]).await;
         }
         cluster.agree("cluster_state:ok").await;
-        for replica in &cluster.replicas {
-            cluster.know_as_replica(replica).await;
-        }
+        cluster.settles().await;
         cluster
     }
 
@@ -76,22 +76,52 @@ impl Cluster {
             .unwrap_or(0)
     }
 
-    /// Waits until all nodes know that this one is a replica, and well: before, nobody votes for it.
+    /// Waits until all nodes tell the same of each other, and nothing of failures, and each replica is in step
+    /// with its primary. Before, nobody votes for one, or it does not stand for election.
     ///
     /// # Panics
-    /// When they do not learn it.
-    pub async fn know_as_replica(&self, replica: &Redis) {
-        let id: String = replica.run(&["CLUSTER", "MYID"]).await;
-        // Id, address, flags: a failing one has a flag more.
-        let says_so = |line: &str| {
-            line.starts_with(&id) && line.split(' ').nth(2).is_some_and(|it| it.ends_with("slave"))
-        };
+    /// When they do not agree.
+    pub async fn settles(&self) {
+        until("all nodes tell the same", PATIENCE, || async {
+            let mut views = Vec::new();
+            for node in self.nodes() {
+                views.push(view(&node.run::<String>(&["CLUSTER", "NODES"]).await));
+            }
+            let whole = views[0].as_ref().is_some_and(|view| view.len() == views.len());
+            whole && views.iter().all(|view| *view == views[0])
+        })
+        .await;
         for node in self.nodes() {
-            until("a node knows the replica", PATIENCE, || async {
-                node.run::<String>(&["CLUSTER", "NODES"]).await.lines().any(says_so)
+            until("a replica is in step", PATIENCE, || async {
+                // A primary says nothing of a link.
+                node.replication("master_link_status").await.is_none_or(|link| link == "up")
             })
             .await;
         }
+    }
+
+    /// What each node knows of the others, and has logged of failures and votes.
+    async fn state(&self) -> String {
+        let mut state = String::new();
+        for node in self.nodes() {
+            let said = async {
+                let nodes: String = node.try_run(&["CLUSTER", "NODES"]).await?;
+                let info: String = node.try_run(&["INFO", "replication"]).await?;
+                redis::RedisResult::Ok(nodes + &info)
+            };
+            let said = match tokio::time::timeout(Duration::from_secs(1), said).await {
+                Ok(Ok(said)) => said,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer".to_owned(),
+            };
+            // Who stood for election, who voted, and why not; not each attempt to reach the primary.
+            let log = node.log();
+            let tells =
+                |line: &&str| ["fail", "Fail", "elect", "vote"].iter().any(|it| line.contains(it));
+            let told = log.lines().filter(tells).collect::<Vec<_>>().join("\n");
+            state += &format!("--- {}\n{said}\n{told}\n", node.port());
+        }
+        state
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Redis> {
@@ -106,4 +136,36 @@ impl Cluster {
             .await;
         }
     }
+}
+
+/// What a test that failed leaves to look at.
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let state = || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map(|runtime| runtime.block_on(self.state())).unwrap_or_default()
+            };
+            // On a thread of its own: this one may be a runtime's.
+            let state = std::thread::scope(|scope| scope.spawn(state).join());
+            eprintln!("the cluster:\n{}", state.unwrap_or_default());
+        }
+    }
+}
+
+/// What a node says of all, itself included, apart from times and addresses; nothing while it has one for lost,
+/// or does not know it well.
+fn view(nodes: &str) -> Option<Vec<String>> {
+    let lines = nodes.lines().map(|line| {
+        let words: Vec<_> = line.split(' ').collect();
+        let [id, _, flags, primary, _, _, epoch, "connected", slots @ ..] = &words[..] else {
+            return None;
+        };
+        let role = flags.trim_start_matches("myself,");
+        let well = ["master", "slave"].contains(&role);
+        well.then(|| format!("{id} {role} {primary} {epoch} {}", slots.join(" ")))
+    });
+    let mut lines = lines.collect::<Option<Vec<_>>>()?;
+    lines.sort_unstable();
+    Some(lines)
 }

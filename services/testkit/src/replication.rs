@@ -48,7 +48,7 @@ impl Redis {
 
     /// A line of what it says of its replication; nothing while it cuts its connections, as a Sentinel makes it do
     /// when its role changes.
-    async fn replication(&self, name: &str) -> Option<String> {
+    pub(crate) async fn replication(&self, name: &str) -> Option<String> {
         let info: String = self.try_run(&["INFO", "replication"]).await.ok()?;
         let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned());
         info.lines().find_map(value)

@@ -72,7 +72,7 @@ async fn promise_05_a_replica_takes_over_and_the_whole_journey_goes_on() {
     // The old primary comes back, as a replica; then it is made the primary again, on purpose.
     cluster.primaries[owner].restart().await;
     cluster.primaries[owner].follows().await;
-    cluster.know_as_replica(&cluster.primaries[owner]).await;
+    cluster.settles().await;
     let asked = stage.record.now();
     cluster.primaries[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
     cluster.primaries[owner].takes_over().await;
