@@ -197,7 +197,7 @@ Join, look where you stand, ask as a gateway does (again from the first: the lin
 
   TOKEN=\$(curl -s -X POST $api/tokens -H 'content-type: application/json' -d '{}' | sed 's/.*"token":"\([^"]*\)".*/\1/'); echo "\$TOKEN"
   curl -s -w '\n' $api/token -H "x-anteroom-token: \$TOKEN"
-  curl -s -i $api/authorize -H "x-anteroom-token: \$TOKEN"
+  curl -s -i -w '\n' $api/authorize -H "x-anteroom-token: \$TOKEN"
 
 END
 

@@ -27,7 +27,8 @@ fn paste(text: &str) -> (Output, Vec<u16>) {
     let curl = String::from_utf8(found.stdout).expect("a path");
     let wrapper = folder.path().join("curl");
     let tells = format!(
-        "#!/bin/sh\nexec {} -w '%{{stderr}}\\nstatus %{{http_code}}\\n' \"$@\"\n",
+        "#!/bin/sh\n{} -D \"$0.head\" \"$@\"; code=$?\n\
+         sed -n '1s|^HTTP/[^ ]* \\([0-9]*\\).*|status \\1|p' \"$0.head\" >&2\nexit $code\n",
         curl.trim()
     );
     fs::write(&wrapper, tells).expect("written");
@@ -56,11 +57,21 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     let (output, statuses) = paste(&lines);
     let answers = String::from_utf8_lossy(&output.stdout);
     let public = [201, 200, 200, 200, 200, 204, 200];
-    let service = [201, 204, 200, 200];
+    let service = [201, 204, 200, 200, 200];
     assert_eq!(statuses, [&public[..], &service].concat(), "{answers}");
     for answer in ["x-anteroom-visitor: 1", "\"status\":\"active\"", "\"state\":\"paused\""] {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }
+    stands_on_lines_of_its_own(&answers);
+}
+
+/// No answer, and no prompt after it, stands behind another on the same line.
+fn stands_on_lines_of_its_own(answers: &str) {
+    for line in answers.lines().filter(|line| line.contains('{')) {
+        let alone = line.starts_with('{') && line.ends_with('}') && !line.contains("}{");
+        assert!(alone, "{line}");
+    }
+    assert!(answers.ends_with('\n'), "{answers}");
 }
 
 /// A clone whose example uses other ports, so that tests do not meet.
@@ -136,6 +147,7 @@ async fn the_walk_through_nginx_works_from_a_clone() {
     {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }
+    stands_on_lines_of_its_own(&answers);
     gateway.interrupt();
     until("NGINX has ended", PATIENCE, async || gateway.count("nginx") == 0).await;
     anteroom.interrupt();
