@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anteroom_testkit::{PATIENCE, Process, binary, until};
@@ -32,9 +32,13 @@ impl Run {
         Self::of(Command::new(format!("{ROOT}/scripts/run.sh")), variables)
     }
 
-    /// Starts a command in a process group of its own, as a terminal does.
-    pub fn of(mut command: Command, variables: &[(&str, &str)]) -> Self {
+    /// Starts a command in a process group of its own, as a terminal does, and where Ctrl-C is heard: tests
+    /// that run in the background inherit that it is not.
+    pub fn of(typed: Command, variables: &[(&str, &str)]) -> Self {
         let temporary = tempfile::tempdir().expect("a temporary directory");
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(typed.get_program()).args(typed.get_args());
+        command.current_dir(typed.get_current_dir().unwrap_or(Path::new(".")));
         command.env("ANTEROOM_BIN_DIR", binaries()).env("TMPDIR", temporary.path());
         command.process_group(0);
         for variable in [
