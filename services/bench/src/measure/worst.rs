@@ -182,7 +182,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     // Nearly everybody has left; the rest, far apart, was last seen as long ago as a place may be.
     room.change(&[Override::State(Some(State::Paused))]).await?;
     let newest = room.join(1).await?;
-    let stays_in_line = |of: &&PlaceRef| of.ticket > 5_000 && of.ticket % FAR_APART == 0;
+    let stays_in_line = |of: &&PlaceRef| of.ticket > 5_000 && of.ticket.is_multiple_of(FAR_APART);
     let (stays, leaves): (Vec<_>, Vec<_>) = line.iter().partition(stays_in_line);
     say(&format!("worst: {} leave the line", leaves.len()));
     room.leave(&leaves).await?;
