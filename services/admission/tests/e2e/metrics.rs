@@ -27,6 +27,8 @@ async fn both_services_export_queue_depth_and_success_ratio() {
     room.authorize(&first).await.is(200);
     for (port, service) in [("metrics", "admission"), ("scheduler", "scheduler")] {
         until("the gauges show it", PATIENCE, async || {
+            // What was asked while the services started may have failed.
+            room.get("/v1/queues/concert").send().await.is(200);
             let metrics = room.metrics(port).await;
             [
                 "anteroom_queue_depth{queue=\"concert\"} 2",
