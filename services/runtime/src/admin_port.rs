@@ -45,7 +45,7 @@ fn most_connections() -> u64 {
 
 /// So long a connection is left alone, for it to ask in. While all are that young, the next ones wait in the
 /// system's own line.
-const YOUTH: Duration = Duration::from_millis(50);
+const YOUTH: Duration = Duration::from_millis(250);
 /// So many may wait there. A probe that finds that line full tries again after a second, then three.
 const LINE: u32 = 4_096;
 

@@ -26,8 +26,8 @@ async fn the_store_and_the_metrics_keep_their_descriptors() {
 #[tokio::test]
 async fn the_metrics_port_leaves_descriptors_to_visitors() {
     let mut siege = Siege::new(128).await;
-    siege.attack_on("metrics", 120, Attack::Silence);
-    until("they have come", PATIENCE, async || siege.attacks() > 120).await;
+    siege.attack_on("metrics", 60, Attack::Silence);
+    until("they have come", PATIENCE, async || siege.attacks() > 60).await;
     for _ in 0..5 {
         siege.probe("/livez").await;
     }
