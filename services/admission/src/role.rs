@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Config, Context, Port, watch_store, write_listening};
+use anteroom_runtime::{Config, Context, Port, listen, watch_store, write_listening};
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -24,8 +24,8 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations } = context;
     let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
     let metrics = Metrics::register(&registry)?;
-    let public = bind("admission.listen", config.admission.listen).await?;
-    let service = bind("admission.service_listen", config.admission.service_listen).await?;
+    let public = bind("admission.listen", config.admission.listen)?;
+    let service = bind("admission.service_listen", config.admission.service_listen)?;
     let stopping = CancellationToken::new();
     let share = descriptors::share(config.admission.max_connections);
     let app = App::new(config, store, metrics, operations, share, stopping.clone());
@@ -55,8 +55,8 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     }
 }
 
-async fn bind(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("{key} = {address}"))
+fn bind(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
+    listen(address).with_context(|| format!("{key} = {address}"))
 }
 
 /// Puts each changed configuration in force.

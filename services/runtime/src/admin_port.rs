@@ -23,12 +23,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use nix::sys::resource::{Resource, getrlimit};
 use prometheus::{Registry, TextEncoder};
 use tokio::{
-    net::{TcpListener, TcpSocket, TcpStream},
+    net::{TcpListener, TcpStream},
     task::{self, JoinHandle},
     time::{Instant, sleep, sleep_until},
 };
 
-use crate::Readiness;
+use crate::{Readiness, listen};
 
 /// From the connection, or the last answer, to the end of the next head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,8 +46,6 @@ fn most_connections() -> u64 {
 /// So long a connection is left alone, for it to ask in. While all are that young, the next ones wait in the
 /// system's own line.
 const YOUTH: Duration = Duration::from_millis(250);
-/// So many may wait there. A probe that finds that line full tries again after a second, then three.
-const LINE: u32 = 4_096;
 
 /// Everything that it answers.
 const PATHS: [&str; 4] = ["/metrics", "/livez", "/readyz", "/openapi.json"];
@@ -78,14 +76,11 @@ impl AdminPort {
     }
 
     /// Binds the address, and serves it until the task is dropped.
-    pub async fn bind(
+    pub fn bind(
         self,
         address: SocketAddr,
     ) -> std::io::Result<(SocketAddr, impl Future<Output = Infallible>)> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(LINE)?;
+        let listener = listen(address)?;
         Ok((listener.local_addr()?, self.serve(listener)))
     }
 
@@ -243,7 +238,7 @@ mod tests {
         registry.register(Box::new(counter)).expect("fresh");
         let port = AdminPort::new(registry, readiness.clone());
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (address, serving) = port.bind(any).await.expect("a free port");
+        let (address, serving) = port.bind(any).expect("a free port");
         tokio::spawn(serving);
         Bound { address, readiness }
     }

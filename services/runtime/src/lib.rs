@@ -24,6 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod admin_port;
 pub mod config;
+mod listen;
 mod metrics;
 mod operations;
 mod process_metrics;
@@ -36,6 +37,7 @@ mod store_watch;
 mod telemetry;
 
 pub use config::{Config, ConfigError};
+pub use listen::listen;
 pub use operations::Operations;
 pub use queue_counts::QueueCounts;
 pub use queue_gauges::QueueGauges;

@@ -185,7 +185,7 @@ async fn start(
     let address = service.metrics_listen(&config);
     let port = AdminPort::new(registry.clone(), readiness.clone());
     let (bound, serving) =
-        port.bind(address).await.with_context(|| format!("metrics_listen = {address}"))?;
+        port.bind(address).with_context(|| format!("metrics_listen = {address}"))?;
     tokio::spawn(serving);
     telemetry::write_listening(Port::Metrics, bound);
     let context = Context { config, changes, registry, readiness, shutdown, operations };
