@@ -54,6 +54,7 @@ if changed then
   write_even_if_full()
   if not known then
     call('HSET', META, 'epoch', epoch, 'offset', 0, 'tick', wall, 'last', wall)
+    make_held_a_table()
   end
   call(
     'HSET', META, 'file_revision', string.format('%.0f', file_revision), 'file', file,

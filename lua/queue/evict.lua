@@ -30,7 +30,7 @@ if set == ADMITTED then
   if status == S_ACTIVE then revoke({ id }, { ticket }) end
   call('ZREM', READY, id)
   call('ZREM', ACTIVE, id)
-else
+elseif set ~= AWAY then
   m.dropped = (m.dropped or 0) + 1
 end
 call('ZREM', set, id)

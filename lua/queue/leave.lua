@@ -22,7 +22,8 @@ each_visit(true, function(status, detail, id, ticket, since)
     set = READY
     if not log then read_log() end
     give_back(since)
-  else
+  elseif set ~= AWAY then
+    -- Who is away had dropped out of the line before.
     m.dropped = (m.dropped or 0) + 1
   end
   table.insert(out[set], id)

@@ -11,6 +11,7 @@ if not load({}) then return { NO_RULES } end
 if m.epoch == ARGV[2] then return { OK, 0 } end
 read_clock()
 call('UNLINK', unpack(KEYS, 2))
+make_held_a_table()
 call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot',
   'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_from', 'walk_waiting', 'walk_returned', 'walk_away',

@@ -59,7 +59,7 @@ local function walk(set, cursor, most)
   return ids, tickets
 end
 
-local away, abandoned = 0, 0
+local away, abandoned, ended = 0, 0, 0
 
 -- Away places whose time is over. They come first, since they are few, or nobody else is.
 local function end_away()
@@ -73,7 +73,7 @@ local function end_away()
   end
   if #gone > 0 then call('ZREM', AWAY, unpack(gone)) end
   abandon(gone, of)
-  abandoned = abandoned + #gone
+  ended = #gone
 end
 
 local function pass_over(set, cursor, most)
@@ -98,6 +98,7 @@ if roll_call_left() == 0 then
   pass_over(RETURNED, 'walk_returned', math.ceil(length / 2))
   pass_over(WAITING, 'walk_waiting', length)
 end
+-- Who was away had dropped out of the line before.
 m.dropped = (m.dropped or 0) + away + abandoned
 
 forget_revoked(FORGETS)
@@ -122,4 +123,4 @@ write_notes()
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away',
 })
-return { OK, unclaimed, expired, away, abandoned, more }
+return { OK, unclaimed, expired, away, abandoned + ended, more }

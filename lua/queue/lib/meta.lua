@@ -76,6 +76,12 @@ local function save(fields)
   call('HSET', META, unpack(flat))
 end
 
+-- Redis keeps a hash of up to 512 short values as a list, and walks along it in each look-up; one long value makes
+-- it a table. For each new life of the queue.
+local function make_held_a_table()
+  call('HSET', HELD, '-', string.rep('-', 65))
+end
+
 -- Queue time never goes back and runs at most this far past the last tick.
 local STEP = 5000000
 

@@ -17,7 +17,7 @@ local FIRST_BIN, BIN, RATED_TIME, RATED_TURNS = 1000000, 10000000, 300000000, 20
 -- first only the part that is needed counts.
 local function rate(bins)
   local time, turns, calls, drops, places, longest = 0, 0, 0, 0, 0, 0
-  local first, rates = #bins + 1, {}
+  local first, rates, often = #bins + 1, {}, {}
   while first > 1 and (time < RATED_TIME or turns < RATED_TURNS) do
     first = first - #BIN_FIELDS
     local bin_time, bin_turns, bin_calls, bin_drops, bin_places = unpack(bins, first, first + #BIN_FIELDS - 1)
@@ -27,11 +27,15 @@ local function rate(bins)
     drops, places = drops + part * bin_drops, places + part * bin_places
     longest = math.max(longest, bin_time)
     rates[#rates + 1] = math.max(1, bin_turns) * 1000000000000 / bin_time
+    often[#often + 1] = bin_places > 0 and bin_drops * 1000000000 / bin_places or 0
   end
   table.sort(rates)
   m.rate, m.longest = math.floor(turns * 1000000000000 / time), longest
   m.rate_slow = math.floor(math.min(m.rate, rates[math.ceil(#rates / 10)]))
-  m.drop = places > 0 and math.floor(drops * 1000000000 / places) or 0
+  -- A crowd that drops out at once says nothing of those who stay: the mean counts up to twice the median bin.
+  table.sort(often)
+  local usual = 2 * often[math.ceil(#often / 2)]
+  m.drop = places > 0 and math.floor(math.min(drops * 1000000000 / places, usual)) or 0
   m.lull = math.floor((time / math.max(1, calls) - time / turns) / 1000)
   save({ 'rate', 'rate_slow', 'drop', 'lull', 'longest' })
   local kept = {}

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::scheduled::Scheduled;
 
-/// Calls of one promotion, 100 places each: 50 000 a second at the default tick.
-const PROMOTE_CALLS: u32 = 50;
+/// Calls of one promotion, 100 places each: 100 000 a second at the default tick.
+const PROMOTE_CALLS: u32 = 100;
 /// Calls of sweeps a second: 10 000 turns lapse in it at the highest rates.
 const SWEEPS_PER_SECOND: u32 = 100;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).

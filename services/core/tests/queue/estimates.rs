@@ -348,3 +348,46 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
     world.run(&queue, Duration::from_secs(4)).await;
     assert_eq!(look(&queue, of).await.eta, Some(Duration::from_secs(56)));
 }
+
+/// Most of a line close their tabs at once: nobody counts on more of the same, neither when they are passed over
+/// nor when their places end.
+#[tokio::test]
+async fn estimates_do_not_take_one_departure_for_a_habit() {
+    let world = World::new().await;
+    let rules = Rules {
+        idle_ttl: Duration::from_secs(60),
+        first_poll_ttl: Duration::from_secs(60),
+        keep_ttl: Duration::from_secs(900),
+        ..rate(1, Duration::from_secs(10), Pace::Batch)
+    };
+    let queue = world.queue("q", rules).await;
+    let mut places = Vec::new();
+    for n in 0..600 {
+        places.push(join(&queue, n).await.0);
+    }
+    heard(&queue, &places).await;
+    let stays: Vec<_> = places.iter().copied().skip(2).step_by(4).collect();
+    let last = *stays.last().expect("some");
+    let (mut looks, mut served) = (0, 0);
+    for step in 1..=90 {
+        heard(&queue, &stays[served..]).await;
+        world.run(&queue, Duration::from_secs(15)).await;
+        while look(&queue, stays[served]).await.status != Status::Waiting {
+            queue.claim(stays[served]).await.expect("a claim");
+            served += 1;
+        }
+        let ahead = stays.len() - served;
+        let place = look(&queue, last).await;
+        // Once all the others have been passed over.
+        if step >= 16 {
+            let (told, truth) = (place.eta.expect("known").as_secs_f64(), 10.0 * ahead as f64);
+            assert!(
+                (0.75..=1.25).contains(&(told / truth)),
+                "after {} s: told {told}, truth {truth}",
+                15 * step
+            );
+            looks += 1;
+        }
+    }
+    assert!(looks > 70, "{looks}");
+}

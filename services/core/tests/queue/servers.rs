@@ -8,7 +8,7 @@ use anteroom_testkit::{
     Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, RedisBuilder, Sentinel, until,
 };
 
-use super::world::{capacity, join, look, tick};
+use super::world::{World, capacity, join, look, tick};
 
 async fn open(config: Config) -> Store {
     let patient = Duration::from_secs(10);
@@ -114,4 +114,18 @@ async fn promise_05_behind_sentinel_the_line_outlives_its_primary() {
     assert_eq!((place.status, place.position), (Status::Waiting, 1));
     let (late, _) = join(&queue, 2).await;
     assert_eq!(late.ticket, waiting.ticket + 1);
+}
+
+/// In a room of a few hundred each look-up would walk along all records of a list.
+#[tokio::test]
+async fn records_are_in_a_table_from_the_first_on() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(10)).await;
+    for life in 0..2 {
+        join(&queue, life).await;
+        let held = "anteroom:v1:queue:{q}:held";
+        let encoding: String = world.redis.run(&["OBJECT", "ENCODING", held]).await;
+        assert_eq!(encoding, "hashtable", "life {life}");
+        queue.reset().await.expect("a reset");
+    }
 }
