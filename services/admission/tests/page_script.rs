@@ -169,6 +169,7 @@ fn whoever_pressed_a_button_that_is_gone_goes_on_from_what_the_page_says() {
     let finished = scene(204, 2_000.0);
     assert_eq!(finished["elements"]["message"]["textContent"], "over");
     assert_eq!(finished["focus"], "message", "the button that was pressed is gone");
+    assert_eq!(finished["address"], "?over", "a reload joins nobody");
     let joined = scene(204, 3_000.0);
     assert_eq!(joined["elements"]["message"]["textContent"], "number 1");
     assert_eq!(joined["focus"], "message");

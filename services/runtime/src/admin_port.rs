@@ -107,11 +107,16 @@ impl AdminPort {
         let id = task::id();
         let answer = service_fn(move |request: Request<Incoming>| {
             self.open.asked(id);
-            let mut response = self.answer(request.method(), request.uri().path());
-            if self.readiness.is_draining() {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            let port = self.clone();
+            async move {
+                // Who asks many times at once lets everybody else go first each time.
+                task::yield_now().await;
+                let mut response = port.answer(request.method(), request.uri().path());
+                if port.readiness.is_draining() {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
             }
-            async move { Ok::<_, Infallible>(response) }
         });
         // A client that breaks off or is too slow is its own business.
         let _ = http1::Builder::new()

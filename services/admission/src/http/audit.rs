@@ -6,6 +6,7 @@
 //! its way notes it in the [`Entry`]. A call that failed on its way to the store may have had its effect.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,8 @@ use super::problem::{Code, Problem};
 use super::shell::panicked;
 use crate::defences::Gcra;
 
-/// Lines that callers without a known key leave at most: they could fill the log. All are counted in
-/// `http_request_seconds`.
+/// Lines that callers without a known key leave at most: they could fill the log. The next line says how many
+/// were left out.
 const STRANGERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
 /// How such a caller is called.
 const NOBODY: &str = "(unknown)";
@@ -35,6 +36,8 @@ const NOBODY: &str = "(unknown)";
 #[derive(Clone, Debug)]
 pub struct Audit {
     strangers: Arc<Gcra<()>>,
+    /// Lines of theirs that were left out; the next line tells.
+    left_out: Arc<AtomicU64>,
 }
 
 /// What is known of a call so far.
@@ -51,7 +54,7 @@ struct Known {
 
 impl Default for Audit {
     fn default() -> Self {
-        Self { strangers: Arc::new(Gcra::new(1)) }
+        Self { strangers: Arc::new(Gcra::new(1)), left_out: Arc::default() }
     }
 }
 
@@ -89,13 +92,15 @@ impl Audit {
     ) {
         let Known { key, ticket, before, after } = &*entry.known();
         if key.is_none() && self.strangers.check((), STRANGERS, Instant::now()).is_err() {
+            self.left_out.fetch_add(1, Relaxed);
             return;
         }
+        let left_out = Some(self.left_out.swap(0, Relaxed)).filter(|lines| *lines > 0);
         let key = key.as_deref().unwrap_or(NOBODY);
         let outcome = answer.extensions().get::<Code>().map_or("done", |code| code.name());
         tracing::info!(
             target: AUDIT,
-            key, operation, queue, ticket, outcome, %before, %after,
+            key, operation, queue, ticket, outcome, %before, %after, left_out,
             "operator call"
         );
     }

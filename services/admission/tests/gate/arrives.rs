@@ -101,7 +101,7 @@ async fn what_a_client_claims_arrives_nowhere() {
         let edits = [
             ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate};")),
             ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
-            ("server 127.0.0.1:8080;", format!("server {};", admission.address())),
+            ("server 127.0.0.1:8080 ", format!("server {} ", admission.address())),
         ];
         web_server = WebServer::start(&edits).await;
         if web_server.is_some() {

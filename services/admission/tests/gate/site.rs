@@ -86,7 +86,7 @@ impl Site {
         let mut edits: Vec<Edit> = vec![
             ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate}{default};")),
             ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
-            ("server 127.0.0.1:8080;", format!("server {upstream};")),
+            ("server 127.0.0.1:8080 ", format!("server {upstream} ")),
         ];
         let join = "    #1      \"?join=1\";";
         if plan.join_at_gate {

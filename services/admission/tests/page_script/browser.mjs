@@ -51,7 +51,9 @@ const document = {
   title: "", hidden: false, addEventListener() {},
   getElementById: (id) => (id === "room" ? room : element(id)),
 };
+let address = null;
 const page = createContext({
+  history: { replaceState: (_state, _title, to) => { address = to; } },
   document, fetch, setTimeout, clearTimeout, setInterval() {}, clearInterval() {}, crypto, btoa,
   performance: { now: () => now },
   window: { localStorage: storage }, sessionStorage: storage, location: { replace() {} },
@@ -75,4 +77,4 @@ for (;;) {
   next.act();
 }
 const focus = Object.keys(elements).find((id) => elements[id] === document.activeElement);
-process.stdout.write(JSON.stringify({ requests, elements, focus }));
+process.stdout.write(JSON.stringify({ requests, elements, focus, address }));

@@ -201,6 +201,12 @@
       return later(async () => watch(), backOff(response, await problem(response)));
     }
     document.title = title;
+    over();
+  }
+
+  // The address says so too: a reload joins nobody.
+  function over() {
+    history.replaceState(null, "", "?over" + (returnTo ? "&return_to=" + encodeURIComponent(returnTo) : ""));
     show(words.over, words.ended_detail);
     offer(true, false);
   }
@@ -231,7 +237,8 @@
   function gone(reason) {
     stop();
     if (reason === "lost") return join().catch(() => later(join, backOff()));
-    show(reason === "completed" ? words.over : words.ended, words.ended_detail);
+    if (reason === "completed") return over();
+    show(words.ended, words.ended_detail);
     offer(true, false);
   }
 

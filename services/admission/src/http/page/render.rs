@@ -13,6 +13,7 @@ use http::header::{
 };
 use rand::Rng as _;
 use sha2::{Digest as _, Sha256};
+use url::Url;
 
 use super::words::Words;
 use crate::http::problem::{Code, whole_seconds};
@@ -23,18 +24,29 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Nothing runs but what has these digests, and nothing is loaded but from here.
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+/// Nothing runs but what has these digests, nothing is loaded but from here, and forms lead nowhere else; where
+/// may be added to that.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
     let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
-    let policy = format!(
+    format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; \
-         form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+         base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
         digest(SCRIPT),
         digest(STYLE),
-    );
-    // Base64 and constants: always a header value. The fallback lets nothing run at all.
-    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+    )
 });
+
+/// The policy of a page that leads to `return_to`: browsers hold what a form's answer redirects to to it as well.
+fn policy(return_to: Option<&str>) -> HeaderValue {
+    let elsewhere =
+        return_to.and_then(|to| Some(Url::parse(to).ok()?.origin().ascii_serialization()));
+    let policy = match elsewhere {
+        Some(origin) => HeaderValue::try_from(format!("{} {origin}", *POLICY)),
+        None => HeaderValue::try_from(POLICY.as_str()),
+    };
+    // Base64, constants and an origin: always a header value. The fallback lets nothing run at all.
+    policy.unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
 
 /// What the page has to show.
 #[derive(Debug)]
@@ -175,7 +187,7 @@ impl Page<'_> {
         let mut response = Response::new(Body::from(self.html()));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        headers.insert(CONTENT_SECURITY_POLICY, POLICY.clone());
+        headers.insert(CONTENT_SECURITY_POLICY, policy(self.return_to));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // The address holds return_to: not for other sites to read.
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
@@ -437,9 +449,13 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_names_both_digests() {
-        let policy = POLICY.to_str().expect("ASCII");
-        assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
-        assert!(!policy.contains("unsafe"));
+    fn the_policy_names_both_digests_and_where_forms_may_lead() {
+        let of = |return_to| policy(return_to).to_str().expect("ASCII").to_owned();
+        let here = of(None);
+        assert_eq!(here.matches("'sha256-").count(), 2, "{here}");
+        assert!(!here.contains("unsafe") && here.ends_with("; form-action 'self'"), "{here}");
+        assert_eq!(of(Some("/seats?row=7")), here);
+        let elsewhere = of(Some("https://shop.example:8443/enter;x?to=https://other.example"));
+        assert_eq!(elsewhere, format!("{here} https://shop.example:8443"));
     }
 }
