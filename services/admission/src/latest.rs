@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anteroom_core::queue::Snapshot;
+use anteroom_runtime::FRESH_FOR;
 use arc_swap::ArcSwapOption;
 
 /// The newest snapshot of one queue, if there was any.
@@ -22,6 +23,11 @@ impl Latest {
     /// The newest snapshot.
     pub fn get(&self) -> Option<Arc<Seen>> {
         self.0.load_full()
+    }
+
+    /// The newest snapshot, unless it is too old to be told as the present state.
+    pub fn fresh(&self) -> Option<Arc<Seen>> {
+        self.get().filter(|seen| seen.at.elapsed() <= FRESH_FOR)
     }
 
     /// Takes a newer one.

@@ -40,7 +40,7 @@ pub use config::{Config, ConfigError};
 pub use listen::listen;
 pub use operations::Operations;
 pub use queue_counts::QueueCounts;
-pub use queue_gauges::QueueGauges;
+pub use queue_gauges::{FRESH_FOR, QueueGauges};
 pub use readiness::Readiness;
 pub use service::Service;
 pub use shell::Context;

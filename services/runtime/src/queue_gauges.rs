@@ -18,7 +18,7 @@ use prometheus::{
 };
 
 /// What is older is not shown.
-const FRESH_FOR: Duration = Duration::from_secs(5);
+pub const FRESH_FOR: Duration = Duration::from_secs(5);
 
 /// The gauges of all queues; clones share them.
 #[derive(Clone, Debug)]

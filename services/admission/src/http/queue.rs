@@ -199,16 +199,21 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// The public state of a queue, at most a few seconds old.
+/// The public state of a queue, at most five seconds old.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "visitors",
     params(("queue" = String, Path, description = "name of the queue")),
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
 )]
 pub async fn state(AtQueue(queue): AtQueue) -> Result<Response, Problem> {
+    present_state(&queue)
+}
+
+/// The state of a queue, while the store tells it.
+pub fn present_state(queue: &QueueState) -> Result<Response, Problem> {
     let seen = queue
         .latest
-        .get()
+        .fresh()
         .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
     Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
 }

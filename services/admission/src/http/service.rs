@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anteroom_core::queue::{MAX_VISITOR_ID, PlaceId, PlaceRef, check_visitor_id};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -17,6 +17,7 @@ use super::document::{
 };
 use super::extract::JsonBody;
 use super::problem::{Code, Problem};
+use super::queue::present_state;
 use crate::app::App;
 use crate::place_view::PlaceView;
 use crate::queue_view::QueueView;
@@ -117,7 +118,7 @@ pub async fn finish(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The public state of a queue, at most a few seconds old.
+/// The public state of a queue, at most five seconds old.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
     params(("queue" = String, Path, description = "name of the queue")),
@@ -125,11 +126,7 @@ pub async fn finish(
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
 )]
 pub async fn state(Backend { queue }: Backend) -> Result<Response, Problem> {
-    let seen = queue
-        .latest
-        .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
-    Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
+    present_state(&queue)
 }
 
 /// The place that a handle names. A handle that is none costs the store nothing.

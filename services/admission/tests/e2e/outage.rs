@@ -207,3 +207,21 @@ async fn a_store_that_comes_back_empty_begins_a_new_life() {
     let waits = room.post("/v1/queues/concert/tokens").token(&first).send().await;
     assert_eq!(waits.is(201).place("waiting")["ticket"], 2);
 }
+
+#[tokio::test]
+async fn a_state_that_has_become_old_is_told_to_nobody() {
+    let room = Room::start(ONE).await;
+    let told = async |status: u16| {
+        until("the state is told while the store tells it", PATIENCE, async || {
+            room.get("/v1/queues/concert").send().await.status == status
+        })
+        .await;
+    };
+    told(200).await;
+    room.anteroom.redis.freeze();
+    told(503).await;
+    let answer = room.get("/v1/queues/concert").send().await;
+    answer.refuses(503, "store_unavailable");
+    room.anteroom.redis.thaw();
+    told(200).await;
+}
