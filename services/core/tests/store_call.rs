@@ -7,7 +7,9 @@ use anteroom_core::store::{Args, Config, Error, Repeat, Store, Warning};
 use anteroom_testkit::{PATIENCE, Redis, RedisBuilder, until, until_some};
 use prometheus::Registry;
 use redis::Value;
-use store_support::{ECHO, FAIL, LIST, Log, SCRIPTS, add, echo, keys, open, opened, patient};
+use store_support::{
+    ECHO, FAIL, LIST, Log, SCRIPTS, add, echo, keys, open, open_in, opened, patient,
+};
 
 #[tokio::test]
 async fn a_lone_call_is_one_evalsha() {
@@ -167,7 +169,7 @@ async fn argv_is_never_logged() {
 async fn calls_are_measured() {
     let redis = Redis::start().await;
     let registry = Registry::new();
-    let store = Store::open(&patient(redis.url()), &SCRIPTS, &registry).unwrap();
+    let store = open_in(&registry, &patient(redis.url()));
     assert!(store.wait_up(PATIENCE).await);
     add(&store, "t", "1", 1, Repeat::Never).await.unwrap();
     let _ = store.call(&FAIL, &keys("x"), Args::new(), Repeat::Never).await;
@@ -188,7 +190,7 @@ async fn calls_are_measured() {
 async fn an_operation_has_series_from_its_first_use_on() {
     let redis = Redis::start().await;
     let registry = Registry::new();
-    let store = Store::open(&patient(redis.url()), &SCRIPTS, &registry).unwrap();
+    let store = open_in(&registry, &patient(redis.url()));
     assert!(store.wait_up(PATIENCE).await);
     let series = || prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
     assert!(!series().contains("operation="), "{}", series());

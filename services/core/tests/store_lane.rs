@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
-use anteroom_core::store::{Args, Batch, Config, Error, Lane, Repeat, Script, Store};
+use anteroom_core::store::{Args, Batch, Config, Error, Lane, Repeat, Script};
 use anteroom_testkit::{PATIENCE, Redis, until};
 use prometheus::Registry;
 use redis::Value;
-use store_support::{LIST, SCRIPTS, brisk, open, opened, patient};
+use store_support::{LIST, brisk, open, open_in, opened, patient};
 
 /// Appends to a list; "bad" is refused.
 struct Append {
@@ -106,7 +106,7 @@ async fn a_lone_request_is_one_call_at_once() {
 async fn what_arrives_in_flight_shares_the_next_call_in_order() {
     let redis = Redis::start().await;
     let registry = Registry::new();
-    let store = Store::open(&patient(redis.url()), &SCRIPTS, &registry).unwrap();
+    let store = open_in(&registry, &patient(redis.url()));
     assert!(store.wait_up(PATIENCE).await);
     let lane = Lane::start(&store, Append::to("a"), 1000);
     redis.forget_calls().await;

@@ -3,7 +3,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex, Once, OnceLock},
     time::Duration,
 };
 
@@ -38,7 +38,13 @@ pub fn brisk(url: impl Into<String>) -> Config {
 }
 
 pub fn open(config: &Config) -> Store {
-    Store::open(config, &SCRIPTS, &Registry::new()).expect("a valid configuration")
+    open_in(&Registry::new(), config)
+}
+
+/// Opens a store whose metrics are in this registry.
+pub fn open_in(registry: &Registry, config: &Config) -> Store {
+    listen();
+    Store::open(config, &SCRIPTS, registry).expect("a valid configuration")
 }
 
 pub async fn opened(config: &Config) -> Store {
@@ -73,12 +79,26 @@ pub fn text_of(reply: Value) -> String {
     redis::from_redis_value(reply).expect("a text")
 }
 
+/// A subscriber for the threads that capture nothing: an event that is first met on a thread without any would be off
+/// for all threads, as long as no more than one captures.
+fn listen() {
+    static LISTENS: Once = Once::new();
+    LISTENS.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(io::sink)
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).expect("the first subscriber");
+    });
+}
+
 /// What was logged on this thread while it lives.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     pub fn capture() -> (Self, tracing::subscriber::DefaultGuard) {
+        listen();
         let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
