@@ -78,8 +78,8 @@ local away, away_tickets, dropped, dropped_tickets = {}, {}, {}, {}
 local out = { [WAITING] = {}, [RETURNED] = {} }
 while free - #promoted >= 1 and looked < MAX_CHUNK and #away + #dropped < MOST_ABSENT and not (stands or apart) do
   -- Where many are absent twice as many are looked at each time.
-  local wanted = math.max(math.floor(math.min(free - #promoted, HEADS)), looked)
-  local ids, tickets, sets = heads(math.min(wanted, HEADS, MAX_CHUNK - looked))
+  local wanted = math.min(math.max(free - #promoted, looked), HEADS, MAX_CHUNK - looked)
+  local ids, tickets, sets = heads(math.floor(wanted))
   if #ids == 0 then break end
   looked, apart = looked + #ids, tickets[#ids] - tickets[1] > TOLD_EVERY * #ids
   for i, absent in ipairs(absence(ids, tickets)) do

@@ -41,7 +41,7 @@ end
 
 -- The join time of a ticket by the last mark at or before it; false when that is forgotten.
 local function joined_at(ticket)
-  local mark = call('ZREVRANGEBYSCORE', MARKS, ticket, '-inf', 'LIMIT', '0', '1')[1]
+  local mark = call('ZREVRANGEBYSCORE', MARKS, ticket, '-inf', 'LIMIT', 0, 1)[1]
   return mark and tonumber(string.match(mark, '^%d+:(%d+)'))
 end
 
@@ -72,8 +72,8 @@ local function seen_in(ticket, record)
 end
 
 -- Of the record of a place that is to have this ticket: status and set (in line), or status, end, since and
--- whether the session is short (admitted), or IS_GONE and the reason; nothing when it is not this place's. An end is judged by its stored
--- time, swept or not.
+-- whether the session is short (admitted), or IS_GONE and the reason; nothing when it is not this place's. An end
+-- is judged by its stored time, swept or not.
 local function locate_held(ticket, record)
   if not record then return end
   local status, of, since, till = struct.unpack(RECORD, record)

@@ -1,7 +1,7 @@
 -- When places joined, many at once. Needs lib/line.lua.
 
--- A function that tells the join time of tickets (false: forgotten), which it is asked for in ascending order up to `to`:
--- by the marks among them, of which it reads so many. Past these it looks each one up, and says 1 as well.
+-- A function that tells the join time of tickets (false: forgotten), which it is asked for in ascending order up to
+-- `to`: by the marks among them, of which it reads so many. Past these it looks each one up, and says 1 as well.
 local function join_times(from, to, most)
   local since, next_mark = joined_at(from), 1
   local marks = call('ZRANGEBYSCORE', MARKS, '(' .. string.format('%.0f', from), to, 'LIMIT', 0, most)

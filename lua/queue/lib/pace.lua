@@ -141,9 +141,8 @@ end
 -- Makes places ready. They are in no set of the line any more. At most MAX_CHUNK.
 local function admit(ids, tickets)
   local ready, admitted, held, till = {}, {}, {}, now + m.claim_ttl
-  local till_text = string.format('%.0f', till)
   for i, id in ipairs(ids) do
-    ready[2 * i - 1], ready[2 * i] = till_text, id
+    ready[2 * i - 1], ready[2 * i] = till, id
     admitted[2 * i - 1], admitted[2 * i] = tickets[i], id
     held[2 * i - 1], held[2 * i] = id, note(S_READY, tickets[i], now, till)
   end

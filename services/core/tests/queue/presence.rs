@@ -240,3 +240,33 @@ async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for
         }
     }
 }
+
+/// Whoever is away has dropped out of the line before: estimates must not count the end of the place as well.
+#[tokio::test]
+async fn the_end_of_an_away_place_is_no_departure_from_the_line() {
+    let rules = Rules { keep_ttl: Duration::from_secs(1_200), ..long_session() };
+    let held = Held::new(rules).await;
+    let away = join_many(&held.queue, 0..3).await;
+    let (stays, _) = join(&held.queue, 3).await;
+    poll_all(&held.queue, &away).await;
+    held.pass(&[stays], Duration::from_secs(900)).await;
+    assert_eq!(held.depth_and_away().await, (1, 3));
+    let dropped = async || {
+        let get = ["HGET", "anteroom:v1:queue:{q}:meta", "dropped"];
+        held.world.redis.run::<Option<u64>>(&get).await.unwrap_or(0)
+    };
+    assert_eq!(held.queue.leave(away[0]).await, Ok(Leave::Left(GoneReason::Left)));
+    assert_eq!(dropped().await, 0, "one has left");
+    assert_eq!(held.queue.evict(away[1].ticket).await, Ok(true));
+    assert_eq!(dropped().await, 0, "one was evicted");
+    let mut ended = 0;
+    for _ in 0..500 {
+        held.world.pass(Duration::from_secs(4));
+        held.queue.place(stays).await.expect("a look");
+        ended += held.queue.sweep().await.expect("a sweep").abandoned;
+        assert_eq!(dropped().await, 0, "one has ended");
+        tick(&held.queue).await;
+        held.queue.renew(held.first).await.expect("a renewal");
+    }
+    assert_eq!(ended, 1);
+}
