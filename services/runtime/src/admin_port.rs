@@ -234,18 +234,19 @@ mod tests {
     struct Bound {
         address: SocketAddr,
         readiness: Readiness,
+        counter: prometheus::IntCounter,
     }
 
     async fn bound() -> Bound {
         let readiness = Readiness::new();
         let registry = Registry::new();
         let counter = prometheus::IntCounter::new("anteroom_test_total", "A test").expect("valid");
-        registry.register(Box::new(counter)).expect("fresh");
+        registry.register(Box::new(counter.clone())).expect("fresh");
         let port = AdminPort::new(registry, readiness.clone());
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (address, serving) = port.bind(any).expect("a free port");
         tokio::spawn(serving);
-        Bound { address, readiness }
+        Bound { address, readiness, counter }
     }
 
     impl Bound {
@@ -290,6 +291,27 @@ mod tests {
             assert!(answer.contains("connection: close\r\n"), "{answer}");
         }
         assert!(port.ask("GET", "/readyz").await.ends_with("drain: shutting down\n"));
+    }
+
+    #[tokio::test]
+    async fn between_two_answers_everybody_else_has_a_turn() {
+        let port = bound().await;
+        let counter = port.counter.clone();
+        let other = tokio::spawn(async move {
+            loop {
+                counter.inc();
+                task::yield_now().await;
+            }
+        });
+        let one = "GET /metrics HTTP/1.1\r\nhost: a\r\n";
+        let many = format!("{one}\r\n").repeat(20);
+        let answers = port.send(&format!("{many}{one}connection: close\r\n\r\n")).await;
+        other.abort();
+        let turns = answers.lines().filter_map(|line| line.strip_prefix("anteroom_test_total "));
+        let turns: Vec<f64> = turns.map(|turn| turn.parse().expect("a number")).collect();
+        assert_eq!(turns.len(), 21);
+        let moved = turns.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        assert!(moved >= 9, "answers between turns: {turns:?}");
     }
 
     #[tokio::test]
