@@ -103,7 +103,7 @@ async fn through_nginx(without_keepalive: bool) {
         ..Plan::default()
     };
     let mut site = Site::with(plan).await;
-    let leaves = site.second.take().expect("two admissions");
+    let (leaves, _) = site.second.take().expect("two admissions");
     let site = Arc::new(site);
     let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());
     for _ in 0..WORKERS {
@@ -158,5 +158,36 @@ async fn whoever_gets_a_connection_gets_an_answer() {
         while let Some(ended) = clients.join_next().await {
             ended.expect("each connection had its answer");
         }
+    }
+}
+
+/// One instance is ended and comes back, and at once the other one ends: a gateway that still counts the first as down
+/// has nobody left to ask.
+#[tokio::test]
+async fn instances_that_end_one_soon_after_the_other_are_not_all_down() {
+    let plan = Plan { queue: ROOM_FOR_ALL, env: &[DRAIN], twice: true, ..Plan::default() };
+    let mut site = Site::with(plan).await;
+    let token = site.token().await;
+    let (mut first, address) = site.second.take().expect("two admissions");
+    first.term();
+    assert_eq!(first.exit(2 * PATIENCE).await.code(), Some(0));
+    for _ in 0..20 {
+        assert_eq!(
+            site.call(Method::GET, "/seats", &token).await.status,
+            200,
+            "the other one answers"
+        );
+    }
+    let listen = [DRAIN, ("ANTEROOM_ADMISSION__LISTEN", &*address)];
+    let (_first, url) = site.anteroom.another_admission(&listen).await;
+    let state = format!("{url}/v1/queues/concert");
+    until("it knows the queue again", PATIENCE, async || {
+        client().get(&state).send().await.is_ok_and(|answer| answer.status() == 200)
+    })
+    .await;
+    site.anteroom.admission.term();
+    assert_eq!(site.anteroom.admission.exit(2 * PATIENCE).await.code(), Some(0));
+    for _ in 0..20 {
+        assert_eq!(site.call(Method::GET, "/seats", &token).await.status, 200, "the first is back");
     }
 }

@@ -42,7 +42,7 @@ pub struct Site {
     pub url: String,
     pub client: Client,
     /// The second admission, where there is one.
-    pub second: Option<Process>,
+    pub second: Option<(Process, String)>,
 }
 
 impl Site {
@@ -79,8 +79,9 @@ impl Site {
         let mut second = None;
         if plan.twice {
             let (process, url) = anteroom.another_admission(plan.env).await;
-            upstream += &format!("; server {}", url.trim_start_matches("http://"));
-            second = Some(process);
+            let address = url.trim_start_matches("http://").to_owned();
+            upstream += &format!(" max_fails=0; server {address}");
+            second = Some((process, address));
         }
         let default = if plan.several_queues { " default_server" } else { "" };
         let mut edits: Vec<Edit> = vec![
