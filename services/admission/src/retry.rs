@@ -86,10 +86,11 @@ impl Returning {
     /// Tells somebody who may come again from a known time on. Whoever is not `counted` makes nobody else wait
     /// longer.
     pub fn tell_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
-        let mut due = self.due(Instant::now());
+        let now = Instant::now();
+        let mut due = self.due(now);
         let told = due.told(0, opens_in, least, LONGEST);
         if counted {
-            due.add(Instant::now() + told);
+            due.add(now + told);
         }
         told
     }

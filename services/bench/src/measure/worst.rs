@@ -10,7 +10,7 @@ use std::{
 };
 
 use anteroom_core::queue::{
-    Clock, Join, Override, Pace, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, State,
+    Clock, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, State,
 };
 use anteroom_core::store::{Config, Store};
 use anteroom_testkit::Redis;
@@ -140,19 +140,9 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     }
     row("sweep: absent places", sweeps);
 
-    let admitted = |snapshot: anteroom_core::queue::Snapshot| snapshot.ready + snapshot.active;
     for (name, free) in [("one free slot", 1), ("100 free slots", HEADS)] {
-        let mut promotes = Vec::new();
-        for _ in 0..CALLS {
-            let taken = admitted(room.queue.snapshot().await?);
-            let capacity = Override::Capacity(Some(taken + free));
-            room.change(&[capacity, Override::State(None)]).await?;
-            let (promotion, time) = room.timed(room.queue.promote()).await?;
-            ensure!(promotion.away >= ABSENT, "nobody at the head is present: {promotion:?}");
-            promotes.push(time);
-            room.change(&[Override::State(Some(State::Paused))]).await?;
-        }
-        row(&format!("promote: absent heads, {name}"), promotes);
+        let is_state = |tick: &Promotion| tick.away >= ABSENT;
+        row(&format!("promote: absent heads, {name}"), room.ticks(free, is_state).await?);
     }
 
     let away: Vec<_> = line.iter().skip(3_000).take(CALLS * ITEMS as usize).copied().collect();
@@ -199,16 +189,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
         sweeps.push(time);
     }
     row("sweep: places far apart", sweeps);
-    let mut promotes = Vec::new();
-    for _ in 0..CALLS {
-        let taken = admitted(room.queue.snapshot().await?);
-        let capacity = Override::Capacity(Some(taken + SPARSE));
-        room.change(&[capacity, Override::State(None)]).await?;
-        let (promotion, time) = room.timed(room.queue.promote()).await?;
-        ensure!(promotion.promoted == SPARSE, "the heads are present: {promotion:?}");
-        promotes.push(time);
-        room.change(&[Override::State(Some(State::Paused))]).await?;
-    }
+    let promotes = room.ticks(SPARSE, |tick| tick.promoted == SPARSE).await?;
     row("promote: 50 turns, far apart", promotes);
     Ok(rows)
 }
@@ -241,6 +222,25 @@ impl Room {
 
     async fn change(&self, overrides: &[Override]) -> anyhow::Result<()> {
         Ok(self.queue.override_rules(overrides, None).await?)
+    }
+
+    /// The times of ticks, each of which finds so many free slots, and the state that was built.
+    async fn ticks(
+        &self,
+        free: u64,
+        is_state: impl Fn(&Promotion) -> bool,
+    ) -> anyhow::Result<Vec<f64>> {
+        let mut times = Vec::new();
+        for _ in 0..CALLS {
+            let taken = self.queue.snapshot().await?;
+            let capacity = Override::Capacity(Some(taken.ready + taken.active + free));
+            self.change(&[capacity, Override::State(None)]).await?;
+            let (tick, time) = self.timed(self.queue.promote()).await?;
+            ensure!(is_state(&tick), "not the state that was built: {tick:?}");
+            times.push(time);
+            self.change(&[Override::State(Some(State::Paused))]).await?;
+        }
+        Ok(times)
     }
 
     /// So many new places at the end of the line.
