@@ -11,6 +11,7 @@ use std::{
 
 use nix::{
     sys::signal::{Signal, kill},
+    sys::wait::{Id, WaitPidFlag, waitid},
     unistd::Pid,
 };
 
@@ -153,9 +154,14 @@ impl Process {
         }
     }
 
-    /// Stops it in its tracks (SIGSTOP).
+    /// Stops it in its tracks (SIGSTOP), and returns when none of its threads runs any more.
     pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
+        if let Ok(id) = i32::try_from(self.child.id()) {
+            // Where it has ended instead, that is left to be found by whoever waits for its end.
+            let stands = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            let _ = waitid(Id::Pid(Pid::from_raw(id)), stands);
+        }
     }
 
     /// Lets it go on (SIGCONT).

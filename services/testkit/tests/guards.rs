@@ -45,6 +45,17 @@ async fn a_dropped_process_is_gone() {
 }
 
 #[tokio::test]
+async fn a_frozen_process_does_nothing_more() {
+    let process = shell("while :; do :; done");
+    for _ in 0..200 {
+        process.freeze();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+        assert_eq!(stat.split(' ').nth(2), Some("T"), "{stat}");
+        process.thaw();
+    }
+}
+
+#[tokio::test]
 async fn a_killed_process_says_so() {
     let mut process = shell("exec sleep 1000");
     process.signal(Signal::SIGKILL);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anteroom_testkit::{PATIENCE, until};
 use rand::Rng as _;
@@ -24,6 +25,9 @@ const TOLD: [(u16, &str); 4] = [
     (504, "effect_unknown"),
     (403, "store_unavailable"),
 ];
+
+/// Until they come again: much less than they are told to wait, so that every break meets many.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who asks, and whom.
 struct Scene {
@@ -61,6 +65,8 @@ impl Scene {
         let body: Value = serde_json::from_str(&text).unwrap_or_default();
         let code = body["code"].as_str().unwrap_or_default();
         if TOLD.contains(&(status, code)) {
+            // Callers who came again at once would take the processor from whoever connects again.
+            tokio::time::sleep(PAUSE).await;
             return None;
         }
         self.told.fetch_add(1, Ordering::Relaxed);
