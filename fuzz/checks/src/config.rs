@@ -36,7 +36,7 @@ fn good(config: &Config, loader: &Loader) {
     }
     config.store();
     for (name, queue) in &config.queues {
-        let rules = queue.rules();
+        let rules = &queue.rules;
         assert!(rules.capacity.is_some() || rules.batch.is_some(), "{name}");
         assert!(rules.capacity != Some(0) && rules.batch != Some(0), "{name}");
         assert!(rules.session_ttl <= rules.session_max, "{name}");

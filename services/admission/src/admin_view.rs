@@ -1,16 +1,20 @@
 //! A queue, its line and a ticket as operators see them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Inspected, Inspection, Overridden, Override, Pace, PlaceRef, Places, Rules,
-    Snapshot, State, Ticket,
+    GoneReason, Inspected, Inspection, Overridden, PlaceRef, Places, RULES, Rules, Snapshot, Ticket,
 };
-use serde::Serialize;
+use anteroom_core::rules::{Kind, Rule};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{Object, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
+use crate::http::overrides::field;
 use crate::http::problem::millis;
 use crate::queue_view::{QueueView, moment};
 
@@ -29,7 +33,7 @@ pub struct AdminView<'a> {
     /// The rules in force, overrides applied.
     rules: RulesView,
     /// The overrides in force, by the name that a change takes; what is not named here is as configured.
-    overrides: BTreeMap<&'static str, OverrideView>,
+    overrides: BTreeMap<String, OverrideView>,
 }
 
 /// An override in force.
@@ -37,69 +41,29 @@ pub struct AdminView<'a> {
 #[schema(as = Override)]
 pub struct OverrideView {
     /// What the rule is set to.
-    value: OverrideValue,
+    value: field::Shown,
     /// Its end, by the store's clock; absent: until it is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T12:00:00Z")]
     until: Option<String>,
 }
 
-/// The value of an override, as a change takes it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-enum OverrideValue {
-    /// A count, or a time in milliseconds.
-    Number(u64),
-    /// On or off.
-    Flag(bool),
-    /// A name, a text or a moment.
-    Text(String),
-}
-
-/// The rules of a queue, under the names that an override takes.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Rules)]
-pub struct RulesView {
-    /// Most places ready and active at any instant; null: no such rule.
-    #[schema(required = true)]
-    capacity: Option<u64>,
-    /// Most promotions in any interval; null: no such rule.
-    #[schema(required = true)]
-    batch: Option<u64>,
-    /// The interval of `batch`.
-    interval_ms: u64,
-    /// even or batch.
-    pace: &'static str,
-    /// How long a turn is held until it is claimed.
-    claim_ttl_ms: u64,
-    /// How long an active place lives without renewal.
-    session_ttl_ms: u64,
-    /// How long an active place lives at most.
-    session_max_ms: u64,
-    /// How long a waiting visitor may be unseen.
-    idle_ttl_ms: u64,
-    /// How long one who is away keeps the ticket.
-    keep_ttl_ms: u64,
-    /// How long a new place may go without its first poll.
-    first_poll_ttl_ms: u64,
-    /// Most places waiting.
-    max_waiting: u64,
-    /// Whether admission answers for active places by itself.
-    local_answers: bool,
-}
+/// The rules of a queue, under the names that an override takes. Its moments stand in its public state.
+#[derive(Debug)]
+pub struct RulesView(Rules);
 
 impl<'a> AdminView<'a> {
     /// What a snapshot says to an operator.
     pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
         let overrides = snapshot.overridden.iter().filter_map(|Overridden { rule, until }| {
-            let (name, value) = override_value(rule);
-            Some((name, OverrideView { value: value?, until: until.and_then(moment) }))
+            let value = rule.value().and_then(field::shown)?;
+            Some((field::name(rule.rule()), OverrideView { value, until: until.and_then(moment) }))
         });
         Self {
             public: QueueView::new(queue, snapshot),
             away: snapshot.away,
             last_ticket: snapshot.last_ticket,
-            rules: RulesView::new(&snapshot.rules),
+            rules: RulesView(snapshot.rules.clone()),
             overrides: overrides.collect(),
         }
     }
@@ -115,49 +79,36 @@ impl<'a> AdminView<'a> {
     }
 }
 
-impl RulesView {
-    fn new(rules: &Rules) -> Self {
-        Self {
-            capacity: rules.capacity,
-            batch: rules.batch,
-            interval_ms: millis(rules.interval),
-            pace: Pace::name(rules.pace),
-            claim_ttl_ms: millis(rules.claim_ttl),
-            session_ttl_ms: millis(rules.session_ttl),
-            session_max_ms: millis(rules.session_max),
-            idle_ttl_ms: millis(rules.idle_ttl),
-            keep_ttl_ms: millis(rules.keep_ttl),
-            first_poll_ttl_ms: millis(rules.first_poll_ttl),
-            max_waiting: rules.max_waiting,
-            local_answers: rules.local_answers,
-        }
+/// The rules that stand in it.
+fn in_view() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().filter(|rule| rule.in_file && rule.kind != Kind::Moment)
+}
+
+impl Serialize for RulesView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            in_view().map(|rule| (field::name(rule), self.0.value(rule).and_then(field::shown))),
+        )
     }
 }
 
-/// The name of a rule here, where durations say their unit, and the value of its override.
-fn override_value(rule: &Override) -> (&'static str, Option<OverrideValue>) {
-    let number = |count: Option<u64>| count.map(OverrideValue::Number);
-    let time = |time: Option<Duration>| time.map(millis).map(OverrideValue::Number);
-    let text = |text: Option<&str>| text.map(str::to_owned).map(OverrideValue::Text);
-    let at = |at: Option<u64>| at.and_then(moment).map(OverrideValue::Text);
-    match rule {
-        Override::State(state) => ("state", text(state.map(State::name))),
-        Override::Reason(reason) => ("reason", text(reason.as_deref())),
-        Override::Capacity(count) => ("capacity", number(*count)),
-        Override::Batch(count) => ("batch", number(*count)),
-        Override::Interval(span) => ("interval_ms", time(*span)),
-        Override::Pace(pace) => ("pace", text(pace.map(Pace::name))),
-        Override::ClaimTtl(span) => ("claim_ttl_ms", time(*span)),
-        Override::SessionTtl(span) => ("session_ttl_ms", time(*span)),
-        Override::SessionMax(span) => ("session_max_ms", time(*span)),
-        Override::IdleTtl(span) => ("idle_ttl_ms", time(*span)),
-        Override::KeepTtl(span) => ("keep_ttl_ms", time(*span)),
-        Override::FirstPollTtl(span) => ("first_poll_ttl_ms", time(*span)),
-        Override::MaxWaiting(count) => ("max_waiting", number(*count)),
-        Override::JoinsAt(moment) => ("joins_at", at(*moment)),
-        Override::OpensAt(moment) => ("opens_at", at(*moment)),
-        Override::ClosesAt(moment) => ("closes_at", at(*moment)),
-        Override::LocalAnswers(on) => ("local_answers", on.map(OverrideValue::Flag)),
+impl ToSchema for RulesView {
+    fn name() -> Cow<'static, str> {
+        "Rules".into()
+    }
+}
+
+impl PartialSchema for RulesView {
+    fn schema() -> RefOr<Schema> {
+        let rules = Object::builder()
+            .description(Some("The rules of a queue, under the names that an override takes."));
+        in_view()
+            .fold(rules, |object, rule| {
+                let may_be_null = (rule.default)().is_none();
+                let name = field::name(rule);
+                object.property(&name, field::schema(rule, may_be_null)).required(name)
+            })
+            .into()
     }
 }
 

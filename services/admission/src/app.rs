@@ -111,7 +111,7 @@ impl QueueState {
     pub fn patience(&self) -> Duration {
         let shortest =
             |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
-        let configured = shortest(self.config.claim_ttl, self.config.first_poll_ttl);
+        let configured = shortest(self.config.rules.claim_ttl, self.config.rules.first_poll_ttl);
         let live = self.latest.get().map(|seen| {
             let rules = &seen.snapshot.rules;
             shortest(rules.claim_ttl, rules.first_poll_ttl)
@@ -233,7 +233,7 @@ impl Live {
                     Some(before) => before.with(queue, cookies),
                     None => {
                         let metrics = Arc::new(metrics.queue(name));
-                        let opened = Queue::open(store, name, queue.rules(), lane_bound);
+                        let opened = Queue::open(store, name, queue.rules.clone(), lane_bound);
                         QueueState::new(opened, queue, cookies, metrics, returning.clone())
                     }
                 };
@@ -277,7 +277,7 @@ impl QueueState {
 
     /// The same queue under another configuration.
     fn with(&self, config: QueueConfig, cookies: Arc<Cookies>) -> Self {
-        self.queue.set_rules(config.rules());
+        self.queue.set_rules(config.rules.clone());
         Self {
             queue: self.queue.clone(),
             cookies,

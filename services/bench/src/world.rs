@@ -89,7 +89,7 @@ impl World {
         ensure!(store.wait_up(AMPLE).await, "the store is not up");
         let file = anteroom.config_file();
         let config = Config::load(Some(&file)).context("the benchmark's own configuration")?;
-        let rules = config.queues.iter().map(|(name, queue)| (name.clone(), queue.rules()));
+        let rules = config.queues.iter().map(|(name, queue)| (name.clone(), queue.rules.clone()));
         let public = vec![address(&anteroom.url("public"))?];
         let metrics = vec![address(&anteroom.url("metrics"))?];
         ready(metrics[0]).await;

@@ -1,7 +1,9 @@
 //! The domain and the store of Anteroom. One operation is one atomic Lua script.
 //!
 //! - [`queue`]: the waiting room: places, tickets, tokens, promotion.
+//! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
 pub mod queue;
+pub mod rules;
 pub mod store;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anteroom_core::queue::Pace;
+use anteroom_core::queue::{Pace, RULES, Rules};
 use anteroom_runtime::config::{DEFAULT_TOML, Loader, Rate, WithoutStore};
 use std::time::Duration;
 
@@ -124,6 +124,18 @@ fn the_defaults_are_valid_and_declare_no_queue() {
     assert_eq!(config.admission.sse_per_address, None);
 }
 
+#[test]
+fn the_defaults_of_a_queue_are_those_of_the_table_of_its_rules() {
+    let config = load("[queues.some]\nbatch = 7").expect("valid");
+    let rules = Rules { batch: Some(7), ..Rules::default() };
+    assert_eq!(config.queues["some"].rules, rules);
+    for rule in RULES.iter().filter(|rule| rule.in_file) {
+        let mut lines = documented().into_iter().filter(|line| line.section == "queues.*");
+        let line = lines.find(|line| line.key == rule.name).expect(rule.name);
+        assert_eq!(line.shown_only, (rule.default)().is_none(), "{}", rule.name);
+    }
+}
+
 /// What the file shows behind a `#` is valid too, apart from secrets and their files.
 #[test]
 fn the_shown_values_are_valid() {
@@ -140,7 +152,7 @@ fn the_shown_values_are_valid() {
         toml += &format!("{} = {}\n", line.key, line.value);
     }
     let config = load(&toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
-    assert_eq!(config.queues["concert"].capacity, Some(5000));
+    assert_eq!(config.queues["concert"].rules.capacity, Some(5000));
     assert_eq!(config.keys["name"].scopes, []);
 }
 
@@ -189,7 +201,7 @@ fn the_specifications_sample_is_valid() {
     ))
     .expect("valid");
     let queue = &config.queues["concert"];
-    let rules = queue.rules();
+    let rules = &queue.rules;
     assert_eq!((rules.capacity, rules.batch), (Some(5000), Some(2200)));
     assert_eq!((rules.interval, rules.pace), (Duration::from_secs(10), Pace::Even));
     assert_eq!(rules.max_waiting, 1_000_000);

@@ -38,7 +38,7 @@ fn the_environment_can_say_everything() {
         ],
     );
     let queue = &config.queues["night-sale"];
-    assert_eq!((queue.batch, queue.return_query), (Some(1000), true));
+    assert_eq!((queue.rules.batch, queue.return_query), (Some(1000), true));
     assert_eq!(queue.title.as_deref(), Some("2027"));
     let proxies: Vec<String> =
         config.admission.trusted_proxies.iter().map(ToString::to_string).collect();
@@ -71,8 +71,11 @@ fn every_queue_starts_from_the_star() {
     );
     assert_eq!(config.queues.keys().collect::<Vec<_>>(), ["a", "b"]);
     let [a, b] = [&config.queues["a"], &config.queues["b"]];
-    assert_eq!((a.batch, b.batch), (Some(100), Some(7)));
-    assert_eq!((a.idle_ttl, b.idle_ttl), (Duration::from_secs(180), Duration::from_secs(120)));
+    assert_eq!((a.rules.batch, b.rules.batch), (Some(100), Some(7)));
+    assert_eq!(
+        (a.rules.idle_ttl, b.rules.idle_ttl),
+        (Duration::from_secs(180), Duration::from_secs(120))
+    );
 }
 
 #[test]
@@ -86,7 +89,7 @@ fn values_have_their_meaning() {
         &[],
     );
     let queue = &config.queues["a"];
-    let rules = queue.rules();
+    let rules = &queue.rules;
     let opening = 1_800_010_800;
     assert_eq!(rules.joins_at, Some(opening));
     assert_eq!(rules.opens_at, Some(opening + 1));

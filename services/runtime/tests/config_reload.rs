@@ -96,7 +96,7 @@ async fn follows_the_swaps_of_a_config_map() {
     assert_eq!((watched.metric(ACCEPTED), watched.metric(SUCCESS)), (Some(0), Some(1)));
     for version in 2..5 {
         mount(watched.directory.path(), version, &batch(version));
-        assert_eq!(watched.next().await.queues["a"].batch, Some(u64::from(version)));
+        assert_eq!(watched.next().await.queues["a"].rules.batch, Some(u64::from(version)));
         watched.until(ACCEPTED, u64::from(version) - 1).await;
     }
     assert_eq!(watched.metric(REFUSED), Some(0));
@@ -113,23 +113,23 @@ async fn a_bad_file_is_refused_and_what_was_in_force_stays() {
     watched.until(REFUSED, 1).await;
     watched.until(SUCCESS, 0).await;
     assert!(!watched.changes.has_changed().expect("not ended"));
-    assert_eq!(watched.changes.borrow().queues["a"].batch, Some(1));
+    assert_eq!(watched.changes.borrow().queues["a"].rules.batch, Some(1));
 
     // Other files of the directory, and the same bad content again, are no news.
     fs::write(watched.path("other.txt"), "x").expect("written");
     fs::write(&file, batch(0)).expect("written");
 
     fs::write(&file, batch(2)).expect("written");
-    assert_eq!(watched.next().await.queues["a"].batch, Some(2));
+    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(2));
     watched.until(SUCCESS, 1).await;
     assert_eq!((watched.metric(ACCEPTED), watched.metric(REFUSED)), (Some(1), Some(1)));
 
     // A file that is gone is refused too, and taken when it is back.
     fs::remove_file(&file).expect("removed");
     watched.until(REFUSED, 2).await;
-    assert_eq!(watched.changes.borrow().queues["a"].batch, Some(2));
+    assert_eq!(watched.changes.borrow().queues["a"].rules.batch, Some(2));
     fs::write(&file, batch(3)).expect("written");
-    assert_eq!(watched.next().await.queues["a"].batch, Some(3));
+    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(3));
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_file_in_the_making_is_not_taken() {
         making.write_all(&[byte]).expect("written");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(watched.next().await.queues["a"].batch, Some(2));
+    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(2));
     watched.until(ACCEPTED, 1).await;
 }
 

@@ -23,7 +23,7 @@ pub async fn keep(queue: &Scheduled) {
             queue.stop.cancel();
             return;
         };
-        let rules = own.rules();
+        let rules = own.rules.clone();
         let mut try_again = false;
         if written.as_ref() != Some(&rules) {
             // For a store that holds none while none were seen.

@@ -34,7 +34,7 @@ impl Scheduled {
     /// Opens the queue; `None` when the configuration does not name it any more.
     pub fn open(shared: &Arc<Shared>, name: &str, changes: Changes) -> Option<Self> {
         let config = changes.borrow().clone();
-        let rules = config.queues.get(name)?.rules();
+        let rules = config.queues.get(name)?.rules.clone();
         Some(Self {
             queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
             metrics: shared.metrics.queue(name),

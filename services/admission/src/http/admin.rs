@@ -56,7 +56,7 @@ pub async fn change(
     let found = queue.queue.snapshot().await?;
     entry.before(AdminView::new(queue.name(), &found).rules());
     let now = found.store_time_us / 1_000_000;
-    let change = overrides.check(now, &found.rules, &queue.config.rules())?;
+    let change = overrides.check(now, &found.rules, &queue.config.rules)?;
     if !change.overrides.is_empty() {
         queue.queue.override_rules(&change.overrides, change.until).await?;
     }

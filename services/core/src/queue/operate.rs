@@ -8,8 +8,8 @@ use rand::Rng as _;
 use super::clock::Clock;
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Ticket};
 use super::reply::Reply;
-use super::rules::Rules;
-use super::stored::{self, Override};
+use super::rules::{Override, Rules};
+use super::stored;
 use super::visits::no_rules;
 use super::{Queue, keys, scripts};
 use crate::store::{Args, Error, Repeat, Store};
@@ -116,7 +116,7 @@ impl Queue {
         until: Option<u64>,
     ) -> Result<(), Error> {
         let named = || {
-            let stored = overrides.iter().map(Override::stored);
+            let stored = overrides.iter().map(stored::write_override);
             stored.map(|(name, value)| (name, value.unwrap_or_else(|| "-".to_owned())))
         };
         if self.write_rules("override", until, named()).await?.is_none() {

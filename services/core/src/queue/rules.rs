@@ -1,83 +1,91 @@
-//! The rules of a queue, as the configuration declares them.
+//! The rules of a queue: what the configuration declares, and what an operator overrides for a time.
 
 use std::time::Duration;
 
-/// How a batch is spread over its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// In slices, so that the protected service feels a stream.
-    Even,
-    /// All at once at each interval.
-    Batch,
-}
+use crate::rules::{Kind, choice, rules};
 
-impl Pace {
-    /// The name in the configuration and the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Even => "even",
-            Self::Batch => "batch",
-        }
+choice! {
+    /// How a batch is spread over its interval.
+    Pace {
+        /// In slices, so that the protected service feels a stream.
+        Even = "even",
+        /// All at once at each interval.
+        Batch = "batch",
     }
 }
 
-/// Whether a queue takes in and lets through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Joins and promotion go on.
-    Open,
-    /// Promotion stops; joins, claims, renewals and expiry go on.
-    Paused,
-    /// No new joins; those in line are still served.
-    Closed,
-    /// Authorize passes everyone; needs an end.
-    Bypass,
-}
-
-impl State {
-    /// The name in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Paused => "paused",
-            Self::Closed => "closed",
-            Self::Bypass => "bypass",
-        }
+choice! {
+    /// Whether a queue takes in and lets through.
+    State {
+        /// Promotion goes on, and joins are taken.
+        Open = "open",
+        /// Promotion stops; joins, claims, renewals and expiry go on.
+        Paused = "paused",
+        /// No new joins; those in line are still served.
+        Closed = "closed",
+        /// Authorize passes everyone; needs an end.
+        Bypass = "bypass",
     }
 }
 
-/// The rules of one queue. At least one of `capacity` and `batch` is set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// Most places ready + active at any instant, 1 to 1 000 000 000.
-    pub capacity: Option<u64>,
-    /// Most promotions in any interval, 1 to 1 000 000.
-    pub batch: Option<u64>,
-    /// The interval of `batch`, 1 s to 1 h.
-    pub interval: Duration,
-    /// How the batch is spread over the interval.
-    pub pace: Pace,
-    /// How long a turn is held for its visitor, 5 s to 1 h.
-    pub claim_ttl: Duration,
-    /// How long an active place lives without renewal, 5 s to 24 h.
-    pub session_ttl: Duration,
-    /// How long an active place lives at most, `session_ttl` to 7 d.
-    pub session_max: Duration,
-    /// How long a waiting place may be unseen before it is passed over, 60 s to 24 h.
-    pub idle_ttl: Duration,
-    /// How long a place that is away keeps its ticket, 60 s to 7 d.
-    pub keep_ttl: Duration,
-    /// How long a new place may go without its first poll, 30 s to `idle_ttl`.
-    pub first_poll_ttl: Duration,
-    /// Most places waiting, 1 to 10 000 000.
-    pub max_waiting: u64,
-    /// Seconds since 1970 by the store's clock from which joins are taken.
-    pub joins_at: Option<u64>,
-    /// Seconds since 1970 from which places are promoted.
-    pub opens_at: Option<u64>,
-    /// Seconds since 1970 from which the queue is closed.
-    pub closes_at: Option<u64>,
-    /// Whether admission answers for active places by itself; then a slot that is freed before its time
-    /// is given away a moment later.
-    pub local_answers: bool,
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+const fn whole(least: u64, most: u64) -> Kind {
+    Kind::Whole { least, most }
+}
+
+const fn span(least: u64, most: u64) -> Kind {
+    Kind::Span { least, most }
+}
+
+rules! {
+    operator {
+        /// open, paused, closed or bypass; bypass needs `until`.
+        state State: State, Kind::Choice(State::NAMES), State::Open;
+        /// What visitors read as the reason for the state: 1 to 200 characters.
+        reason Reason: Option<String>, Kind::Text { most: 200 }, None;
+    }
+    file {
+        /// Most places ready and active at any instant.
+        capacity Capacity: Option<u64>, whole(1, 1_000_000_000), None;
+        /// Most promotions in any interval.
+        batch Batch: Option<u64>, whole(1, 1_000_000), None;
+        /// The interval of `batch`.
+        interval Interval: Duration, span(SECOND, HOUR), Duration::from_secs(10);
+        /// even or batch: how the batch is spread over the interval.
+        pace Pace: Pace, Kind::Choice(Pace::NAMES), Pace::Even;
+        /// How long a turn is held until it is claimed.
+        claim_ttl ClaimTtl: Duration, span(5 * SECOND, HOUR), Duration::from_secs(60);
+        /// How long an active place lives without renewal.
+        session_ttl SessionTtl: Duration, span(5 * SECOND, DAY), Duration::from_secs(300);
+        /// How long an active place lives at most; at least `session_ttl`.
+        session_max SessionMax: Duration, span(5 * SECOND, 7 * DAY), Duration::from_secs(1_800);
+        /// How long a waiting visitor may be unseen before being passed over.
+        idle_ttl IdleTtl: Duration, span(MINUTE, DAY), Duration::from_secs(600);
+        /// How long one who is away keeps the ticket.
+        keep_ttl KeepTtl: Duration, span(MINUTE, 7 * DAY), Duration::from_secs(1_800);
+        /// How long a new place may go without its first poll; at most `idle_ttl`.
+        first_poll_ttl FirstPollTtl: Duration, span(30 * SECOND, DAY), Duration::from_secs(60);
+        /// Most places waiting.
+        max_waiting MaxWaiting: u64, whole(1, 10_000_000), 1_000_000;
+        /// From when on joins are taken, by the store's clock.
+        joins_at JoinsAt: Option<u64>, Kind::Moment, None;
+        /// From when on places are promoted, by the store's clock; not before `joins_at`.
+        opens_at OpensAt: Option<u64>, Kind::Moment, None;
+        /// From when on the queue is closed, by the store's clock; not before the others.
+        closes_at ClosesAt: Option<u64>, Kind::Moment, None;
+        /// Whether admission answers for active places by itself; then a slot that is freed before its
+        /// time is given away a moment later.
+        local_answers LocalAnswers: bool, Kind::Flag, false;
+    }
+    relations {
+        session_max >= session_ttl;
+        first_poll_ttl <= idle_ttl;
+        opens_at >= joins_at;
+        closes_at >= joins_at;
+        closes_at >= opens_at;
+    }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::place::{Epoch, Ticket};
 use super::reply::Reply;
-use super::rules::{Rules, State};
-use super::stored::{self, Override};
+use super::rules::{Override, Rules, State};
+use super::stored;
 use super::{Queue, scripts};
 use crate::store::{Args, Error, Repeat, Script};
 
@@ -138,7 +138,7 @@ impl Queue {
         let epoch = reply.epoch()?;
         let store_time_us = reply.count()?;
         let state = reply.count()?;
-        let state = stored::state(state).ok_or_else(|| reply.error(format!("state {state}")))?;
+        let state = State::numbered(state).ok_or_else(|| reply.error(format!("state {state}")))?;
         let (depth, away) = (reply.count()?, reply.count()?);
         let (ready, active) = (reply.count()?, reply.count()?);
         let unswept = reply.count()?;
@@ -151,7 +151,7 @@ impl Queue {
         let mut overridden = Vec::new();
         while !reply.is_empty() {
             let (name, value) = (reply.text()?, reply.text()?);
-            let rule = Override::read(&name, &value);
+            let rule = stored::read_override(&name, &value);
             let rule = rule.ok_or_else(|| reply.error(format!("override {name} = {value:?}")))?;
             let until = Some(reply.count()? / 1_000_000).filter(|until| *until > 0);
             overridden.push(Overridden { rule, until });

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use super::{Fault, parse, parse::FromText, secrets};
+use super::{Fault, parse, parse::FromText, secrets, section::differing};
 
 /// The section `[admission]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -119,6 +119,50 @@ impl AdmissionConfig {
     /// or than all the rest of the request may.
     pub fn body_timeout(&self) -> Duration {
         self.header_timeout.min(self.request_timeout)
+    }
+
+    /// What is allowed, but not for production.
+    pub(super) fn warnings(&self, has_keys: bool) -> impl Iterator<Item = String> {
+        let told = |holds: bool, warning: &str| holds.then(|| warning.to_owned());
+        [
+            told(
+                self.token_secrets.is_empty(),
+                "admission.token_secrets is empty: tokens end with this process and no other replica \
+                 knows them; allowed on a loopback address only",
+            ),
+            told(
+                !has_keys,
+                "no [keys.*] are declared: whoever reaches the service port may do everything; \
+                 allowed on a loopback address only",
+            ),
+            told(
+                !self.secure_cookies,
+                "admission.secure_cookies is false: cookies go over plain HTTP",
+            ),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Keys that take effect only after a restart, and differ from those that are in force.
+    pub(super) fn needs_restart(&self, running: &Self) -> impl Iterator<Item = &'static str> {
+        differing!(
+            "admission",
+            self,
+            running,
+            [
+                listen,
+                service_listen,
+                metrics_listen,
+                max_connections,
+                max_concurrent_requests,
+                first_byte_timeout,
+                header_timeout,
+                request_timeout,
+                write_timeout,
+                lane_bound,
+            ]
+        )
     }
 
     /// Reads the secrets from their files, if any are named.

@@ -14,11 +14,12 @@ use super::{
     SchedulerConfig, StoreConfig,
     document::{Document, find},
     environment, secrets,
+    section::{self, Named as _},
 };
 use crate::Service;
 
-/// The table of the queues' defaults; no queue can have this name.
-const EVERY_QUEUE: &str = "*";
+/// The sections that hold a table for each entity.
+const NAMED: [&str; 1] = [QueueConfig::SECTION];
 
 /// Where a configuration comes from; loads it again and again in the same way.
 #[derive(Clone, Default)]
@@ -147,30 +148,13 @@ impl Layers {
     /// The values, each under its own rule.
     fn typed(&self) -> Result<Config, Fault> {
         let document: Sections = read_as(self.merged.clone(), "")?;
-        let every = document.queues.get(EVERY_QUEUE).cloned().unwrap_or_default();
-        let mut queues = BTreeMap::new();
-        for (name, own) in document.queues {
-            let section = format!("queues.{name}");
-            let mut keys = every.clone();
-            // The defaults are read by themselves too, lest their mistakes hide until a queue comes.
-            if name == EVERY_QUEUE {
-                keys.entry("batch".to_owned()).or_insert_with(|| Value::new(None, 1_i64));
-            }
-            keys.extend(own);
-            let queue: QueueConfig = read_as(Value::new(None, ValueKind::Table(keys)), &section)?;
-            if name == EVERY_QUEUE {
-                queue.check().map_err(|fault| fault.within(&section))?;
-            } else {
-                queues.insert(name, queue);
-            }
-        }
         Ok(Config {
             store: document.store,
             log: document.log,
             keys: document.keys,
             admission: document.admission,
             scheduler: document.scheduler,
-            queues,
+            queues: section::read(document.queues)?,
         })
     }
 
@@ -179,8 +163,8 @@ impl Layers {
         let key = &fault.key;
         let mut path = key.clone();
         let mut value = find(&self.merged, &path);
-        if let (None, Some(rest)) = (value, in_queue(key)) {
-            path = format!("queues.{EVERY_QUEUE}.{rest}");
+        if let (None, Some(default)) = (value, section::default_of(key, &NAMED)) {
+            path = default;
             value = find(&self.merged, &path);
         }
         let origin = if self.environment.contains_key(&path) {
@@ -202,7 +186,10 @@ impl Layers {
 }
 
 /// Reads a table into a type; the fault's key starts with `section`.
-fn read_as<T: for<'de> Deserialize<'de>>(table: Value, section: &str) -> Result<T, Fault> {
+pub(super) fn read_as<T: for<'de> Deserialize<'de>>(
+    table: Value,
+    section: &str,
+) -> Result<T, Fault> {
     table.try_deserialize().map_err(|error| match error {
         config::ConfigError::NotFound(key) => Fault::new(joined(section, &key), "is required"),
         config::ConfigError::At { error, key, .. } => {
@@ -233,11 +220,6 @@ fn fault(key: String, said: &str) -> Fault {
 fn joined(section: &str, key: &str) -> String {
     let parts = [section, key].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(".")
-}
-
-/// The part behind `queues.NAME.`.
-fn in_queue(key: &str) -> Option<&str> {
-    key.strip_prefix("queues.")?.split_once('.').map(|(_, rest)| rest)
 }
 
 /// A value as it may stand in an error: short, on one line, without a password.

@@ -17,6 +17,7 @@ mod queue;
 pub mod reload;
 mod scheduler;
 mod secrets;
+mod section;
 mod store;
 
 use std::{
@@ -74,39 +75,8 @@ impl Config {
     pub fn warnings(&self, service: Service) -> Vec<String> {
         let mut warnings = Vec::new();
         if service == Service::Admission {
-            let admission = &self.admission;
-            if admission.token_secrets.is_empty() {
-                warnings.push(
-                    "admission.token_secrets is empty: tokens end with this process and no other \
-                     replica knows them; allowed on a loopback address only"
-                        .to_owned(),
-                );
-            }
-            if self.keys.is_empty() {
-                warnings.push(
-                    "no [keys.*] are declared: whoever reaches the service port may do everything; \
-                     allowed on a loopback address only"
-                        .to_owned(),
-                );
-            }
-            if !admission.secure_cookies {
-                warnings.push(
-                    "admission.secure_cookies is false: cookies go over plain HTTP".to_owned(),
-                );
-            }
-            let is_local = |queue: &QueueConfig| match queue.public_url.url().host() {
-                Some(url::Host::Domain(name)) => name == "localhost",
-                Some(url::Host::Ipv4(address)) => address.is_loopback(),
-                Some(url::Host::Ipv6(address)) => address.is_loopback(),
-                None => false,
-            };
-            let local = self.queues.iter().find(|(_, queue)| is_local(queue));
-            if let Some((name, _)) = local.filter(|_| !admission.listen.ip().is_loopback()) {
-                warnings.push(format!(
-                    "queues.{name}.public_url is a loopback address: visitors from elsewhere \
-                     cannot reach the waiting page there"
-                ));
-            }
+            warnings.extend(self.admission.warnings(!self.keys.is_empty()));
+            warnings.extend(queue::warning(&self.queues, self.admission.listen));
         }
         if self.queues.is_empty() {
             warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
@@ -116,34 +86,14 @@ impl Config {
 
     /// Keys that differ from `running` and take effect only after a restart of the service.
     pub fn needs_restart(&self, running: &Self, service: Service) -> Vec<&'static str> {
-        let (new, old) = (&self.admission, &running.admission);
-        let admission = service == Service::Admission;
-        let scheduler = service == Service::Scheduler;
-        let metrics_listen = self.scheduler.metrics_listen == running.scheduler.metrics_listen;
-        [
-            ("store", self.store.same(&running.store)),
-            ("log", self.log == running.log),
-            ("admission.listen", !admission || new.listen == old.listen),
-            ("admission.service_listen", !admission || new.service_listen == old.service_listen),
-            ("admission.metrics_listen", !admission || new.metrics_listen == old.metrics_listen),
-            ("admission.max_connections", !admission || new.max_connections == old.max_connections),
-            (
-                "admission.max_concurrent_requests",
-                !admission || new.max_concurrent_requests == old.max_concurrent_requests,
-            ),
-            (
-                "admission.first_byte_timeout",
-                !admission || new.first_byte_timeout == old.first_byte_timeout,
-            ),
-            ("admission.header_timeout", !admission || new.header_timeout == old.header_timeout),
-            ("admission.request_timeout", !admission || new.request_timeout == old.request_timeout),
-            ("admission.write_timeout", !admission || new.write_timeout == old.write_timeout),
-            ("admission.lane_bound", !admission || new.lane_bound == old.lane_bound),
-            ("scheduler.metrics_listen", !scheduler || metrics_listen),
-        ]
-        .into_iter()
-        .filter_map(|(key, same)| (!same).then_some(key))
-        .collect()
+        let mut keys = Vec::new();
+        keys.extend((!self.store.same(&running.store)).then_some("store"));
+        keys.extend((self.log != running.log).then_some("log"));
+        match service {
+            Service::Admission => keys.extend(self.admission.needs_restart(&running.admission)),
+            Service::Scheduler => keys.extend(self.scheduler.needs_restart(&running.scheduler)),
+        }
+        keys
     }
 
     /// The files that hold secrets for a service; for all of them when none is named.
@@ -164,10 +114,7 @@ impl Config {
             check_name(name, "keys")?;
         }
         self.admission.check()?;
-        for (name, queue) in &self.queues {
-            check_name(name, "queues")?;
-            queue.check().map_err(|fault| fault.within(&format!("queues.{name}")))?;
-        }
+        section::check(&self.queues)?;
         if service.is_none_or(|service| service == Service::Admission) {
             self.admission.check_serving(!self.keys.is_empty())?;
         }

@@ -7,8 +7,11 @@
 
 use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
 
+use anteroom_core::rules::{Kind, Value};
 use ipnet::IpNet;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::Moment;
 
 /// A value that is written as one string.
 pub trait FromText: Sized {
@@ -25,18 +28,9 @@ where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
-    let given = deserializer.deserialize_any(Scalar)?;
-    let number = match given {
-        Given::Whole(number) => Some(number),
-        _ => None,
-    };
-    number
-        .filter(|number| (MIN..=MAX).contains(number))
-        .and_then(|number| T::try_from(number).ok())
-        .ok_or_else(|| {
-            let rule = format!("must be a whole number from {} to {}", grouped(MIN), grouped(MAX));
-            D::Error::custom(rule + given.hint(|text| integer(text) >= Some(0)))
-        })
+    let number = deserializer.deserialize_any(Scalar)?.whole(MIN, MAX).map_err(D::Error::custom)?;
+    // A type that is too small for its range would be our mistake, and is told as the user's.
+    T::try_from(number).map_err(|_| D::Error::custom("is too large"))
 }
 
 /// Like [`whole`], for a key that may be absent.
@@ -55,18 +49,7 @@ pub fn span<'de, D, const MIN: u64, const MAX: u64>(deserializer: D) -> Result<D
 where
     D: Deserializer<'de>,
 {
-    let (least, most) = (Duration::from_millis(MIN), Duration::from_millis(MAX));
-    let given = match deserializer.deserialize_any(Scalar)? {
-        Given::Text(text) => duration(&text),
-        Given::Whole(_) | Given::Flag(_) | Given::Other => None,
-    };
-    given.filter(|span| (least..=most).contains(span)).ok_or_else(|| {
-        D::Error::custom(format!(
-            "must be a duration such as \"10s\", from {} to {} in whole milliseconds",
-            humantime::format_duration(least),
-            humantime::format_duration(most),
-        ))
-    })
+    deserializer.deserialize_any(Scalar)?.span(MIN, MAX).map_err(D::Error::custom)
 }
 
 /// Like [`span`], for a key that may be absent.
@@ -81,12 +64,26 @@ where
 
 /// `true` or `false`.
 pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    match deserializer.deserialize_any(Scalar)? {
-        Given::Flag(flag) => Ok(flag),
-        other => {
-            let hint = other.hint(|text| text.parse::<bool>().is_ok());
-            Err(D::Error::custom(format!("must be true or false{hint}")))
+    deserializer.deserialize_any(Scalar)?.flag().map_err(D::Error::custom)
+}
+
+/// A value of a rule of this kind.
+pub fn rule(kind: Kind, value: config::Value) -> Result<Value, String> {
+    let given = value.deserialize_any(Scalar).map_err(|error| error.to_string())?;
+    match kind {
+        Kind::Whole { least, most } => given.whole(least, most).map(Value::Whole),
+        Kind::Span { least, most } => given.span(least, most).map(Value::Span),
+        Kind::Flag => given.flag().map(Value::Flag),
+        Kind::Moment => given.text(Moment::RULE, |text| {
+            Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
+        }),
+        Kind::Choice(names) => {
+            given.text(&format!("must be one of {}", names.join(", ")), |text| kind.choice(text))
         }
+        Kind::Text { most } => given
+            .text(&format!("must be 1 to {most} characters without control characters"), |text| {
+                kind.text(text)
+            }),
     }
 }
 
@@ -179,11 +176,8 @@ struct Written<T>(T);
 
 impl<'de, T: FromText> Deserialize<'de> for Written<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = match deserializer.deserialize_any(Scalar)? {
-            Given::Text(text) => T::from_text(&text),
-            Given::Whole(_) | Given::Flag(_) | Given::Other => None,
-        };
-        given.map(Written).ok_or_else(|| D::Error::custom(T::RULE))
+        let given = deserializer.deserialize_any(Scalar)?;
+        given.text(T::RULE, T::from_text).map(Written).map_err(D::Error::custom)
     }
 }
 
@@ -196,6 +190,42 @@ enum Given {
 }
 
 impl Given {
+    fn whole(&self, least: u64, most: u64) -> Result<u64, String> {
+        match self {
+            Self::Whole(number) if (least..=most).contains(number) => Ok(*number),
+            _ => {
+                let hint = self.hint(|text| integer(text) >= Some(0));
+                let (least, most) = (grouped(least), grouped(most));
+                Err(format!("must be a whole number from {least} to {most}{hint}"))
+            }
+        }
+    }
+
+    fn span(&self, least: u64, most: u64) -> Result<Duration, String> {
+        let (least, most) = (Duration::from_millis(least), Duration::from_millis(most));
+        let span = if let Self::Text(text) = self { duration(text) } else { None };
+        span.filter(|span| (least..=most).contains(span)).ok_or_else(|| {
+            format!(
+                "must be a duration such as \"10s\", from {} to {} in whole milliseconds",
+                humantime::format_duration(least),
+                humantime::format_duration(most),
+            )
+        })
+    }
+
+    fn flag(&self) -> Result<bool, String> {
+        if let Self::Flag(flag) = self {
+            return Ok(*flag);
+        }
+        let hint = self.hint(|text| text.parse::<bool>().is_ok());
+        Err(format!("must be true or false{hint}"))
+    }
+
+    fn text<T>(&self, rule: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T, String> {
+        let value = if let Self::Text(text) = self { read(text) } else { None };
+        value.ok_or_else(|| rule.to_owned())
+    }
+
     /// What a rule says besides where only quotes make the value a text.
     fn hint(&self, is_meant: impl Fn(&str) -> bool) -> &'static str {
         match self {

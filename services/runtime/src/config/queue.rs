@@ -1,8 +1,9 @@
 //! `[queues.NAME]`: the rules of one waiting room.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
-use anteroom_core::queue::{Pace, Rules};
+use anteroom_core::queue::{RULES, Rules};
+use anteroom_core::rules::{Rule, Value};
 use ipnet::IpNet;
 use serde::Deserialize;
 use url::Url;
@@ -10,62 +11,20 @@ use url::Url;
 use super::{
     Fault,
     admission::{Origin, web_address},
-    moment::Moment,
     parse::{self, FromText, duration},
+    section::{self, Named},
 };
 
 /// One queue, with the values of `[queues."*"]` where it says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct QueueConfig {
-    /// Most places ready and active at any instant.
-    #[serde(default, deserialize_with = "parse::some_whole::<_, _, 1, 1_000_000_000>")]
-    pub capacity: Option<u64>,
-    /// Most promotions in any interval.
-    #[serde(default, deserialize_with = "parse::some_whole::<_, _, 1, 1_000_000>")]
-    pub batch: Option<u64>,
-    /// The interval of `batch`.
-    #[serde(deserialize_with = "parse::span::<_, 1_000, 3_600_000>")]
-    pub interval: Duration,
-    /// How the batch is spread over the interval.
-    #[serde(deserialize_with = "parse::parsed")]
-    pub pace: Pace,
-    /// How long a turn is held until it is claimed.
-    #[serde(deserialize_with = "parse::span::<_, 5_000, 3_600_000>")]
-    pub claim_ttl: Duration,
-    /// How long an active place lives without renewal.
-    #[serde(deserialize_with = "parse::span::<_, 5_000, 86_400_000>")]
-    pub session_ttl: Duration,
-    /// How long an active place lives at most.
-    #[serde(deserialize_with = "parse::span::<_, 5_000, 604_800_000>")]
-    pub session_max: Duration,
+    /// The rules that stand in the store: read by their table, not by serde.
+    #[serde(skip)]
+    pub rules: Rules,
     /// Whether authorize renews the place.
     #[serde(deserialize_with = "parse::flag")]
     pub renew_on_authorize: bool,
-    /// Whether admission answers for active places by itself.
-    #[serde(deserialize_with = "parse::flag")]
-    pub local_answers: bool,
-    /// How long a waiting visitor may be unseen.
-    #[serde(deserialize_with = "parse::span::<_, 60_000, 86_400_000>")]
-    pub idle_ttl: Duration,
-    /// How long one who is away keeps the ticket.
-    #[serde(deserialize_with = "parse::span::<_, 60_000, 604_800_000>")]
-    pub keep_ttl: Duration,
-    /// How long a new place may go without its first poll.
-    #[serde(deserialize_with = "parse::span::<_, 30_000, 86_400_000>")]
-    pub first_poll_ttl: Duration,
-    /// Most places waiting.
-    #[serde(deserialize_with = "parse::whole::<_, _, 1, 10_000_000>")]
-    pub max_waiting: u64,
-    /// From when on joins are taken.
-    #[serde(default, deserialize_with = "parse::some_parsed")]
-    pub joins_at: Option<Moment>,
-    /// From when on places are promoted.
-    #[serde(default, deserialize_with = "parse::some_parsed")]
-    pub opens_at: Option<Moment>,
-    /// From when on the queue is closed.
-    #[serde(default, deserialize_with = "parse::some_parsed")]
-    pub closes_at: Option<Moment>,
     /// New joins per client address; `None` for no limit.
     #[serde(deserialize_with = "parse::parsed")]
     pub joins_per_address: Option<Rate>,
@@ -102,27 +61,6 @@ pub struct QueueConfig {
 }
 
 impl QueueConfig {
-    /// The rules that stand in the store.
-    pub fn rules(&self) -> Rules {
-        Rules {
-            capacity: self.capacity,
-            batch: self.batch,
-            interval: self.interval,
-            pace: self.pace,
-            claim_ttl: self.claim_ttl,
-            session_ttl: self.session_ttl,
-            session_max: self.session_max,
-            idle_ttl: self.idle_ttl,
-            keep_ttl: self.keep_ttl,
-            first_poll_ttl: self.first_poll_ttl,
-            max_waiting: self.max_waiting,
-            joins_at: self.joins_at.map(Moment::seconds),
-            opens_at: self.opens_at.map(Moment::seconds),
-            closes_at: self.closes_at.map(Moment::seconds),
-            local_answers: self.local_answers,
-        }
-    }
-
     /// What authorize says while the store is down.
     pub fn without_store(&self) -> WithoutStore {
         match (self.on_store_error, self.open_rate, self.open_for) {
@@ -132,32 +70,27 @@ impl QueueConfig {
             (OnStoreError::Closed | OnStoreError::Open, _, _) => WithoutStore::Closed,
         }
     }
+}
 
-    /// The rules between the keys of one queue; the keys in the fault are without the section.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+impl Named for QueueConfig {
+    const SECTION: &'static str = "queues";
+    const RULES: &'static [Rule] = RULES;
+    const COMPLETED_BY: (&'static str, i64) = ("batch", 1);
+
+    fn with_rules(
+        self,
+        value: impl FnMut(&'static Rule) -> Result<Option<Value>, Fault>,
+    ) -> Result<Self, Fault> {
+        Ok(Self { rules: Rules::read(value)?, ..self })
+    }
+
+    fn check(&self) -> Result<(), Fault> {
         Fault::unless(
-            self.capacity.is_some() || self.batch.is_some(),
+            self.rules.capacity.is_some() || self.rules.batch.is_some(),
             "capacity",
             "capacity or batch is required",
         )?;
-        Fault::unless(
-            self.session_max >= self.session_ttl,
-            "session_max",
-            "must be at least session_ttl",
-        )?;
-        Fault::unless(
-            self.first_poll_ttl <= self.idle_ttl,
-            "first_poll_ttl",
-            "must be at most idle_ttl",
-        )?;
-        let ordered = |first: Option<Moment>, then: Option<Moment>| {
-            first.zip(then).is_none_or(|(first, then)| first <= then)
-        };
-        let rule = "must not be before joins_at";
-        Fault::unless(ordered(self.joins_at, self.opens_at), "opens_at", rule)?;
-        Fault::unless(ordered(self.joins_at, self.closes_at), "closes_at", rule)?;
-        let rule = "must not be before opens_at";
-        Fault::unless(ordered(self.opens_at, self.closes_at), "closes_at", rule)?;
+        section::refuse(self.rules.broken())?;
         let open = self.on_store_error == OnStoreError::Open;
         let rule = "is required while on_store_error is open";
         Fault::unless(!open || self.open_rate.is_some(), "open_rate", rule)?;
@@ -169,6 +102,26 @@ impl QueueConfig {
             "must be 1 to 200 characters without control characters",
         )
     }
+}
+
+/// What is allowed of queues behind a port that listens there, but not for production.
+pub(super) fn warning(
+    queues: &BTreeMap<String, QueueConfig>,
+    listen: SocketAddr,
+) -> Option<String> {
+    let is_local = |queue: &QueueConfig| match queue.public_url.url().host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let (name, _) = queues.iter().find(|(_, queue)| is_local(queue))?;
+    (!listen.ip().is_loopback()).then(|| {
+        format!(
+            "queues.{name}.public_url is a loopback address: visitors from elsewhere cannot reach \
+             the waiting page there"
+        )
+    })
 }
 
 /// The value of `on_store_error`.
@@ -206,18 +159,6 @@ impl FromText for OnStoreError {
             "hold" => Some(Self::Hold),
             "closed" => Some(Self::Closed),
             "open" => Some(Self::Open),
-            _ => None,
-        }
-    }
-}
-
-impl FromText for Pace {
-    const RULE: &'static str = "must be one of even, batch";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "even" => Some(Self::Even),
-            "batch" => Some(Self::Batch),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use serde::Deserialize;
 
-use super::parse;
+use super::{parse, section::differing};
 
 /// The section `[scheduler]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -23,4 +23,11 @@ pub struct SchedulerConfig {
     /// How often the gauges are read.
     #[serde(deserialize_with = "parse::span::<_, 100, 5_000>")]
     pub snapshot_tick: Duration,
+}
+
+impl SchedulerConfig {
+    /// Keys that take effect only after a restart, and differ from those that are in force.
+    pub(super) fn needs_restart(&self, running: &Self) -> impl Iterator<Item = &'static str> {
+        differing!("scheduler", self, running, [metrics_listen])
+    }
 }

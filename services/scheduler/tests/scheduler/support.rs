@@ -73,7 +73,7 @@ impl World {
         let registry = prometheus::Registry::new();
         let store = Store::open(&store, &SCRIPTS, &registry).expect("an address");
         assert!(store.wait_up(PATIENCE).await, "the store is up");
-        Queue::open(&store, name, config.queues[name].rules(), 10_000)
+        Queue::open(&store, name, config.queues[name].rules.clone(), 10_000)
     }
 }
 

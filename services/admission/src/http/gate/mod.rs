@@ -284,7 +284,7 @@ fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
 
 /// The time after which a place that passes must be renewed by a quarter; none where the gate renews nothing.
 fn renewal(queue: &QueueState) -> Option<Duration> {
-    let session_ttl = || queue.latest.session_ttl().unwrap_or(queue.config.session_ttl);
+    let session_ttl = || queue.latest.session_ttl().unwrap_or(queue.config.rules.session_ttl);
     queue.config.renew_on_authorize.then(session_ttl)
 }
 

@@ -5,95 +5,32 @@
 //! those of the configuration. A reason belongs to the state it was given with: a change of the state
 //! that names no reason takes an old one back.
 
-mod read;
-mod together;
+pub mod field;
 
-use anteroom_core::queue::{Override, Rules};
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anteroom_core::queue::{Override, RULES, Rules, State};
+use anteroom_core::rules::{Kind, Relation, Value};
 use anteroom_runtime::config::Moment;
-use serde::{Deserialize, Deserializer};
-use serde_json::Number;
-use utoipa::ToSchema;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde_json::json;
+use utoipa::openapi::schema::{AdditionalProperties, Object, Schema};
+use utoipa::openapi::{RefOr, schema::KnownFormat, schema::SchemaFormat, schema::Type};
+use utoipa::{PartialSchema, ToSchema};
 
+use self::field::Given;
 use super::problem::{Code, Problem};
 
-/// A field as the body names it: absent, null, or a value.
-type Named<T> = Option<Option<T>>;
+/// The field that is no rule.
+const UNTIL: &str = "until";
 
-/// Overrides. Without a value of its own a field keeps what it has.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Overrides as a body names them, not yet held to their rules.
+#[derive(Debug, Default)]
 pub struct Overrides {
-    /// open, paused, closed or bypass; bypass needs `until`.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, pattern = "^(open|paused|closed|bypass)$", example = "paused")]
-    state: Named<String>,
-    /// What visitors read as the reason for the state: 1 to 200 characters.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 200, pattern = r"^(?!-$)[^\u0000-\u001f\u007f-\u009f]+$")]
-    reason: Named<String>,
-    /// Most places ready and active at any instant.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000)]
-    capacity: Named<Number>,
-    /// Most promotions in any interval.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 1, maximum = 1_000_000)]
-    batch: Named<Number>,
-    /// The interval of `batch`, in milliseconds.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 1_000, maximum = 3_600_000)]
-    interval_ms: Named<Number>,
-    /// even or batch.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, pattern = "^(even|batch)$", example = "even")]
-    pace: Named<String>,
-    /// How long a turn is held until it is claimed, in milliseconds.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 5_000, maximum = 3_600_000)]
-    claim_ttl_ms: Named<Number>,
-    /// How long an active place lives without renewal, in milliseconds.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 5_000, maximum = 86_400_000)]
-    session_ttl_ms: Named<Number>,
-    /// How long an active place lives at most, in milliseconds; at least `session_ttl_ms`.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 5_000, maximum = 604_800_000)]
-    session_max_ms: Named<Number>,
-    /// How long a waiting visitor may be unseen, in milliseconds.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 60_000, maximum = 86_400_000)]
-    idle_ttl_ms: Named<Number>,
-    /// How long one who is away keeps the ticket, in milliseconds.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 60_000, maximum = 604_800_000)]
-    keep_ttl_ms: Named<Number>,
-    /// How long a new place may go without its first poll, in milliseconds; at most `idle_ttl_ms`.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 30_000, maximum = 86_400_000)]
-    first_poll_ttl_ms: Named<Number>,
-    /// Most places waiting.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<u64>, minimum = 1, maximum = 10_000_000)]
-    max_waiting: Named<Number>,
-    /// From when on joins are taken (RFC 3339).
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, format = DateTime, example = "2027-01-15T19:30:00+09:00")]
-    joins_at: Named<String>,
-    /// From when on places are promoted (RFC 3339); not before `joins_at`.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, format = DateTime, example = "2027-01-15T20:00:00+09:00")]
-    opens_at: Named<String>,
-    /// From when on the queue is closed (RFC 3339); not before the others.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<String>, format = DateTime, example = "2027-01-15T23:00:00+09:00")]
-    closes_at: Named<String>,
-    /// Whether admission answers for active places by itself.
-    #[serde(deserialize_with = "named")]
-    #[schema(value_type = Option<bool>)]
-    local_answers: Named<bool>,
-    /// Until when the values named here hold (RFC 3339), by the store's clock; without it, until
-    /// they are taken back.
-    #[schema(format = DateTime, example = "2027-01-15T21:00:00+09:00")]
+    /// By the rule's place in the table; `None` takes the override back.
+    named: BTreeMap<usize, Option<Given>>,
     until: Option<String>,
 }
 
@@ -109,13 +46,13 @@ pub struct Change {
 /// A field whose value its rule forbids.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
-    field: &'static str,
+    field: String,
     rule: String,
 }
 
 impl Wrong {
-    fn new(field: &'static str, rule: impl Into<String>) -> Self {
-        Self { field, rule: rule.into() }
+    fn new(field: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self { field: field.into(), rule: rule.into() }
     }
 }
 
@@ -135,42 +72,161 @@ impl Overrides {
     ///
     /// Names the first field with a value that its rule forbids.
     pub fn check(&self, now: u64, in_force: &Rules, file: &Rules) -> Result<Change, Wrong> {
-        let overrides = self.read()?;
-        let until = self.end(now)?;
+        let overrides = self.overrides()?;
+        let bypass = overrides.contains(&Override::State(Some(State::Bypass)));
+        let until = self.end(now, bypass)?;
         if until.is_some() && overrides.is_empty() {
             return Err(Wrong::new(
-                "until",
+                UNTIL,
                 "is the end of the values named beside it: name at least one",
             ));
         }
-        together::check(&overrides, in_force, file)?;
+        agree(&overrides, in_force, file)?;
         Ok(Change { overrides, until })
     }
 
-    fn end(&self, now: u64) -> Result<Option<u64>, Wrong> {
-        let bypass = self.state.as_ref().is_some_and(|state| state.as_deref() == Some("bypass"));
-        match &self.until {
-            None if bypass => Err(Wrong::new("until", "is required with the state bypass")),
-            None => Ok(None),
-            Some(until) => {
-                let until = Moment::parse(until)
-                    .ok_or_else(|| Wrong::new("until", Moment::RULE))?
-                    .seconds();
-                if until > now {
-                    Ok(Some(until))
-                } else {
-                    Err(Wrong::new("until", "must lie in the future, by the store's clock"))
-                }
-            }
+    /// The named fields, each within its own rule.
+    fn overrides(&self) -> Result<Vec<Override>, Wrong> {
+        let mut overrides = Vec::new();
+        for (at, given) in &self.named {
+            let rule = &RULES[*at];
+            let value = given.as_ref().map(|given| given.value(rule.kind)).transpose();
+            let value = value.map_err(|must| Wrong::new(field::name(rule), must))?;
+            overrides.extend(Override::new(rule, value));
+        }
+        let names = |of: fn(&Override) -> bool| overrides.iter().any(of);
+        if names(|it| matches!(it, Override::State(_)))
+            && !names(|it| matches!(it, Override::Reason(_)))
+        {
+            overrides.push(Override::Reason(None));
+        }
+        Ok(overrides)
+    }
+
+    fn end(&self, now: u64, bypass: bool) -> Result<Option<u64>, Wrong> {
+        let Some(until) = &self.until else {
+            let rule = "is required with the state bypass";
+            return if bypass { Err(Wrong::new(UNTIL, rule)) } else { Ok(None) };
+        };
+        let until = Moment::parse(until).ok_or_else(|| Wrong::new(UNTIL, Moment::RULE))?.seconds();
+        if until > now {
+            Ok(Some(until))
+        } else {
+            Err(Wrong::new(UNTIL, "must lie in the future, by the store's clock"))
         }
     }
 }
 
-/// Keeps null apart from an absent field.
-fn named<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Named<T>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+/// Checks what must hold between the rules once the change is made; what is taken back falls back to `file`.
+///
+/// Only what the change names is judged: an operator who pauses a queue in a hurry is not told about
+/// an old mistake. It is a courtesy and no promise, for an override may lapse and leave the others
+/// behind; the scripts bear any combination.
+fn agree(overrides: &[Override], in_force: &Rules, file: &Rules) -> Result<(), Wrong> {
+    let mut rules = in_force.clone();
+    for change in overrides {
+        rules.apply(change, file);
+    }
+    let named = |name: &str| overrides.iter().any(|change| change.rule().name == name);
+    for Relation { rule, at_least, other } in rules.broken() {
+        let (wrong, at_least, bound) = match (named(rule.name), named(other.name)) {
+            (true, _) => (rule, *at_least, other),
+            (false, true) => (other, !at_least, rule),
+            (false, false) => continue,
+        };
+        let (wrong, name) = (field::name(wrong), field::name(bound));
+        return Err(Wrong::new(
+            wrong,
+            match (rules.value(bound), at_least) {
+                (Some(Value::Span(time)), true) => {
+                    format!("must be at least {name}, which is {}", time.as_millis())
+                }
+                (Some(Value::Span(time)), false) => {
+                    format!("must be at most {name}, which is {}", time.as_millis())
+                }
+                (_, true) => format!("must not be before {name}"),
+                (_, false) => format!("must not be after {name}"),
+            },
+        ));
+    }
+    Ok(())
+}
+
+impl<'de> Deserialize<'de> for Overrides {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_map(Fields)
+    }
+}
+
+/// Reads the fields of the body.
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Overrides;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of overrides")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Overrides, A::Error> {
+        let (mut overrides, mut has_until) = (Overrides::default(), false);
+        while let Some(field) = fields.next_key::<String>()? {
+            let again = if field == UNTIL {
+                overrides.until = fields.next_value()?;
+                std::mem::replace(&mut has_until, true)
+            } else if let Some(at) = field::named(&field) {
+                let given = fields.next_value_seed(Seed(RULES[at].kind))?;
+                overrides.named.insert(at, given).is_some()
+            } else {
+                return Err(unknown(&field));
+            };
+            if again {
+                return Err(A::Error::custom(format!("duplicate field `{field}`")));
+            }
+        }
+        Ok(overrides)
+    }
+}
+
+fn unknown<E: Error>(field: &str) -> E {
+    let known = RULES.iter().map(field::name).chain([UNTIL.to_owned()]);
+    let known = known.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    E::custom(format!("unknown field `{field}`, expected one of {known}"))
+}
+
+/// Reads the value of a rule of this kind.
+struct Seed(Kind);
+
+impl<'de> DeserializeSeed<'de> for Seed {
+    type Value = Option<Given>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Option<Given>, D::Error> {
+        Given::read(self.0, reader)
+    }
+}
+
+impl ToSchema for Overrides {}
+
+impl PartialSchema for Overrides {
+    fn schema() -> RefOr<Schema> {
+        let until = Object::builder()
+            .schema_type(utoipa::openapi::schema::SchemaType::Array(vec![Type::String, Type::Null]))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some(
+                "Until when the values named here hold, by the store's clock; without it, until they are taken \
+                 back. As RFC 3339.",
+            ))
+            .examples([json!("2027-01-15T21:00:00+09:00")]);
+        RULES
+            .iter()
+            .fold(Object::builder(), |object, rule| {
+                object.property(field::name(rule), field::schema(rule, true))
+            })
+            .property(UNTIL, until)
+            .description(Some("Overrides. Without a value of its own a field keeps what it has."))
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+            .into()
+    }
 }
 
 #[cfg(test)]

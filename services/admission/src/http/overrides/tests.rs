@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use anteroom_core::queue::{Pace, State};
+use anteroom_core::queue::Pace;
 use anteroom_runtime::Config;
 use proptest::prelude::{Strategy as _, prop_assert, proptest};
 use serde_json::json;
@@ -189,6 +189,19 @@ fn an_old_disagreement_stops_no_other_change() {
     let back = json!({"session_max_ms": null, "idle_ttl_ms": null, "closes_at": null});
     let back: Overrides = serde_json::from_value(back).expect("a body");
     assert!(back.check(NOW, &odd, &rules()).is_ok());
+}
+
+/// Every rule of the table can be overridden, and nothing else; the document says within which range.
+#[test]
+fn the_document_names_the_rules_of_the_table() {
+    let RefOr::T(Schema::Object(body)) = Overrides::schema() else { panic!("no object") };
+    let mut names: Vec<_> = RULES.iter().map(field::name).chain([UNTIL.to_owned()]).collect();
+    names.sort();
+    let mut documented: Vec<_> = body.properties.keys().cloned().collect();
+    documented.sort();
+    assert_eq!(documented, names);
+    let capacity = serde_json::to_value(&body.properties["capacity"]).expect("JSON");
+    assert_eq!((&capacity["minimum"], &capacity["maximum"]), (&json!(1), &json!(1_000_000_000)));
 }
 
 /// The same limits stand in the configuration: what one takes the other takes.

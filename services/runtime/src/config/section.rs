@@ -1,0 +1,118 @@
+//! Named sections, such as `[queues.NAME]`: one table for each entity, over the defaults of its kind, which stand
+//! under the name `"*"`.
+
+use std::collections::BTreeMap;
+
+use anteroom_core::rules::{Kind, Relation, Rule, Value as RuleValue};
+use config::{Map, Value, ValueKind};
+use serde::de::DeserializeOwned;
+
+use super::{Fault, check_name, load::read_as, parse};
+
+/// The table of the defaults; no entity can have this name.
+pub(super) const EVERY: &str = "*";
+
+/// A kind of entity that the configuration declares by name.
+pub(super) trait Named: DeserializeOwned {
+    /// The section.
+    const SECTION: &'static str;
+    /// What is read by the table of the rules; the other keys are fields for serde.
+    const RULES: &'static [Rule];
+    /// A key and its value that defaults need to be a whole entity.
+    const COMPLETED_BY: (&'static str, i64);
+
+    /// The same with its rules, whose values `value` gives.
+    fn with_rules(
+        self,
+        value: impl FnMut(&'static Rule) -> Result<Option<RuleValue>, Fault>,
+    ) -> Result<Self, Fault>;
+
+    /// The rules between the keys of one entity; the keys in the fault are without the section.
+    fn check(&self) -> Result<(), Fault>;
+}
+
+/// The entities of a kind, each under its own rules.
+pub(super) fn read<T: Named>(
+    mut tables: BTreeMap<String, Map<String, Value>>,
+) -> Result<BTreeMap<String, T>, Fault> {
+    let every = tables.remove(EVERY).unwrap_or_default();
+    // The defaults are read by themselves too, lest their mistakes hide until an entity comes.
+    let mut whole = every.clone();
+    let (key, value) = T::COMPLETED_BY;
+    whole.entry(key.to_owned()).or_insert_with(|| Value::new(None, value));
+    let section = format!("{}.{EVERY}", T::SECTION);
+    read_one::<T>(whole, &section)?.check().map_err(|fault| fault.within(&section))?;
+    let mut entities = BTreeMap::new();
+    for (name, own) in tables {
+        let mut keys = every.clone();
+        keys.extend(own);
+        let entity = read_one(keys, &format!("{}.{name}", T::SECTION))?;
+        entities.insert(name, entity);
+    }
+    Ok(entities)
+}
+
+fn read_one<T: Named>(mut keys: Map<String, Value>, section: &str) -> Result<T, Fault> {
+    let mut rules: Map<String, Value> = keys.extract_if(|key, _| is_rule::<T>(key)).collect();
+    let fields = Value::new(None, ValueKind::Table(keys));
+    let entity: T = read_as(fields, section).map_err(|fault| with_names::<T>(fault))?;
+    entity.with_rules(|rule| match rules.remove(rule.name) {
+        None => Ok((rule.default)()),
+        Some(value) => parse::rule(rule.kind, value)
+            .map(Some)
+            .map_err(|broken| Fault::new(format!("{section}.{}", rule.name), broken)),
+    })
+}
+
+fn is_rule<T: Named>(key: &str) -> bool {
+    T::RULES.iter().any(|rule| rule.in_file && rule.name == key)
+}
+
+/// Serde knows the other keys only.
+fn with_names<T: Named>(fault: Fault) -> Fault {
+    let Some(fields) = fault.rule.strip_prefix("unknown key, expected one of ") else {
+        return fault;
+    };
+    let rules = T::RULES.iter().filter(|rule| rule.in_file).map(|rule| format!("`{}`", rule.name));
+    let rules = rules.collect::<Vec<_>>().join(", ");
+    Fault { rule: format!("unknown key, expected one of {rules}, {fields}"), ..fault }
+}
+
+/// The rules between the keys of all entities, and their names.
+pub(super) fn check<T: Named>(entities: &BTreeMap<String, T>) -> Result<(), Fault> {
+    for (name, entity) in entities {
+        check_name(name, T::SECTION)?;
+        entity.check().map_err(|fault| fault.within(&format!("{}.{name}", T::SECTION)))?;
+    }
+    Ok(())
+}
+
+/// Refuses the first relation that does not hold.
+pub(super) fn refuse(mut broken: impl Iterator<Item = &'static Relation>) -> Result<(), Fault> {
+    let Some(Relation { rule, at_least, other }) = broken.next() else { return Ok(()) };
+    let must = match (rule.kind, at_least) {
+        (Kind::Moment, true) => "must not be before",
+        (Kind::Moment, false) => "must not be after",
+        (_, true) => "must be at least",
+        (_, false) => "must be at most",
+    };
+    Err(Fault::new(rule.name, format!("{must} {}", other.name)))
+}
+
+/// The key of the defaults behind a key of an entity, if this is one.
+pub(super) fn default_of(key: &str, sections: &[&str]) -> Option<String> {
+    let (section, rest) = key.split_once('.')?;
+    let (_, rest) = rest.split_once('.')?;
+    sections.contains(&section).then(|| format!("{section}.{EVERY}.{rest}"))
+}
+
+/// The keys, of those named, whose values differ between two readings of a section.
+macro_rules! differing {
+    ($section:literal, $new:expr, $old:expr, [$($key:ident),+ $(,)?]) => {
+        [$((concat!($section, ".", stringify!($key)), $new.$key == $old.$key)),+]
+            .into_iter()
+            .filter_map(|(key, same)| (!same).then_some(key))
+    };
+}
+
+pub(super) use differing;
