@@ -1,0 +1,137 @@
+//! Rules of this repository that no lint knows.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Not ours, or not kept.
+const PASSED_OVER: [&str; 4] = [".git", "target", "corpus", "artifacts"];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every file of the repository with this ending, and its text.
+fn files(ending: &str) -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, ending: &str, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() && !PASSED_OVER.contains(&name) {
+                walk(&path, ending, found);
+            } else if name.ends_with(ending) && path.is_file() {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&workspace(), ending, &mut found);
+    assert!(!found.is_empty());
+    found
+}
+
+/// The crates that a service is built of, by the names of its manifest; its tests may use more.
+fn crates(manifest: &str) -> BTreeSet<&str> {
+    let (_, rest) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let section = rest.split("\n[").next().unwrap();
+    section.lines().filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.trim())).collect()
+}
+
+/// The services that name a crate, among what they are built of.
+fn who_names(name: &str) -> BTreeSet<String> {
+    let manifests = files("Cargo.toml").into_iter();
+    let services = manifests.filter(|(path, _)| path.starts_with(workspace().join("services")));
+    let named = services.filter(|(_, manifest)| crates(manifest).contains(name));
+    let folder = |path: &Path| path.parent().unwrap().file_name().unwrap().to_owned();
+    named.map(|(path, _)| folder(&path).into_string().unwrap()).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn only_core_names_redis_and_what_tests_stand_on() {
+    assert_eq!(who_names("redis"), set(&["core", "testkit"]));
+    // So no service can reach Redis past core.
+    assert_eq!(who_names("anteroom-testkit"), set(&["bench"]));
+}
+
+#[test]
+fn only_admission_and_the_bench_name_axum() {
+    assert_eq!(who_names("axum"), set(&["admission", "bench"]));
+}
+
+#[test]
+fn no_test_is_passed_over() {
+    let mark = ["#[", "ignore"].concat();
+    for (path, text) in files(".rs") {
+        assert!(!text.contains(&mark), "{}", path.display());
+    }
+}
+
+/// rustfmt leaves comments as they are, and knows no Lua.
+#[test]
+fn comments_and_scripts_keep_to_100_columns() {
+    let rust = files(".rs").into_iter().map(|file| (file, true));
+    let scripts = files(".lua").into_iter().map(|file| (file, false));
+    let mut long = Vec::new();
+    for ((path, text), comments_only) in rust.chain(scripts) {
+        for (number, line) in text.lines().enumerate() {
+            let counts = !comments_only || line.trim_start().starts_with("//");
+            // An address cannot be broken.
+            if counts && line.chars().count() > 100 && !line.contains("://") {
+                long.push(format!("{}:{}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{} lines:\n{}", long.len(), long.join("\n"));
+}
+
+/// As GitHub makes it: lower case, words joined by hyphens, without marks.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn headings(text: &str) -> BTreeSet<String> {
+    let mut in_code = false;
+    let mut anchors = BTreeSet::new();
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        if !in_code && line.starts_with('#') {
+            anchors.insert(anchor(line.trim_start_matches('#')));
+        }
+    }
+    anchors
+}
+
+/// Files and headings that a document leads to.
+#[test]
+fn links_in_markdown_lead_somewhere() {
+    let mut looked_at = 0;
+    for (path, text) in files(".md") {
+        for (at, _) in text.match_indices("](") {
+            let link = text[at + 2..].split(')').next().unwrap();
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            looked_at += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target =
+                if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let found = format!("{}: {link}", path.display());
+            assert!(target.exists(), "{found}");
+            if !heading.is_empty() {
+                let text = fs::read_to_string(&target).unwrap();
+                assert!(headings(&text).contains(heading), "{found}: no such heading");
+            }
+        }
+    }
+    assert!(looked_at > 30, "only {looked_at} links were found");
+}
