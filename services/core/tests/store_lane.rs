@@ -4,6 +4,7 @@
 mod store_support;
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,15 +18,19 @@ use prometheus::Registry;
 use redis::Value;
 use store_support::{LIST, brisk, open, open_in, opened, patient};
 
+fn list_key(list: &str) -> Args {
+    Args::new().with(format!("test:{{{list}}}:list"))
+}
+
 /// Appends to a list; "bad" is refused.
 struct Append {
-    keys: Vec<String>,
+    keys: Args,
     panic: Arc<AtomicBool>,
 }
 
 impl Append {
     fn to(list: &str) -> Self {
-        Self { keys: vec![format!("test:{{{list}}}:list")], panic: Arc::default() }
+        Self { keys: list_key(list), panic: Arc::default() }
     }
 }
 
@@ -38,8 +43,8 @@ impl Batch for Append {
         &LIST
     }
 
-    fn keys(&self) -> &[String] {
-        &self.keys
+    fn keys(&self, _items: &[String]) -> Cow<'_, Args> {
+        Cow::Borrowed(&self.keys)
     }
 
     fn args(&self, items: &[String]) -> Args {
@@ -64,7 +69,7 @@ impl Batch for Append {
             .collect())
     }
 
-    fn repeat(&self) -> Repeat {
+    fn repeat(&self, _items: &[String]) -> Repeat {
         Repeat::Never
     }
 }

@@ -9,6 +9,7 @@
 mod args;
 mod call;
 mod client;
+mod clock;
 mod config;
 mod error;
 mod fault;
@@ -17,14 +18,17 @@ mod line;
 mod metrics;
 mod permissions;
 mod pulse;
+mod reply;
 mod script;
 mod server;
 mod supervisor;
 
 pub use args::Args;
 pub use call::{Repeat, Store};
+pub use clock::Clock;
 pub use config::{Config, ConfigError, Mode};
 pub use error::{Error, Refused};
 pub use lane::{Batch, Lane};
+pub(crate) use reply::{Numbers, Reply, millis};
 pub use script::Script;
 pub use server::{ServerReport, Warning};

@@ -12,7 +12,7 @@ use super::{
 use crate::script;
 
 /// Says which commands of the scripts are refused.
-static PERMISSIONS: Script = script!("store", "permissions");
+static PERMISSIONS: Script = script!("store", "permissions", keys: "", lib: [], own: []);
 /// Ours, like every key; nothing ever stands there.
 const KEY: &str = "anteroom:v1:permissions";
 
@@ -32,9 +32,9 @@ pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     if note("+ping", &alive) {
         alive?;
     }
-    let loaded = link.load([PERMISSIONS.source].into_iter()).await;
+    let loaded = link.load([PERMISSIONS.source()].into_iter()).await;
     note("+script|load", &loaded.map(|()| Value::Okay));
-    let ways = [("eval", PERMISSIONS.source), ("evalsha", PERMISSIONS.sha())];
+    let ways = [("eval", PERMISSIONS.source()), ("evalsha", PERMISSIONS.sha())];
     let mut keyed = None;
     for (way, script) in ways {
         let runs = link.send_to_any(&command(&[way, script, "0"])).await;

@@ -253,7 +253,7 @@ async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> 
             return Err(Down::Forbidden(missing));
         }
         probe(&link).await.map_err(|failed| Down::Away(failed.into_reason()))?;
-        let sources = scripts.iter().map(|script| script.source);
+        let sources = scripts.iter().map(|script| script.source());
         link.load(sources).await.map_err(away)?;
         Ok(link)
     };

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Clock, Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Status, Visit,
+    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Status, Visit,
 };
-use anteroom_core::store::{Config, Store};
+use anteroom_core::store::{Clock, Config, Store};
 use anteroom_testkit::Redis;
 
 /// The time at which every test begins, in microseconds since 1970.

@@ -3,7 +3,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, Once, OnceLock},
+    sync::{Arc, Mutex, Once},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use prometheus::Registry;
 use redis::Value;
 
 const fn script(name: &'static str, source: &'static str) -> Script {
-    Script { name, source, parts: &[], sha: OnceLock::new() }
+    Script::new(name, "", &[], source)
 }
 
 pub static ADD: Script = script("test.add", include_str!("../lua/add.lua"));
@@ -53,13 +53,13 @@ pub async fn opened(config: &Config) -> Store {
     store
 }
 
-pub fn keys(tag: &str) -> Vec<String> {
-    vec![format!("test:{{{tag}}}:account")]
+pub fn keys(tag: &str) -> Args {
+    Args::new().with(format!("test:{{{tag}}}:account"))
 }
 
 pub async fn echo(store: &Store, text: &str) -> Result<String, Error> {
     let args = Args::new().with(text);
-    store.call(&ECHO, &keys("echo"), args, Repeat::IfUnknown).await.map(text_of)
+    store.call(&ECHO, &keys("echo"), &args, Repeat::IfUnknown).await.map(text_of)
 }
 
 /// (total, runs)
@@ -71,7 +71,7 @@ pub async fn add(
     repeat: Repeat,
 ) -> Result<(i64, i64), Error> {
     let args = Args::new().with(id).with(amount);
-    let reply = store.call(&ADD, &keys(tag), args, repeat).await?;
+    let reply = store.call(&ADD, &keys(tag), &args, repeat).await?;
     Ok(redis::from_redis_value(reply).expect("two numbers"))
 }
 
