@@ -3,7 +3,8 @@
 //! - [`Store`] keeps the connection and sends scripts; every call of the program passes
 //!   [`Store::call`]. It knows what a failure means: nothing was executed
 //!   ([`Error::Unavailable`], [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
-//! - [`Lane`] lets requests that arrive while a call is in flight share the next one.
+//! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`] is
+//!   one lane over several hash tags, or on Cluster a lane for each.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
 mod args;
@@ -21,6 +22,7 @@ mod pulse;
 mod reply;
 mod script;
 mod server;
+mod sharded;
 mod supervisor;
 
 pub use args::Args;
@@ -32,3 +34,4 @@ pub use lane::{Batch, Lane};
 pub(crate) use reply::{Numbers, Reply, millis};
 pub use script::Script;
 pub use server::{ServerReport, Warning};
+pub use sharded::Sharded;
