@@ -1,5 +1,5 @@
-//! What every entity shares whose rules the store keeps: its name and clock, the newest rules that this
-//! process has seen there, and what to do with a store that holds none.
+//! What every entity shares whose rules the store keeps: its name and clock, the newest rules that
+//! this process has seen there, and what to do with a store that holds none.
 //!
 //! Beside the store, not in it: a subsystem that is ruled by its calls needs none of this.
 

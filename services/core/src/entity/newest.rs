@@ -1,9 +1,9 @@
 //! The newest rules that this process has seen in the store, for a store that loses them.
 //!
-//! The rules stand there in two parts, the file's and the overrides, each under a revision that only
-//! grows. A store that was emptied, or an older replica, lacks what came later; whoever has seen that
-//! puts it back. What is packed in a part only the scripts know, so a version keeps the rules that it
-//! does not know itself.
+//! The rules stand there in two parts, the file's and the overrides, each under a revision that
+//! only grows. A store that was emptied, or an older replica, lacks what came later; whoever has
+//! seen that puts it back. What is packed in a part only the scripts know, so a version keeps the
+//! rules that it does not know itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,8 +40,8 @@ impl Newest {
         }
     }
 
-    /// Reads what a script tells of both parts, and keeps what is newer. False when the store holds an
-    /// older part than was seen.
+    /// Reads what a script tells of both parts, and keeps what is newer. False when the store holds
+    /// an older part than was seen.
     pub(crate) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
         let mut told = [Part::default(), Part::default()];
         for part in &mut told {

@@ -1,8 +1,8 @@
 //! The waiting room: places, tickets, tokens, promotion.
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
-//! decides atomically: [`visits`] for visitors, [`ticks`] for the scheduler, [`operate`] for operators,
-//! [`revocations`] for an admission that answers by itself.
+//! decides atomically: [`visits`] for visitors, [`ticks`] for the scheduler, [`operate`] for
+//! operators, [`revocations`] for an admission that answers by itself.
 
 mod assertion;
 mod identity;
@@ -47,9 +47,9 @@ struct Inner {
 }
 
 impl Queue {
-    /// Opens a queue. `rules` are given to a store that holds none for it, as long as this handle has
-    /// seen none there; `lane_bound` is how many calls of each operation may wait. Must be called
-    /// inside a Tokio runtime.
+    /// Opens a queue. `rules` are given to a store that holds none for it, as long as this handle
+    /// has seen none there; `lane_bound` is how many calls of each operation may wait. Must be
+    /// called inside a Tokio runtime.
     pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
         Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
     }
@@ -74,7 +74,8 @@ impl Queue {
         self.0.entity.name()
     }
 
-    /// Takes the rules of a reloaded configuration, for a store that holds none while none were seen.
+    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
+    /// seen.
     pub fn set_rules(&self, rules: Rules) {
         self.0.rules.store(Arc::new(rules));
     }

@@ -1,5 +1,5 @@
-//! What operators and the configuration do: rules, overrides, a look at a ticket and at the line, eviction, reset,
-//! purge.
+//! What operators and the configuration do: rules, overrides, a look at a ticket and at the line,
+//! eviction, reset, purge.
 
 use std::time::Duration;
 
@@ -98,8 +98,8 @@ impl Queue {
         Ok(written == Some(true))
     }
 
-    /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest that
-    /// were seen; one that holds none while none were seen, those of our configuration.
+    /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest
+    /// that were seen; one that holds none while none were seen, those of our configuration.
     pub(super) async fn seed_rules(&self) -> Result<(), Error> {
         let rules = named(stored::write(&self.rules()));
         let written = self.entity().write_rules(&scripts::SEED_RULES, new_epoch(), &rules).await?;
@@ -151,9 +151,10 @@ impl Queue {
         inspection(&mut reply, status).map(Some)
     }
 
-    /// Who holds a place, in ticket order behind a ticket: at most so many, 200 or less, all or those of one state.
-    /// It may be fewer although the line goes on: what has ended is passed over, and where ready or active places are
-    /// looked for, a call looks at no more than 200 of both.
+    /// Who holds a place, in ticket order behind a ticket: at most so many, 200 or less, all or
+    /// those of one state. It may be fewer although the line goes on: what has ended is passed
+    /// over, and where ready or active places are looked for, a call looks at no more than 200 of
+    /// both.
     pub async fn places(
         &self,
         state: Option<Standing>,
@@ -175,15 +176,15 @@ impl Queue {
         Ok(Places { places, next })
     }
 
-    /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1. Rules,
-    /// overrides and the log of promotions stay.
+    /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1.
+    /// Rules, overrides and the log of promotions stay.
     pub async fn reset(&self) -> Result<(), Error> {
         let args = self.entity().args().with(new_epoch().as_slice());
         self.ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
     }
 
-    /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still has the
-    /// queue open gives the store its rules again.
+    /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still
+    /// has the queue open gives the store its rules again.
     pub async fn purge(store: &Store, name: &str) -> Result<Purged, Error> {
         let entity = Entity::new(store, name, Clock::Store);
         let purged = entity.call(&scripts::PURGE, &entity.args(), Repeat::IfUnknown).await?;

@@ -22,8 +22,8 @@ pub struct Revocations {
 }
 
 impl Queue {
-    /// Which active places ended before their time since a version of the list; without one, only the
-    /// version is told. Slow answers are useless, so a reading is never repeated.
+    /// Which active places ended before their time since a version of the list; without one, only
+    /// the version is told. Slow answers are useless, so a reading is never repeated.
     pub async fn revocations(&self, since: Option<u64>) -> Result<Revocations, Error> {
         let since = since.map(|version| version.to_string()).unwrap_or_default();
         let args = self.entity().args().with(since);

@@ -3,9 +3,13 @@
 use crate::script;
 use crate::store::Script;
 
+/// For those that take the whole queue away, and those that name every key.
+const ALL_KEYS: &str =
+    "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked";
+
 pub(super) static JOIN: Script = script!(
     "queue", "join",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked",
+    keys: ALL_KEYS,
     lib: ["store", "entity", "memory"],
     own: [
         "meta", "state", "withheld", "rules", "notes", "bury", "held", "log", "pace", "presence",
@@ -59,7 +63,7 @@ pub(super) static LEAVE: Script = script!(
 );
 pub(super) static PROMOTE: Script = script!(
     "queue", "promote",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked",
+    keys: ALL_KEYS,
     lib: ["store", "entity"],
     own: [
         "meta", "state", "withheld", "rules", "notes", "bury", "marks", "join_times", "held",
@@ -68,7 +72,7 @@ pub(super) static PROMOTE: Script = script!(
 );
 pub(super) static SWEEP: Script = script!(
     "queue", "sweep",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked",
+    keys: ALL_KEYS,
     lib: ["store", "entity"],
     own: [
         "meta", "withheld", "revoked", "notes", "bury", "held", "log", "presence", "absent"
@@ -124,13 +128,13 @@ pub(super) static PLACES: Script = script!(
 );
 pub(super) static RESET: Script = script!(
     "queue", "reset",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked",
+    keys: ALL_KEYS,
     lib: ["store", "entity"],
     own: ["meta", "life", "withheld"],
 );
 pub(super) static PURGE: Script = script!(
     "queue", "purge",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked",
+    keys: ALL_KEYS,
     lib: ["store"],
     own: [],
 );

@@ -63,8 +63,8 @@ pub struct Snapshot {
     pub unswept: u64,
     /// The last ticket given; 0 when there is none.
     pub last_ticket: Ticket,
-    /// Turns a second while places waited, in the last five minutes of such time or the last 20 turns; absent
-    /// when unknown.
+    /// Turns a second while places waited, in the last five minutes of such time or the last 20
+    /// turns; absent when unknown.
     pub rate_per_second: Option<f64>,
     /// The store's clock, in microseconds since 1970.
     pub store_time_us: u64,
@@ -86,7 +86,8 @@ pub struct Overridden {
 }
 
 impl Queue {
-    /// One tick: queue time moves on and the head of the line is promoted as far as the rules allow.
+    /// One tick: queue time moves on and the head of the line is promoted as far as the rules
+    /// allow.
     pub async fn promote(&self) -> Result<Promotion, Error> {
         let mut reply = self.ask(&scripts::PROMOTE, self.entity().args(), Repeat::Never).await?;
         let mut promotion = Promotion {

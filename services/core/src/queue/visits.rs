@@ -1,5 +1,5 @@
-//! What visitors do: join, look, claim, pass, renew, leave. Each operation is batched: requests that
-//! arrive together share one run of its script, and each is decided in order.
+//! What visitors do: join, look, claim, pass, renew, leave. Each operation is batched: requests
+//! that arrive together share one run of its script, and each is decided in order.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -95,8 +95,8 @@ impl Queue {
         self.visit(&self.lanes().claim, of.into()).await
     }
 
-    /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and, if
-    /// `renew` is set, renews an active one; a waiting place counts as seen.
+    /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and,
+    /// if `renew` is set, renews an active one; a waiting place counts as seen.
     pub async fn authorize(&self, of: PlaceRef, renew: bool) -> Result<Visit, Error> {
         let how = if renew { How::Renewing } else { How::Plain };
         self.visit(&self.lanes().authorize, Item { place: of, how }).await

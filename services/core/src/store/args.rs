@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use redis::{RedisWrite, ToRedisArgs};
 
-/// The KEYS or ARGV of a call: every argument behind the other in one buffer, numbers written straight
-/// into it.
+/// The KEYS or ARGV of a call: every argument behind the other in one buffer, numbers written
+/// straight into it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Args {
     data: Vec<u8>,

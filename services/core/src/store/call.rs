@@ -91,9 +91,9 @@ impl Store {
         self.0.shared.live_by(Instant::now() + within).await.is_some()
     }
 
-    /// Waits until the first server that answers turns out to refuse for good, and says what is missing.
-    /// Once a connection was in place it waits for ever: a service that has begun goes on, and waits for
-    /// the permission to come back.
+    /// Waits until the first server that answers turns out to refuse for good, and says what is
+    /// missing. Once a connection was in place it waits for ever: a service that has begun goes on,
+    /// and waits for the permission to come back.
     pub async fn refused_at_start(&self) -> Refused {
         Refused(self.0.shared.forbidden_at_start().await)
     }

@@ -1,10 +1,10 @@
 //! The way to Redis or Valkey: one connection, one choke point, batches that share a call.
 //!
 //! - [`Store`] keeps the connection and sends scripts; every call of the program passes
-//!   [`Store::call`]. It knows what a failure means: nothing was executed
-//!   ([`Error::Unavailable`], [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
-//! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`] is
-//!   one lane over several hash tags, or on Cluster a lane for each.
+//!   [`Store::call`]. It knows what a failure means: nothing was executed ([`Error::Unavailable`],
+//!   [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
+//! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`]
+//!   is one lane over several hash tags, or on Cluster a lane for each.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
 mod args;

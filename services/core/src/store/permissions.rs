@@ -1,5 +1,6 @@
-//! Whether the store's user may do all that the services do, found out at every connect: a script that may
-//! not run one of its commands would fail in its middle, and one that may not run at all for ever.
+//! Whether the store's user may do all that the services do, found out at every connect: a script
+//! that may not run one of its commands would fail in its middle, and one that may not run at all
+//! for ever.
 
 use redis::{RedisError, RedisResult, Value};
 
@@ -17,8 +18,8 @@ static PERMISSIONS: Script = script!("store", "permissions", keys: "", lib: [], 
 const KEY: &str = "anteroom:v1:permissions";
 
 /// What the user has no permission for, as an ACL rule writes it: `+zadd +script|load ~anteroom:*`.
-/// `None` when nothing is refused. A server that answers nothing else fails at once; after that, any other
-/// failure is left to whoever meets it next.
+/// `None` when nothing is refused. A server that answers nothing else fails at once; after that,
+/// any other failure is left to whoever meets it next.
 pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     let mut missing = Vec::new();
     let mut note = |rule: &str, outcome: &RedisResult<Value>| {

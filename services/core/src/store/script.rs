@@ -103,7 +103,7 @@ impl Key {
 #[macro_export]
 macro_rules! script {
     (
-        $subsystem:literal, $operation:literal, keys: $keys:literal,
+        $subsystem:literal, $operation:literal, keys: $keys:expr,
         lib: [$($lib:literal),*], own: [$($part:literal),*] $(,)?
     ) => {
         $crate::store::Script::new(
@@ -119,7 +119,8 @@ macro_rules! script {
                 $((
                     $part,
                     include_str!(concat!(
-                        env!("CARGO_MANIFEST_DIR"), "/../../lua/", $subsystem, "/lib/", $part, ".lua"
+                        env!("CARGO_MANIFEST_DIR"),
+                        "/../../lua/", $subsystem, "/lib/", $part, ".lua"
                     )),
                 ),)*
             ],

@@ -1,7 +1,7 @@
 //! One operation over many hash tags.
 //!
-//! On a single server one lane serves all tags, so that batches stay large. On Cluster, where all keys
-//! of a call share a tag, each has a lane of its own. The keys are the same in both.
+//! On a single server one lane serves all tags, so that batches stay large. On Cluster, where all
+//! keys of a call share a tag, each has a lane of its own. The keys are the same in both.
 
 use super::{Batch, Error, Lane, Store, config::Mode};
 

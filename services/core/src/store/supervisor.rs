@@ -242,8 +242,8 @@ pub(super) async fn keep(
     }
 }
 
-/// Connects, makes sure that the user may do what is needed and that the server takes writes, and loads the
-/// scripts.
+/// Connects, makes sure that the user may do what is needed and that the server takes writes, and
+/// loads the scripts.
 async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> Result<Live, Down> {
     let pulse = Arc::new(Pulse::default());
     let steps = async {
@@ -323,7 +323,8 @@ impl Probe {
     }
 }
 
-/// Asks for a sign of life, and whether the server still takes writes; of a cluster, whether it is whole.
+/// Asks for a sign of life, and whether the server still takes writes; of a cluster, whether it is
+/// whole.
 async fn probe(link: &Link) -> Result<(), Probe> {
     if !link.is_cluster() {
         if let Err(error) = link.send(&command(&["PING"])).await {

@@ -111,13 +111,13 @@ pub fn words(text: &str) -> BTreeMap<String, usize> {
 }
 
 /// A call that Redis has seen: the hash of the script, its KEYS and its ARGV.
-struct Seen {
+struct Evalsha {
     sha: String,
     keys: Vec<String>,
     args: Vec<Vec<u8>>,
 }
 
-impl Seen {
+impl Evalsha {
     /// A line of MONITOR, when it is a call of a script from outside.
     fn read(line: &str) -> Option<Self> {
         let (_, command) = line.split_once("] ")?;
@@ -222,7 +222,7 @@ async fn every_call_has_the_keys_and_the_arguments_of_its_header() {
         if line.contains(last) {
             break;
         }
-        let Some(seen) = Seen::read(&line) else { continue };
+        let Some(seen) = Evalsha::read(&line) else { continue };
         let script = shas.get(&seen.sha).expect("a script of ours");
         let (header, keys) = (Header::of(script), script.keys_of("q"));
         let keys: Vec<_> = keys.iter().map(String::from_utf8_lossy).collect();

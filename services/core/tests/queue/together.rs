@@ -28,7 +28,8 @@ async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i6
     let mut numbers = outcomes
         .chunks(8)
         .map(|double| f64::from_be_bytes(double.try_into().expect("eight bytes")) as i64);
-    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two waits.
+    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two
+    // waits.
     let mut told = Vec::new();
     while let Some(_ticket) = numbers.next() {
         let head = numbers.next().expect("an outcome");

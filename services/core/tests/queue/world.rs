@@ -53,7 +53,8 @@ impl World {
     }
 
     async fn delete(&self, prefix: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do redis.call('DEL', key) end";
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
+            redis.call('DEL', key) end";
         self.redis.run::<()>(&["EVAL", script, "0", prefix]).await;
     }
 
@@ -68,7 +69,8 @@ impl World {
     }
 
     async fn copy(&self, from: &str, to: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do redis.call('DEL', key) end \
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do \
+            redis.call('DEL', key) end \
             for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
             redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
         self.redis.run::<()>(&["EVAL", script, "0", from, to]).await;

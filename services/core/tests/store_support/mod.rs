@@ -141,8 +141,8 @@ pub fn text_of(reply: Value) -> String {
     redis::from_redis_value(reply).expect("a text")
 }
 
-/// A subscriber for the threads that capture nothing: an event that is first met on a thread without any would be off
-/// for all threads, as long as no more than one captures.
+/// A subscriber for the threads that capture nothing: an event that is first met on a thread
+/// without any would be off for all threads, as long as no more than one captures.
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
