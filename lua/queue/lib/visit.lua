@@ -1,5 +1,6 @@
--- Calls for places that visitors name. Needs outcomes.lua, held.lua, notes.lua and marks.lua. After
--- the first argument: runs of items that share an epoch: epoch, how (authorize only, else 0), the
+-- Calls for places that visitors name. Needs outcomes.lua, held.lua, notes.lua and marks.lua.
+--
+-- ARGV behind now: runs of items that share an epoch: epoch, how (authorize only, else 0), the
 -- tickets as one string of doubles, then as many place ids.
 
 -- Why a place that is in no set is gone.

@@ -1,9 +1,10 @@
 -- Writing rules over the newest of both parts. Needs rules.lua and life.lua.
 --
 -- First the store takes what the caller has seen of them and it lacks itself: it was emptied, or is
--- an older replica. The first rules give the queue its epoch. After the first argument: the epoch
--- to take if there is none; the newest file and the newest overrides that the caller has seen, each
--- as its revision and packed part (0 and empty: none).
+-- an older replica. The first rules give the queue its epoch.
+--
+-- ARGV begins with now, the epoch to take if there is none, and the newest file and the newest
+-- overrides that the caller has seen, each as its revision and packed part (0 and empty: none).
 local is_known, stored
 local file_revision, file, over_revision, over
 
