@@ -1,12 +1,18 @@
--- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a waiting one. A
--- session that begins behind a join at the gate is short, until it is asked for by its token.
--- Uses: meta state line seen eta session visit
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, outcomes (lib/visit.lua) (active: pass); or NO_RULES
+-- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a
+-- waiting one. A session that begins behind a join at the gate is short, until it is asked for by
+-- its token.
+-- Uses: lib/store lib/entity meta state notes marks held presence seen eta outcomes shown visit
+--       session
+-- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}
+-- ARGV: now, (epoch, how, tickets, (id)*)*
+--       (lib/visit.lua; how: 0, RENEWING or JOINED)
+-- Reply: OK, epoch, outcomes (lib/outcomes.lua; active: pass); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load(VISIT_FIELDS) then return { NO_RULES } end
+-- how: the session is renewed; a join at the gate has just given the place
+local RENEWING, JOINED = '1', '2'
+
+if not load(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 

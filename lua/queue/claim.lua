@@ -1,12 +1,14 @@
--- queue.claim: takes the turn: ready becomes active. An active place stays as it is, but a short session gets
--- its whole time.
--- Uses: meta state line seen eta session visit
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES
+-- queue.claim: takes the turn: ready becomes active. An active place stays as it is, but a short
+-- session gets its whole time.
+-- Uses: lib/store lib/entity meta state notes marks held presence seen eta outcomes shown visit
+--       session
+-- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}
+-- ARGV: now, (epoch, how, tickets, (id)*)*
+--       (lib/visit.lua)
+-- Reply: OK, epoch, outcomes (lib/outcomes.lua); or NO_RULES
 -- Codes: OK NOT_READY IS_GONE NO_RULES
 
-if not load(VISIT_FIELDS) then return { NO_RULES } end
+if not load(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 

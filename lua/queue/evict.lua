@@ -1,8 +1,8 @@
--- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the rate comes
--- back like that of a turn given up.
--- Uses: meta revoked line pace ticket
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), ticket
+-- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the
+-- rate comes back like that of a turn given up.
+-- Uses: lib/store lib/entity meta withheld revoked notes bury held log ticket
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked
+-- ARGV: now, ticket
 -- Reply: OK, status (0: nobody holds it); or NO_RULES
 -- Codes: OK NO_RULES
 

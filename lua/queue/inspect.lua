@@ -1,9 +1,10 @@
 -- queue.inspect: what the store knows of a ticket.
--- Uses: meta line ticket
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), ticket
--- Reply: OK, status (1 waiting, 2 ready, 3 active, 4 away, 6 gone, 0 never given), reason (0 unless gone),
---        joined (µs, 0 unknown), since when in this state (µs, 0 unknown), left_ms; or NO_RULES
+-- Uses: lib/store lib/entity meta notes marks held ticket inspected
+-- KEYS: meta waiting returned away admitted held gone:{0-1} marks
+-- ARGV: now, ticket
+-- Reply: OK, status (1 waiting, 2 ready, 3 active, 4 away, 7 gone, 0 never given), reason (0 unless
+--        gone), joined (µs, 0 unknown), since when in this state (µs, 0 unknown), left_ms; or
+--        NO_RULES
 -- Codes: OK NO_RULES
 
 if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
@@ -15,7 +16,7 @@ joined = joined and joined + wall - now or 0
 
 local set, id = find(ticket)
 if set then
-  local status, since, left = shown(set, ticket, call('HGET', HELD, id))
+  local status, since, left = inspected(set, ticket, call('HGET', HELD, id))
   if status == IS_GONE then return { OK, IS_GONE, since, joined, 0, 0 } end
   return { OK, status, 0, joined, since or joined, left }
 end

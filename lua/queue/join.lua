@@ -1,17 +1,20 @@
--- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A join
--- that finds nobody waiting and both rules with room is promoted at once.
--- Uses: meta state revoked rules line seen eta pace visit
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then per item: place id
--- Reply: OK, epoch, outcomes (lib/visit.lua), each behind its ticket (0 when there is none); for CLOSED
---        left_ms is the time until joins are taken (0: unknown), for FULL the status is 1 when it is the store
---        that has no room left; or NO_RULES
+-- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
+-- join that finds nobody waiting and both rules with room is promoted at once.
+-- Uses: lib/store lib/entity lib/memory meta state withheld rules notes bury held log pace presence
+--       seen eta outcomes shown
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+-- ARGV: now, (id)*
+-- Reply: OK, epoch, outcomes (lib/outcomes.lua), each behind its ticket (0 when there is none); for
+--        CLOSED left_ms is the time until joins are taken (0: unknown), for FULL the status is 1
+--        when it is the store that has no room left; or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
 local LAST_TICKET = 9007199254740991
 local MARK_EVERY, TOLD_EVERY = 1000000, 64
 
-if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(VISIT_FIELDS) }) then return { NO_RULES } end
+if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(LINE_FIELDS) }) then
+  return { NO_RULES }
+end
 read_clock()
 refresh_rules()
 local _, takes, promotes = state_now()
@@ -38,8 +41,8 @@ local born = {} -- identities that got their place in this call, and where in `o
 local cleared, gave_back = {}, false -- identities whose ended place is cleared away in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
--- The place this identity holds: status, detail and ticket; nothing when it has none. A place that has
--- ended but was not swept yet is cleared away, so that one identity never stands in two sets.
+-- The place this identity holds: status, detail and ticket; nothing when it has none. A place that
+-- has ended but was not swept yet is cleared away, so that one identity never stands in two sets.
 local function held(i, id)
   if waiting[i] then return S_WAITING, WAITING, tonumber(waiting[i]) end
   if cleared[id] then return end
@@ -68,6 +71,19 @@ local function clear_ended()
   end
 end
 
+-- Free promotions by the rate rule where nobody waits: what the interval leaves, but at an even
+-- pace no more than a slice's worth in the time of a slice.
+local function free_at_once()
+  if m.batch == 0 then return math.huge end
+  local allowed = m.batch - promoted_since(now - m.interval)
+  if m.pace == EVEN then
+    local slice = slice_length()
+    local share = math.ceil(m.batch * slice / m.interval)
+    allowed = math.min(allowed, share - promoted_since(now - slice))
+  end
+  return allowed
+end
+
 local function may_pass()
   if not promotes then return false end
   if not free then
@@ -93,8 +109,8 @@ local function tell(ticket)
   out[used] = ticket
 end
 
--- Tells the place that this call gave to an identity once more. It is heard again, as if it had come in a
--- call of its own.
+-- Tells the place that this call gave to an identity once more. It is heard again, as if it had
+-- come in a call of its own.
 local function tell_again(id, first)
   local ticket, head = out[first], out[first + 1] - CREATED + OK
   tell(ticket)

@@ -1,17 +1,19 @@
--- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once; with
--- local_answers, that of a session a moment later.
--- Uses: meta revoked line seen eta pace visit
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, outcomes (lib/visit.lua): OK with the reason as status when the place has left
---        now, IS_GONE when it was gone before; or NO_RULES
+-- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once;
+-- with local_answers, that of a session a moment later.
+-- Uses: lib/store lib/entity meta withheld revoked notes bury marks held log outcomes visit
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked
+-- ARGV: now, (epoch, how, tickets, (id)*)*
+--       (lib/visit.lua)
+-- Reply: OK, epoch, outcomes (lib/outcomes.lua): OK with the reason as status when the place has
+--        left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
 if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
 
-local out = { [WAITING] = {}, [RETURNED] = {}, [AWAY] = {}, [READY] = {}, [ACTIVE] = {}, [ADMITTED] = {} }
+local leaving = {}
+for _, set in ipairs({ WAITING, RETURNED, AWAY, READY, ACTIVE, ADMITTED }) do leaving[set] = {} end
 local left, ended, tickets = {}, {}, {}
 each_visit(true, function(status, detail, id, ticket, since)
   local set, reason = detail, LEFT
@@ -26,13 +28,13 @@ each_visit(true, function(status, detail, id, ticket, since)
     -- Who is away had dropped out of the line before.
     m.dropped = (m.dropped or 0) + 1
   end
-  table.insert(out[set], id)
-  if set == READY or set == ACTIVE then table.insert(out[ADMITTED], id) end
+  table.insert(leaving[set], id)
+  if set == READY or set == ACTIVE then table.insert(leaving[ADMITTED], id) end
   left[#left + 1], changed[id] = id, false
   bury(id, ticket, reason)
   answer(OK, reason, 0)
 end)
-for set, ids in pairs(out) do
+for set, ids in pairs(leaving) do
   if #ids > 0 then call('ZREM', set, unpack(ids)) end
 end
 if #left > 0 then call('HDEL', HELD, unpack(left)) end

@@ -1,11 +1,12 @@
 -- queue.place: where visitors' places stand; also their heartbeat. Claims nothing.
--- Uses: meta state line seen eta visit
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES
+-- Uses: lib/store lib/entity meta state notes marks held presence seen eta outcomes shown visit
+-- KEYS: meta waiting returned away held gone:{0-1} marks seen:{0-4}
+-- ARGV: now, (epoch, how, tickets, (id)*)*
+--       (lib/visit.lua)
+-- Reply: OK, epoch, outcomes (lib/outcomes.lua); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load(VISIT_FIELDS) then return { NO_RULES } end
+if not load(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 

@@ -1,19 +1,22 @@
--- queue.places: the line as operators read it: who holds a place, in ticket order, behind a ticket. Writes nothing.
--- Uses: meta line marks ticket
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), the ticket behind which to begin, how many places at most (200 or less),
---       of which status (1 waiting, 2 ready, 3 active, 4 away, 0 any)
--- Reply: OK, epoch, the ticket behind which to go on (0: this was the end of the line), then for each place its id,
---        ticket, status, joined (µs, 0 unknown), since when in this state (µs, 0 unknown), left_ms; or NO_RULES
+-- queue.places: the line as operators read it: who holds a place, in ticket order, behind a ticket.
+-- Writes nothing.
+-- Uses: lib/store lib/entity meta marks join_times held inspected
+-- KEYS: meta waiting returned away admitted held marks
+-- ARGV: now, after, most, status
+--       (the ticket behind which to begin, how many places at most (200 or less), of which status:
+--       1 waiting, 2 ready, 3 active, 4 away, 0 any)
+-- Reply: OK, epoch, the ticket behind which to go on (0: this was the end of the line), then for
+--        each place its id, ticket, status, joined (µs, 0 unknown), since when in this state (µs, 0
+--        unknown), left_ms; or NO_RULES
 -- Codes: OK NO_RULES
 
--- Ready and active places are told apart by their records only. Where one of the two is wanted a call looks at so many
--- of both, and may find fewer than were asked for.
+-- Ready and active places are told apart by their records only. Where one of the two is wanted a
+-- call looks at so many of both, and may find fewer than were asked for.
 local LOOKS = 200
 -- A set is read in portions of so many.
 local PORTION = 50
--- Join times are read with the marks between the tickets, as many marks as places. Where the tickets stand far apart
--- so many more are looked up one by one, and then the page ends.
+-- Join times are read with the marks between the tickets, as many marks as places. Where the
+-- tickets stand far apart so many more are looked up one by one, and then the page ends.
 local LOOKUPS = 40
 
 if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
@@ -59,11 +62,12 @@ while #sides > 0 and #ids < looks do
 end
 if #ids == 0 then return { OK, m.epoch, 0 } end
 
-local records, joins = call('HMGET', HELD, unpack(ids)), join_times(tickets[1], tickets[#ids], looks)
+local records = call('HMGET', HELD, unpack(ids))
+local joins = join_times(tickets[1], tickets[#ids], looks)
 local reply, k, lookups = { OK, m.epoch, 0 }, 3, 0
 for i, ticket in ipairs(tickets) do
   -- What has ended and is not swept yet is gone.
-  local status, since, left = shown(of[i], ticket, records[i])
+  local status, since, left = inspected(of[i], ticket, records[i])
   if status ~= IS_GONE and (wanted == 0 or status == wanted) then
     local joined, looked_up = joins(ticket)
     joined, lookups = joined and joined + wall - now or 0, lookups + looked_up

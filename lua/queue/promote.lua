@@ -1,27 +1,43 @@
--- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as capacity,
--- rate and pace allow. At most 100 heads are looked at; `more` says that another call would promote more.
--- Uses: meta state revoked rules line marks seen absent pace rates
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock)
--- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and for each
---        count, wait_ms; then the number of estimates and for each told_ms, true_ms; or NO_RULES
+-- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as
+-- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
+-- would promote more.
+-- Uses: lib/store lib/entity meta state withheld rules notes bury marks join_times held log pace
+--       slices presence absent rates
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+-- ARGV: now
+-- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and
+--        for each count, wait_ms; then the number of estimates and for each told_ms, true_ms; or
+--        NO_RULES
 -- Codes: OK NO_RULES
 
 local TOLD_EVERY = 64
--- Heads that are looked at together, and absent ones after which a call ends: each costs as much as several turns.
--- So do heads that stand far apart: with them a call ends at once.
+-- Heads that are looked at together, and absent ones after which a call ends: each costs as much as
+-- several turns. So do heads that stand far apart: with them a call ends at once.
 local HEADS, MOST_ABSENT = 50, 50
 
 if not load({
-  'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'rate',
-  'longest', 'dropped', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls', 'bin_drops', 'bin_places', 'withheld_until',
-  'late', unpack(PACE_FIELDS),
+  'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
+  'young', 'busy', 'rate', 'longest', 'dropped', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls',
+  'bin_drops', 'bin_places', 'withheld_until', 'late', unpack(SLICE_FIELDS),
 }) then
   return { NO_RULES }
 end
 read_clock()
 write_even_if_full()
+
+-- Before the tick moves its time on. A second gap between two ticks, before one in time could give
+-- slots away, is a late scheduler, which must still get on.
+local function watch_clock()
+  local late = is_clock_trusted() and 0 or 1
+  if late == 1 and m.late ~= 1 then withhold() end
+  if late == 0 and now < (m.withheld_until or 0) then late = m.late or 0 end
+  if late ~= (m.late or 0) then
+    m.late = late
+    save({ 'late' })
+  end
+end
 watch_clock()
+
 -- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
 local tick_before = m.tick
 m.offset, m.tick = now - wall, now
@@ -29,8 +45,8 @@ refresh_rules()
 local _, _, promotes = state_now()
 local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
 
--- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now would
--- be nobody's, so the line waits until somebody is heard again, which opens a roll-call.
+-- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now
+-- would be nobody's, so the line waits until somebody is heard again, which opens a roll-call.
 if depth == 0 or not promotes or silence() > m.first_poll_ttl then
   count_nothing()
   m.busy = 0
@@ -41,8 +57,8 @@ end
 read_log()
 age()
 
--- The line in ticket order, present and returned places merged. Nothing is taken out of the sets before all is
--- decided, so each is read on from where it was read to.
+-- The line in ticket order, present and returned places merged. Nothing is taken out of the sets
+-- before all is decided, so each is read on from where it was read to.
 local sides = {}
 for k, set in ipairs({ WAITING, RETURNED }) do sides[k] = { set = set, at = 1 } end
 
@@ -54,7 +70,9 @@ local function heads(n)
     if more > 0 and not side.at_end then
       local found = call('ZRANGE', side.set, read, read + more - 1, 'WITHSCORES')
       side.at_end = #found < 2 * more
-      for k = 1, #found, 2 do side[#side + 1], side[#side + 2] = found[k], tonumber(found[k + 1]) end
+      for k = 1, #found, 2 do
+        side[#side + 1], side[#side + 2] = found[k], tonumber(found[k + 1])
+      end
     end
   end
   local ids, tickets, sets = {}, {}, {}
@@ -76,7 +94,12 @@ local calls_the_roll, stands = roll_call_left() > 0, false
 local promoted, promoted_tickets, looked, apart = {}, {}, 0, false
 local away, away_tickets, dropped, dropped_tickets = {}, {}, {}, {}
 local out = { [WAITING] = {}, [RETURNED] = {} }
-while free - #promoted >= 1 and looked < MAX_CHUNK and #away + #dropped < MOST_ABSENT and not (stands or apart) do
+while
+  free - #promoted >= 1
+  and looked < MAX_CHUNK
+  and #away + #dropped < MOST_ABSENT
+  and not (stands or apart)
+do
   -- Where many are absent twice as many are looked at each time.
   local wanted = math.min(math.max(free - #promoted, looked), HEADS, MAX_CHUNK - looked)
   local ids, tickets, sets = heads(math.floor(wanted))
@@ -86,7 +109,11 @@ while free - #promoted >= 1 and looked < MAX_CHUNK and #away + #dropped < MOST_A
     stands = calls_the_roll and absent
     if stands or free - #promoted < 1 then break end
     local of, numbers = promoted, promoted_tickets
-    if absent == S_AWAY then of, numbers = away, away_tickets elseif absent then of, numbers = dropped, dropped_tickets end
+    if absent == S_AWAY then
+      of, numbers = away, away_tickets
+    elseif absent then
+      of, numbers = dropped, dropped_tickets
+    end
     of[#of + 1], numbers[#numbers + 1] = ids[i], tickets[i]
     local from = out[sets[i]]
     from[#from + 1] = ids[i]
@@ -115,7 +142,7 @@ if stands then
 else
   count_turns(left > 0 and count or math.max(count, free), depth, left, more)
 end
-save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(PACE_FIELDS) })
+save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 
 -- What the promoted waited, by the marks in their range, and what every 64th of them had been told.
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped }
@@ -137,7 +164,8 @@ if count > 0 then
       local mark = call('ZRANGEBYSCORE', MARKS, number, number, 'LIMIT', 0, 1)[1]
       local at, estimate = string.match(mark or '', '^%d+:(%d+):%d+:(%d+)$')
       if at then
-        told[#told + 1], told[#told + 2] = tonumber(estimate), math.floor((now - tonumber(at)) / 1000)
+        local waited = math.floor((now - tonumber(at)) / 1000)
+        told[#told + 1], told[#told + 2] = tonumber(estimate), waited
       end
     end
   end

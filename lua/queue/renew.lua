@@ -1,11 +1,13 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
--- Uses: meta state revoked line seen eta session visit
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), then runs of items (lib/visit.lua)
--- Reply: OK, epoch, outcomes (lib/visit.lua); or NO_RULES
+-- Uses: lib/store lib/entity meta state withheld revoked notes marks held presence seen eta
+--       outcomes shown visit session
+-- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4} revoked
+-- ARGV: now, (epoch, how, tickets, (id)*)*
+--       (lib/visit.lua)
+-- Reply: OK, epoch, outcomes (lib/outcomes.lua); or NO_RULES
 -- Codes: OK NOT_ACTIVE IS_GONE NO_RULES
 
-if not load(VISIT_FIELDS) then return { NO_RULES } end
+if not load(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 

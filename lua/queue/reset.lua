@@ -1,9 +1,10 @@
--- queue.reset: a new life of the queue: nobody in line, nobody admitted, tickets from 1, a new epoch. The
--- rules, the overrides and the log of promotions stay, so the protected service is not flooded.
--- UNLINK takes the sets away in constant time and frees them in the background.
--- Uses: meta revoked
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), the new epoch
+-- queue.reset: a new life of the queue: nobody in line, nobody admitted, tickets from 1, a new
+-- epoch. The rules, the overrides and the log of promotions stay, so the protected service is not
+-- flooded. UNLINK takes the sets away in constant time and frees them in the background.
+-- Uses: lib/store lib/entity meta life withheld
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+-- ARGV: now, epoch
+--       (the new one)
 -- Reply: OK, done (0: this epoch is in force already); or NO_RULES
 -- Codes: OK NO_RULES
 
@@ -13,9 +14,9 @@ read_clock()
 call('UNLINK', unpack(KEYS, 2))
 make_held_a_table()
 call(
-  'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot',
-  'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_from', 'walk_waiting', 'walk_returned', 'walk_away',
-  'gone_at', 'gone_period'
+  'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall',
+  'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_from',
+  'walk_waiting', 'walk_returned', 'walk_away', 'gone_at', 'gone_period'
 )
 call('HSET', META, 'epoch', ARGV[2], 'last', now)
 if m.local_answers == 1 then withhold() end

@@ -1,10 +1,12 @@
--- queue.revocations: which active places ended before their time since a version of the list. Writes nothing.
--- Uses: meta
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), the version that was read last (empty: none)
--- Reply: OK, epoch, queue time (µs), local_answers (1 or 0), the version of the list, whole (1: all since the
---        version that was read follows; 0: nothing follows, it is too long ago or too much), then for each
---        place its id and ticket (14 and 8 bytes); or NO_RULES
+-- queue.revocations: which active places ended before their time since a version of the list.
+-- Writes nothing.
+-- Uses: lib/store lib/entity meta
+-- KEYS: meta revoked
+-- ARGV: now, since
+--       (the version that was read last; empty: none)
+-- Reply: OK, epoch, queue time (µs), local_answers (1 or 0), the version of the list, whole (1: all
+--        since the version that was read follows; 0: nothing follows, it is too long ago or too
+--        much), then for each place its id and ticket (14 and 8 bytes); or NO_RULES
 -- Codes: OK NO_RULES
 
 local MOST = 1000

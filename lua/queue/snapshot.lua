@@ -1,13 +1,14 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
--- Uses: meta state revoked rules
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock), the newest revisions that the caller has seen: of the file, of the
---       overrides
--- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, ended and not swept, last ticket,
---        rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none); of the file and of the overrides the
---        revision and, when the caller has not seen it, the packed part, else an empty text; the rules in
---        force as texts in the order of lib/rules.lua; for each override in force its name, value and end
---        (µs, 0 none); or NO_RULES
+-- Uses: lib/store lib/entity meta state withheld rules
+-- KEYS: meta waiting returned away ready active
+-- ARGV: now, file_revision, over_revision
+--       (the newest that the caller has seen)
+-- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, ended and not swept, last
+--        ticket, rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none); of
+--        the file and of the overrides the revision and, when the caller has not seen it, the
+--        packed part, else an empty text; the rules in force as texts in the order of
+--        lib/rules.lua; for each override in force its name, value and end (µs, 0 none); or
+--        NO_RULES
 -- Codes: OK NO_RULES
 
 if not load({ 'ticket', 'rate' }) then return { NO_RULES } end
@@ -17,7 +18,9 @@ local state, over = state_now(), read_overrides()
 local from = '(' .. string.format('%.0f', now)
 local bypass = state == BYPASS and over.state[2] or 0
 local parts = call('HMGET', META, 'file_revision', 'file', 'over_revision', 'over')
-local function unseen(revision, part, seen) return tonumber(revision) > tonumber(seen) and part or '' end
+local function unseen(revision, part, seen)
+  return tonumber(revision) > tonumber(seen) and part or ''
+end
 local reply = {
   OK, m.epoch, wall, state,
   call('ZCARD', WAITING) + call('ZCARD', RETURNED),

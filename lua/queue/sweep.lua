@@ -1,23 +1,34 @@
--- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen, abandoned ones,
--- old notes. Each part is bounded; `more` says that another call would find more that has ended.
--- Uses: meta revoked line seen absent pace
--- KEYS: the queue's keys, in the order of lua/README.md
--- ARGV: now (µs, empty: the store's clock)
+-- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
+-- abandoned ones, old notes. Each part is bounded; `more` says that another call would find more
+-- that has ended.
+-- Uses: lib/store lib/entity meta withheld revoked notes bury held log presence absent
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+-- ARGV: now
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
 -- Codes: OK NO_RULES
 
--- Places that a call ends, places of the line that it looks at when few have ended and when many have, and old
--- marks and revocations that it forgets.
+-- Places that a call ends, places of the line that it looks at when few have ended and when many
+-- have, and old marks and revocations that it forgets.
 local ENDS, WALK, SHORT_WALK, FORGETS = 100, 150, 30, 50
 
 if not load({
-  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top', 'young',
-  'credit', 'credit_at', 'dropped', 'gone_at', 'walk_waiting', 'walk_returned', 'walk_away',
+  'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
+  'young', 'credit', 'credit_at', 'dropped', 'gone_at', 'walk_waiting', 'walk_returned',
+  'walk_away',
 }) then
   return { NO_RULES }
 end
 read_clock()
 write_even_if_full()
+
+-- A period ends: the notes of the one before are forgotten at once, and freed in the background. So
+-- a note is kept for one to two times GONE_KEPT, however many there are.
+local function turn_notes()
+  if m.gone_at and now - m.gone_at < GONE_KEPT then return end
+  m.gone_at, m.gone_period = now, 1 - period()
+  call('UNLINK', KEYS[GONE + m.gone_period])
+  save({ 'gone_at', 'gone_period' })
+end
 turn_notes()
 age()
 

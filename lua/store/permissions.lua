@@ -1,5 +1,5 @@
--- store.permissions: which of the commands that the scripts use the store's user may not run. Run at every
--- connect, so that no operation fails in its middle. Leaves nothing behind.
+-- store.permissions: which of the commands that the scripts use the store's user may not run. Run
+-- at every connect, so that no operation fails in its middle. Leaves nothing behind.
 -- KEYS: a key of ours that holds nothing; without one it only shows that scripts run
 -- ARGV: none
 -- Reply: the refused commands, in small letters
@@ -8,8 +8,8 @@ local key = KEYS[1]
 local refused = {}
 if not key then return refused end
 
--- Each version words a refusal in its own way. These words mean something else: the command would run at
--- another time.
+-- Each version words a refusal in its own way. These words mean something else: the command would
+-- run at another time.
 local PASSING = { 'OOM', 'MISCONF', 'READONLY', 'NOREPLICAS', 'WRONGTYPE' }
 
 local function may(name, ...)

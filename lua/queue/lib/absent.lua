@@ -1,7 +1,9 @@
--- Who in line is absent. Needs lib/line.lua, what lib/seen.lua needs, and young, roll_slot, roll_top.
+-- Who in line is absent, and passed over or gone. Needs presence.lua, held.lua, bury.lua, and
+-- ticket, heard, slot, roll_slot, roll_top and young.
 
--- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The tickets
--- from one mark to the next joined within a second of it, and heard time may lag by one more.
+-- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The
+-- tickets from one mark to the next joined within a second of it, and heard time may lag by one
+-- more.
 local MARK_EVERY, MARK_CHUNK = 1000000, 64
 local function age()
   local from = '(' .. string.format('%.0f', m.young or 0)
@@ -17,25 +19,23 @@ local function age()
   end
 end
 
+-- The number of the slot in which a place in line was last seen, by its record; nothing without
+-- one.
+local function seen_in(ticket, record)
+  if not record then return end
+  local status, of, slot = struct.unpack(RECORD, record)
+  if of == ticket and (status == S_WAITING or status == S_FAR) then return slot end
+end
+
 -- Tickets in line stand close together, so the bitmaps are read by windows, not bit by bit.
 local WINDOW = 512 -- bytes
 
--- For each of these places, whose tickets ascend: false when present (young, or seen in a slot of the ring), else
--- S_AWAY, or ABANDONED when it was never seen although no slot since its join is forgotten. Slots before the last
--- roll-call do not count, and who did not answer it is away.
-local function absence(ids, tickets)
-  local found, ask, ring = {}, {}, read_ring()
-  local roll_top = m.roll_top or -1
-  local asked_upto = m.slot and math.max(m.young or 0, roll_top) or -1
-  for i, ticket in ipairs(tickets) do
-    found[i] = false
-    if ticket <= asked_upto then ask[#ask + 1] = i end
-  end
-  if #ask == 0 then return found end
-  local oldest = math.max(0, m.slot - 4, m.roll_slot or 0)
+-- Of these places, whose tickets ascend and which `ask` lists by their index, those whose bit is
+-- set in none of the slots from the present one down to this.
+local function unseen_in_ring(ask, tickets, ring, oldest)
   for number = m.slot, oldest, -1 do
     local slot = number % 5
-    local key, base, rest = KEYS[SEEN + 1 + slot], ring[slot + 1], {}
+    local key, base, rest = KEYS[SEEN + slot], ring[slot + 1], {}
     local from, bytes = -WINDOW, ''
     for _, i in ipairs(ask) do
       local at = tickets[i] - base
@@ -50,6 +50,23 @@ local function absence(ids, tickets)
     end
     ask = rest
   end
+  return ask
+end
+
+-- For each of these places, whose tickets ascend: false when present (young, or seen in a slot of
+-- the ring), else S_AWAY, or ABANDONED when it was never seen although no slot since its join is
+-- forgotten. Slots before the last roll-call do not count, and who did not answer it is away.
+local function absence(ids, tickets)
+  local found, ask, ring = {}, {}, read_ring()
+  local roll_top = m.roll_top or -1
+  local asked_upto = m.slot and math.max(m.young or 0, roll_top) or -1
+  for i, ticket in ipairs(tickets) do
+    found[i] = false
+    if ticket <= asked_upto then ask[#ask + 1] = i end
+  end
+  if #ask == 0 then return found end
+  local oldest = math.max(0, m.slot - 4, m.roll_slot or 0)
+  ask = unseen_in_ring(ask, tickets, ring, oldest)
   if #ask == 0 then return found end
   local unseen = {}
   for k, i in ipairs(ask) do unseen[k] = ids[i] end
@@ -62,4 +79,24 @@ local function absence(ids, tickets)
     end
   end
   return found
+end
+
+-- Places that were not seen for idle_ttl are passed over. They are in no set of the line any more.
+local function go_away(ids, tickets)
+  if #ids == 0 then return end
+  local away, held = {}, {}
+  for i, id in ipairs(ids) do
+    away[2 * i - 1], away[2 * i] = tickets[i], id
+    held[2 * i - 1], held[2 * i] = id, note(S_AWAY, tickets[i], m.heard or 0, 0)
+  end
+  call('ZADD', AWAY, unpack(away))
+  call('HSET', HELD, unpack(held))
+end
+
+-- Places in line that were never polled, or stayed away too long, are gone. They are in no set any
+-- more.
+local function abandon(ids, tickets)
+  if #ids == 0 then return end
+  call('HDEL', HELD, unpack(ids))
+  for i, id in ipairs(ids) do bury(id, tickets[i], ABANDONED) end
 end

@@ -1,10 +1,10 @@
--- The expected wait, from the turns really given. Needs rate, rate_slow and drop, all per 10^6 s: turns, turns
--- in slow times, and how often a place in line drops out; lull: where turns come many at once, how long (ms)
--- nobody's comes; and what lib/seen.lua needs.
+-- The expected wait, from the turns really given. Needs presence.lua, and rate, rate_slow and drop,
+-- all per 10^6 s: turns, turns in slow times, and how often a place in line drops out; lull: where
+-- turns come many at once, how long (ms) nobody's comes.
 local ln = math.log
 
--- In ms: from one turn to the next (0: unknown), the same in slow times, and what is left of a roll-call; and how
--- often a place in line drops out in a ms. Looked up when first needed.
+-- In ms: from one turn to the next (0: unknown), the same in slow times, and what is left of a
+-- roll-call; and how often a place in line drops out in a ms. Looked up when first needed.
 local gap, slow_gap, least, fades
 
 local function look_up_rates(promotes)
@@ -15,15 +15,15 @@ local function look_up_rates(promotes)
   least, fades = ceil(roll_call_left() / 1000), (m.drop or 0) / 1000000000
 end
 
--- Turns take some of the places that go before, and of the others some drop out all the time: n' = -1/gap - fades
--- × n. So instead of n × gap it takes ln(1 + fades × n × gap) ÷ fades.
+-- Turns take some of the places that go before, and of the others some drop out all the time:
+-- n' = -1/gap - fades × n. So instead of n × gap it takes ln(1 + fades × n × gap) ÷ fades.
 local function faded(time)
   local gone = fades * time
   return gone > 0.001 and ln(1 + gone) / fades or time
 end
 
--- Median and slow wait in ms of the place that is promoted as the `turn`-th from now, neither shorter than what
--- is left of a roll-call; -turn and -1 when unknown.
+-- Median and slow wait in ms of the place that is promoted as the `turn`-th from now, neither
+-- shorter than what is left of a roll-call; -turn and -1 when unknown.
 local function eta(turn, promotes)
   if not gap then look_up_rates(promotes) end
   if gap == 0 then return -turn, -1 end

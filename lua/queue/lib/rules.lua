@@ -1,11 +1,11 @@
--- The rules in force: the file's, with each override until its own end. The meta hash keeps them in two packed
--- parts, `file` (rule → value) and `over` (rule → value and end), each under a revision that only grows, and as
--- `force` what follows from both, with the times of the store's clock between which it does.
--- Needs lib/revoked.lua.
+-- The rules in force: the file's, with each override until its own end. The meta hash keeps them in
+-- two packed parts, `file` (rule → value) and `over` (rule → value and end), each under a revision
+-- that only grows, and as `force` what follows from both, with the times of the store's clock
+-- between which it does. Needs withheld.lua.
 local RULES = {
-  'state', 'reason', 'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'session_ttl', 'session_max',
-  'idle_ttl', 'keep_ttl', 'first_poll_ttl', 'max_waiting', 'joins_at', 'opens_at', 'closes_at',
-  'local_answers',
+  'state', 'reason', 'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'session_ttl',
+  'session_max', 'idle_ttl', 'keep_ttl', 'first_poll_ttl', 'max_waiting', 'joins_at', 'opens_at',
+  'closes_at', 'local_answers',
 }
 
 -- An override is kept this long past its end: a clock that leapt ahead may leap back.
@@ -16,7 +16,8 @@ local function read_overrides() return cmsgpack.unpack(call('HGET', META, 'over'
 -- Whether an override, { value, end }, is in force.
 local function holds(override) return override[2] == 0 or wall < override[2] end
 
--- Works out the rules in force by the store's clock, and between which changes they are; writes all three.
+-- Works out the rules in force by the store's clock, and between which changes they are; writes all
+-- three.
 local function settle_rules()
   write_even_if_full()
   local file, over = cmsgpack.unpack(call('HGET', META, 'file')), read_overrides()
@@ -33,7 +34,9 @@ local function settle_rules()
     elseif override then
       over[rule], dropped, till = nil, true, 0
     end
-    if till ~= 0 and (force.next_change == 0 or till < force.next_change) then force.next_change = till end
+    if till ~= 0 and (force.next_change == 0 or till < force.next_change) then
+      force.next_change = till
+    end
     force[rule] = rule == 'reason' and value or tonumber(value)
   end
   for field, value in pairs(force) do m[field] = value end
@@ -42,8 +45,8 @@ local function settle_rules()
   if m.local_answers ~= answered then switch_local_answers() end
 end
 
--- Applies the end of an override that has come since the last call, or that the clock has leapt back behind; and
--- takes in the rules that an older version did not know.
+-- Applies the end of an override that has come since the last call, or that the clock has leapt
+-- back behind; and takes in the rules that an older version did not know.
 local function refresh_rules()
   if
     wall < m.last_change

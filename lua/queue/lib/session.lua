@@ -1,7 +1,8 @@
--- Sessions of active places. Needs lib/line.lua. keep_sessions() writes those of a call, all at once.
+-- Sessions of active places. Needs held.lua and outcomes.lua. keep_sessions() writes those of a
+-- call, all at once.
 --
--- A session that a join at the gate began is short until somebody shows its token: else each request without a
--- cookie would hold a slot for session_ttl.
+-- A session that a join at the gate began is short until somebody shows its token: else each
+-- request without a cookie would hold a slot for session_ttl.
 
 local claimed, ends, session_records = {}, {}, {}
 
@@ -22,8 +23,8 @@ local function keep_sessions()
   save({ 'last' })
 end
 
--- A ready place becomes active; returns its end. The session begins when the turn is claimed. `short`: nobody
--- has shown its token yet.
+-- A ready place becomes active; returns its end. The session begins when the turn is claimed.
+-- `short`: nobody has shown its token yet.
 local function start_session(id, ticket, short)
   claimed[#claimed + 1] = id
   local ttl = math.min(m.session_ttl, m.session_max)

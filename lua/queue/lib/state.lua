@@ -1,4 +1,5 @@
--- The state by the stored state and the opening times, and whether places are taken in and promoted.
+-- The state by the stored state and the opening times, and whether places are taken in and
+-- promoted.
 local function state_now()
   local state = m.state
   local takes = state ~= SHUT and wall >= m.joins_at and (m.closes_at == 0 or wall < m.closes_at)

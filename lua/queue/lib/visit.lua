@@ -1,65 +1,37 @@
--- Calls of visitors: many items in one call, one outcome per item, in order.
--- ARGV after the first: runs of items that share an epoch: epoch, how (authorize only, else 0), the tickets as
--- one string of doubles, then as many place ids.
--- The outcomes are one string of doubles, too (8 bytes each, most significant first). Each begins with
--- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its position,
--- and what lib/eta.lua says of its turn follows; else it is left_ms.
-local VISIT_FIELDS = {
-  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate', 'rate_slow', 'drop',
-  'lull',
-}
-local RENEWING, JOINED = '1', '2' -- how: the session is renewed; a join at the gate has just given the place
-local out, used = {}, 0
+-- Calls for places that visitors name. Needs outcomes.lua, held.lua, notes.lua and marks.lua.
+--
+-- ARGV behind now: runs of items that share an epoch: epoch, how (authorize only, else 0), the
+-- tickets as one string of doubles, then as many place ids.
 
-local function doubles(n)
-  return '>' .. string.rep('d', n)
+-- Why a place that is in no set is gone.
+local function why_gone(id, ticket)
+  local of, reason, at = read_note(ticket)
+  if of == id then return at + GONE_KEPT > now and reason or ENDED end
+  -- Never given in this history, or too young to be forgotten: the store lost it.
+  if ticket > m.ticket then return LOST end
+  local joined = joined_at(ticket)
+  return joined and joined + GONE_KEPT > now and LOST or ENDED
 end
 
-local function answer(code, status, value)
-  used = used + 1
-  out[used] = code + 8 * status + 128 * value
-end
-
--- Returns the median wait that it tells.
-local function answer_line(code, promotes, place, turn)
-  local median, slow = eta(turn, promotes)
-  out[used + 1], out[used + 2], out[used + 3] = code + 8 * S_WAITING + 128 * place, median, slow
-  used = used + 3
-  return median
-end
-
-local function answer_waiting(code, id, ticket, set, promotes)
-  answer_line(code, promotes, position(id, ticket, set))
-end
-
-local function answer_admitted(code, status, till)
-  local left = till - now + 999
-  used = used + 1
-  out[used] = code + 8 * status + 128 * (left - left % 1000) / 1000
-end
-
--- The reply: OK, the epoch, the outcomes.
-local function reply()
-  return { OK, m.epoch, struct.pack(doubles(used), unpack(out, 1, used)) }
-end
-
--- Where an item stands: status, detail (the set of a place in line, the end of an admitted one), since when, and
--- whether in a short session; or IS_GONE and the reason. Its record or its ticket in `waiting` may have been read
--- (false: none).
+-- Where an item stands: status, detail (the set of a place in line, the end of an admitted one),
+-- since when, and whether in a short session; or IS_GONE and the reason. Its record or its ticket
+-- in `waiting` may have been read (false: none).
 local function locate(id, ticket, record, score)
   local status, detail, since, short
   if record ~= nil then status, detail, since, short = locate_held(ticket, record) end
   if status then return status, detail, since, short end
   if score == nil then score = call('ZSCORE', WAITING, id) end
   if score and tonumber(score) == ticket then return S_WAITING, WAITING end
-  if record == nil then status, detail, since, short = locate_held(ticket, call('HGET', HELD, id)) end
+  if record == nil then
+    status, detail, since, short = locate_held(ticket, call('HGET', HELD, id))
+  end
   if status then return status, detail, since, short end
   return IS_GONE, why_gone(id, ticket)
 end
 
--- Locates each item and lets `act(status, detail, id, ticket, since, short, how)` answer. The gone are answered
--- here. `admitted`: most items are expected to be, so that their records are read at once, else their
--- tickets are.
+-- Locates each item and lets `act(status, detail, id, ticket, since, short, how)` answer. The gone
+-- are answered here. `admitted`: most items are expected to be, so that their records are read at
+-- once, else their tickets are.
 local function each_visit(admitted, act)
   local at = 2
   while ARGV[at] do
@@ -90,19 +62,4 @@ local function each_visit(admitted, act)
       end
     end
   end
-end
-
--- A waiting or returning place is heard: it is seen, and stands in line.
-local has_heard = false
-local function heartbeat(status, set, id, ticket)
-  if not has_heard then
-    hear()
-    has_heard = true
-  end
-  if status == S_AWAY then
-    come_back(id, ticket)
-    return RETURNED
-  end
-  see(set, id, ticket)
-  return set
 end

@@ -1,9 +1,11 @@
 //! The domain and the store of Anteroom. One operation is one atomic Lua script.
 //!
 //! - [`queue`]: the waiting room: places, tickets, tokens, promotion.
+//! - `entity`: what every entity shares whose rules the store keeps.
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
+mod entity;
 pub mod queue;
 pub mod rules;
 pub mod store;

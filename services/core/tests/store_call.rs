@@ -27,7 +27,7 @@ async fn arguments_arrive_byte_by_byte() {
     let store = opened(&patient(redis.url())).await;
     let bytes: Vec<u8> = (0..=255).collect();
     let args = Args::new().with(bytes.as_slice());
-    let reply = store.call(&ECHO, &keys("x"), args, Repeat::Never).await;
+    let reply = store.call(&ECHO, &keys("x"), &args, Repeat::Never).await;
     assert_eq!(reply, Ok(Value::BulkString(bytes)));
 }
 
@@ -77,7 +77,7 @@ async fn a_failing_script_is_a_reply_error_and_harms_nobody() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
     redis.forget_calls().await;
-    let failed = store.call(&FAIL, &keys("x"), Args::new(), Repeat::IfUnknown).await;
+    let failed = store.call(&FAIL, &keys("x"), &Args::new(), Repeat::IfUnknown).await;
     assert!(matches!(failed, Err(Error::Reply { operation: "test.fail", .. })), "{failed:?}");
     assert_eq!(redis.evalsha_calls().await, 1, "a mistake is not repeated");
     assert!(store.is_up());
@@ -157,9 +157,9 @@ async fn argv_is_never_logged() {
     let (log, _guard) = Log::capture();
     let store = opened(&patient(redis.url())).await;
     let args = Args::new().with("canary-9137");
-    store.call(&LIST, &keys("x"), args, Repeat::Never).await.unwrap();
+    store.call(&LIST, &keys("x"), &args, Repeat::Never).await.unwrap();
     let args = Args::new().with("canary-9137");
-    let _ = store.call(&FAIL, &keys("x"), args, Repeat::Never).await;
+    let _ = store.call(&FAIL, &keys("x"), &args, Repeat::Never).await;
     let logged = log.text();
     assert!(logged.contains("test.list"), "{logged}");
     assert!(!logged.contains("canary-9137"), "{logged}");
@@ -172,7 +172,7 @@ async fn calls_are_measured() {
     let store = open_in(&registry, &patient(redis.url()));
     assert!(store.wait_up(PATIENCE).await);
     add(&store, "t", "1", 1, Repeat::Never).await.unwrap();
-    let _ = store.call(&FAIL, &keys("x"), Args::new(), Repeat::Never).await;
+    let _ = store.call(&FAIL, &keys("x"), &Args::new(), Repeat::Never).await;
     let text = prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
     for line in [
         "anteroom_store_call_seconds_count{operation=\"test.add\"} 1",

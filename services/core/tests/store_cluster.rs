@@ -3,10 +3,11 @@
 
 mod store_support;
 
-use anteroom_core::store::{Config, Error, Mode, Repeat, Store};
+use anteroom_core::store::{Config, Error, Mode, Repeat, Sharded, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until, until_some};
+use futures_util::future::join_all;
 use redis::Value;
-use store_support::{add, brisk, opened, patient};
+use store_support::{Deposit, Deposits, add, brisk, opened, patient};
 
 const TAGS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
@@ -38,6 +39,34 @@ async fn scripts_run_where_their_keys_live() {
         assert_eq!(add(&store, tag, "2", 2, Repeat::Never).await, Ok((4, 2)), "{tag}");
     }
     assert!(!store.check_server().await.unwrap().version.is_empty());
+}
+
+#[tokio::test]
+async fn each_tag_has_a_lane_of_its_own() {
+    let cluster = Cluster::start(3, 0).await;
+    let store = on_cluster(&cluster, patient("")).await;
+    let lanes = Sharded::start(&store, 16, || Deposits, 100);
+    for node in &cluster.primaries {
+        node.forget_calls().await;
+    }
+    let deposits = (0..160).map(|number| Deposit { tag: number % 16, account: "a", id: None });
+    let totals = join_all(deposits.clone().map(|deposit| deposit.submit(&lanes))).await;
+    for (number, total) in totals.into_iter().enumerate() {
+        assert_eq!(total, Ok(1 + number as i64 / 16), "deposit {number}");
+    }
+    let mut calls = 0;
+    for (node, primary) in cluster.primaries.iter().enumerate() {
+        let mut own = 0;
+        for deposit in deposits.clone().take(16) {
+            if cluster.owner(&deposit.key()).await == node {
+                own += 1;
+                assert_eq!(primary.run::<i64>(&["HGET", &deposit.key(), "total"]).await, 10);
+            }
+        }
+        assert!(own > 0, "every node has tags");
+        calls += primary.evalsha_calls().await;
+    }
+    assert!((16..=32).contains(&calls), "ten deposits of a tag share a call: {calls}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 mod store_support;
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,21 +12,25 @@ use std::{
     time::Duration,
 };
 
-use anteroom_core::store::{Args, Batch, Config, Error, Lane, Repeat, Script};
-use anteroom_testkit::{PATIENCE, Redis, until};
+use anteroom_core::store::{Args, Batch, Config, Error, Lane, Repeat, Script, Sharded};
+use anteroom_testkit::{PATIENCE, Proxy, Redis, until};
 use prometheus::Registry;
 use redis::Value;
-use store_support::{LIST, brisk, open, open_in, opened, patient};
+use store_support::{Deposit, Deposits, LIST, brisk, open, open_in, opened, patient};
+
+fn list_key(list: &str) -> Args {
+    Args::new().with(format!("test:{{{list}}}:list"))
+}
 
 /// Appends to a list; "bad" is refused.
 struct Append {
-    keys: Vec<String>,
+    keys: Args,
     panic: Arc<AtomicBool>,
 }
 
 impl Append {
     fn to(list: &str) -> Self {
-        Self { keys: vec![format!("test:{{{list}}}:list")], panic: Arc::default() }
+        Self { keys: list_key(list), panic: Arc::default() }
     }
 }
 
@@ -38,8 +43,8 @@ impl Batch for Append {
         &LIST
     }
 
-    fn keys(&self) -> &[String] {
-        &self.keys
+    fn keys(&self, _items: &[String]) -> Cow<'_, Args> {
+        Cow::Borrowed(&self.keys)
     }
 
     fn args(&self, items: &[String]) -> Args {
@@ -64,7 +69,7 @@ impl Batch for Append {
             .collect())
     }
 
-    fn repeat(&self) -> Repeat {
+    fn repeat(&self, _items: &[String]) -> Repeat {
         Repeat::Never
     }
 }
@@ -274,6 +279,60 @@ async fn without_a_store_a_lane_fails_at_once() {
         let answer = tokio::time::timeout(PATIENCE, lane.submit("x".into())).await;
         assert!(matches!(answer, Ok(Err(Error::Unavailable(_)))), "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn on_a_single_server_one_lane_serves_all_tags() {
+    let redis = Redis::start().await;
+    let store = opened(&patient(redis.url())).await;
+    let lanes = Arc::new(Sharded::start(&store, 16, || Deposits, 100));
+    redis.forget_calls().await;
+    redis.freeze();
+    let mut totals = Vec::new();
+    for number in 0..49 {
+        let lanes = lanes.clone();
+        let deposit = Deposit { tag: number % 16, account: "a", id: None };
+        totals.push(tokio::spawn(async move { deposit.submit(&lanes).await }));
+        // On one thread the task runs up to its first wait now.
+        tokio::task::yield_now().await;
+    }
+    redis.thaw();
+    for (number, total) in totals.into_iter().enumerate() {
+        assert_eq!(total.await.unwrap(), Ok(1 + number as i64 / 16), "deposit {number}");
+    }
+    // One alone, then three full calls of all tags.
+    assert_eq!(redis.evalsha_calls().await, 4);
+}
+
+/// Whether a second run would count twice depends on the items.
+#[tokio::test]
+async fn a_lost_reply_is_asked_for_again_when_each_item_of_the_call_allows_it() {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let store = opened(&patient(proxy.url())).await;
+    let lanes = Sharded::start(&store, 4, || Deposits, 100);
+    let total = async |account: &str| -> i64 {
+        redis.run(&["HGET", &format!("test:{{1}}:{account}"), "total"]).await
+    };
+    let deposit = |account, id| Deposit { tag: 1, account, id }.submit(&lanes);
+
+    proxy.cut_reply_to(b"named");
+    assert_eq!(deposit("named", Some("one")).await, Ok(1));
+    assert_eq!((proxy.cuts(), total("named").await), (1, 1));
+
+    proxy.cut_reply_to(b"nameless");
+    let lost = deposit("nameless", None).await;
+    assert!(matches!(lost, Err(Error::Unknown(_))), "{lost:?}");
+    assert_eq!((proxy.cuts(), total("nameless").await), (2, 1));
+
+    // On one thread both ask before the lane sends: they share a call.
+    assert!(store.wait_up(PATIENCE).await);
+    proxy.cut_reply_to(b"mixed");
+    let (one, other) = tokio::join!(deposit("mixed", Some("one")), deposit("mixed", None));
+    for lost in [one, other] {
+        assert!(matches!(lost, Err(Error::Unknown(_))), "{lost:?}");
+    }
+    assert_eq!((proxy.cuts(), total("mixed").await), (3, 2));
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use std::{
 };
 
 use anteroom_core::queue::{
-    Clock, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, State,
+    Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, State,
 };
-use anteroom_core::store::{Config, Store};
+use anteroom_core::store::{Clock, Config, Store};
 use anteroom_testkit::Redis;
 use anyhow::{Context as _, ensure};
 use futures_util::future::join_all;

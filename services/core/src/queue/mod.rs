@@ -1,20 +1,17 @@
 //! The waiting room: places, tickets, tokens, promotion.
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
-//! decides atomically: [`visits`] for visitors, [`ticks`] for the scheduler, [`operate`] for operators,
-//! [`revocations`] for an admission that answers by itself.
+//! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for
+//! operators, `revocations` for an admission that answers by itself.
 
 mod assertion;
-mod clock;
 mod identity;
-mod keys;
 mod operate;
 mod place;
 mod reply;
 mod revocations;
 mod rules;
 mod scripts;
-mod seen;
 mod stored;
 mod ticks;
 mod token;
@@ -27,7 +24,6 @@ use arc_swap::ArcSwap;
 pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
-pub use clock::Clock;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged, Standing};
 pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
 pub use revocations::Revocations;
@@ -37,26 +33,23 @@ pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};
 
-use crate::store::{Args, Error, Repeat, Script, Store};
+use crate::entity::{Entity, ask_seeded};
+use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
 /// One queue in the store. A clone is another handle.
 #[derive(Clone)]
 pub struct Queue(Arc<Inner>);
 
 struct Inner {
-    name: String,
-    store: Store,
-    keys: Vec<String>,
-    clock: Clock,
+    entity: Entity,
     rules: ArcSwap<Rules>,
-    seen: seen::Seen,
     lanes: visits::Lanes,
 }
 
 impl Queue {
-    /// Opens a queue. `rules` are given to a store that holds none for it, as long as this handle has seen
-    /// none there; `lane_bound` is how many
-    /// calls of each operation may wait. Must be called inside a Tokio runtime.
+    /// Opens a queue. `rules` are given to a store that holds none for it, as long as this handle
+    /// has seen none there; `lane_bound` is how many calls of each operation may wait. Must be
+    /// called inside a Tokio runtime.
     pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
         Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
     }
@@ -69,24 +62,20 @@ impl Queue {
         lane_bound: usize,
         clock: Clock,
     ) -> Self {
-        let keys = keys::keys(name);
         Self(Arc::new(Inner {
-            name: name.to_owned(),
-            store: store.clone(),
-            lanes: visits::Lanes::start(store, &keys, &clock, lane_bound),
-            keys,
-            clock,
+            lanes: visits::Lanes::start(store, name, &clock, lane_bound),
+            entity: Entity::new(store, name, clock),
             rules: ArcSwap::from_pointee(rules),
-            seen: seen::Seen::default(),
         }))
     }
 
     /// The name in the configuration.
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.0.entity.name()
     }
 
-    /// Takes the rules of a reloaded configuration, for a store that holds none while none were seen.
+    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
+    /// seen.
     pub fn set_rules(&self, rules: Rules) {
         self.0.rules.store(Arc::new(rules));
     }
@@ -95,32 +84,28 @@ impl Queue {
         self.0.rules.load_full()
     }
 
-    fn seen(&self) -> &seen::Seen {
-        &self.0.seen
+    fn entity(&self) -> &Entity {
+        &self.0.entity
     }
 
     fn lanes(&self) -> &visits::Lanes {
         &self.0.lanes
     }
 
-    /// One call of a script that is not batched, the clock in front of its arguments.
-    async fn call(
+    /// Calls a script; where the store holds no rules for the queue, gives it ours first.
+    async fn ask(
         &self,
         script: &'static Script,
-        args: &Args,
+        args: Args,
         repeat: Repeat,
-    ) -> Result<reply::Reply, Error> {
-        let mut all = Args::new().with(self.0.clock.argument());
-        for arg in args.iter() {
-            all.push(arg);
-        }
-        let reply = self.0.store.call(script, &self.0.keys, all, repeat).await?;
-        reply::Reply::new(script.name, reply)
+    ) -> Result<Reply, Error> {
+        let ask = || self.entity().call(script, &args, repeat);
+        ask_seeded(script, ask, || self.seed_rules()).await
     }
 }
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("name", &self.0.name).finish_non_exhaustive()
+        f.debug_struct("Queue").field("name", &self.name()).finish_non_exhaustive()
     }
 }

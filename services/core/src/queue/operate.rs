@@ -1,18 +1,20 @@
-//! What operators and the configuration do: rules, overrides, a look at a ticket and at the line, eviction, reset,
-//! purge.
+//! What operators and the configuration do: rules, overrides, a look at a ticket and at the line,
+//! eviction, reset, purge.
 
 use std::time::Duration;
 
 use rand::Rng as _;
 
-use super::clock::Clock;
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Ticket};
-use super::reply::Reply;
+use super::reply::{Code, reason};
 use super::rules::{Override, Rules};
 use super::stored;
-use super::visits::no_rules;
-use super::{Queue, keys, scripts};
-use crate::store::{Args, Error, Repeat, Store};
+use super::{Queue, scripts};
+use crate::entity::{Entity, ask_seeded};
+use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
+
+/// What a script tells instead of where a place stands.
+const IS_GONE: u64 = Code::IsGone as u64;
 
 /// The most places that one look at the line shows.
 pub const MAX_PLACES: u64 = 200;
@@ -77,7 +79,7 @@ pub struct Places {
 }
 
 /// What a purge found, and took away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
     /// Keys in the store; 0 when the queue was never there.
     pub keys: u64,
@@ -88,17 +90,20 @@ pub struct Purged {
 }
 
 impl Queue {
-    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store differ.
-    /// Returns whether it wrote.
+    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
+    /// differ. Returns whether it wrote.
     pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        Ok(self.write_rules("file", None, stored::write(rules)).await? == Some(true))
+        let rules = named(stored::write(rules));
+        let written = self.entity().write_rules(&scripts::APPLY_RULES, new_epoch(), &rules).await?;
+        Ok(written == Some(true))
     }
 
-    /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest that were
-    /// seen; one that holds none while none were seen, those of our configuration.
-    pub(super) async fn seed(&self) -> Result<(), Error> {
-        let rules = self.rules();
-        if self.write_rules("seed", None, stored::write(&rules)).await? == Some(true) {
+    /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest
+    /// that were seen; one that holds none while none were seen, those of our configuration.
+    pub(super) async fn seed_rules(&self) -> Result<(), Error> {
+        let rules = named(stored::write(&self.rules()));
+        let written = self.entity().write_rules(&scripts::SEED_RULES, new_epoch(), &rules).await?;
+        if written == Some(true) {
             let queue = self.name();
             tracing::info!(
                 queue,
@@ -115,65 +120,41 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<(), Error> {
-        let named = || {
-            let stored = overrides.iter().map(stored::write_override);
-            stored.map(|(name, value)| (name, value.unwrap_or_else(|| "-".to_owned())))
-        };
-        if self.write_rules("override", until, named()).await?.is_none() {
-            self.seed().await?;
-            let written = self.write_rules("override", until, named()).await?;
-            written.ok_or_else(|| no_rules(&scripts::APPLY_RULES))?;
-        }
-        Ok(())
-    }
-
-    /// Writes rules over the newest that were seen; `None` when the store has none to override.
-    async fn write_rules(
-        &self,
-        mode: &str,
-        until: Option<u64>,
-        rules: impl IntoIterator<Item = (&'static str, String)>,
-    ) -> Result<Option<bool>, Error> {
-        let mut args = Args::new();
         let until = until.unwrap_or(0).saturating_mul(1_000_000);
-        args.push(mode).push(new_epoch().0.as_slice()).push(until);
-        self.seen().push_parts(&mut args);
-        for (name, value) in rules {
-            args.push(name).push(value);
-        }
-        // Not by way of `ask`, which would seed the rules that are being written here.
-        let mut reply = self.call(&scripts::APPLY_RULES, &args, Repeat::IfUnknown).await?;
-        if !reply.has_rules()? {
-            return Ok(None);
-        }
-        let changed = reply.count()? == 1;
-        self.seen().read(&mut reply)?;
-        Ok(Some(changed))
+        let stored = overrides.iter().map(stored::write_override);
+        let stored = stored.map(|(name, value)| (name, value.unwrap_or_else(|| "-".to_owned())));
+        let mut rules = Args::new().with(until);
+        push_named(&mut rules, stored);
+        let script = &scripts::OVERRIDE_RULES;
+        let write = || self.entity().write_rules(script, new_epoch(), &rules);
+        ask_seeded(script, write, || self.seed_rules()).await.map(drop)
     }
 
     /// Takes away the place of a ticket; false when nobody holds it.
     pub async fn evict(&self, ticket: Ticket) -> Result<bool, Error> {
-        let args = Args::new().with(ticket);
+        let args = self.entity().args().with(ticket);
         let mut reply = self.ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
         Ok(reply.count()? != 0)
     }
 
     /// What the store knows of a ticket; `None` when it was never given.
     pub async fn inspect(&self, ticket: Ticket) -> Result<Option<Inspection>, Error> {
-        let args = Args::new().with(ticket);
+        let args = self.entity().args().with(ticket);
         let mut reply = self.ask(&scripts::INSPECT, args, Repeat::IfUnknown).await?;
-        let (status, reason) = (reply.count()?, reply.integer()?);
+        let (status, why) = (reply.count()?, reply.count()?);
+        let gone = || reason(why).ok_or_else(|| reply.error(format!("unknown reason {why}")));
         let status = match status {
             0 => return Ok(None),
-            6 => Inspected::Gone(reply.reason(reason)?),
+            IS_GONE => Inspected::Gone(gone()?),
             other => standing(&reply, other)?,
         };
         inspection(&mut reply, status).map(Some)
     }
 
-    /// Who holds a place, in ticket order behind a ticket: at most so many, 200 or less, all or those of one state.
-    /// It may be fewer although the line goes on: what has ended is passed over, and where ready or active places are
-    /// looked for, a call looks at no more than 200 of both.
+    /// Who holds a place, in ticket order behind a ticket: at most so many, 200 or less, all or
+    /// those of one state. It may be fewer although the line goes on: what has ended is passed
+    /// over, and where ready or active places are looked for, a call looks at no more than 200 of
+    /// both.
     pub async fn places(
         &self,
         state: Option<Standing>,
@@ -181,9 +162,9 @@ impl Queue {
         limit: u64,
     ) -> Result<Places, Error> {
         let state = state.map_or(0, |state| state as u64);
-        let args = Args::new().with(after).with(limit.clamp(1, MAX_PLACES)).with(state);
+        let args = self.entity().args().with(after).with(limit.clamp(1, MAX_PLACES)).with(state);
         let mut reply = self.ask(&scripts::PLACES, args, Repeat::IfUnknown).await?;
-        let epoch = reply.epoch()?;
+        let epoch = Epoch(reply.exactly()?);
         let next = Some(reply.count()?).filter(|ticket| *ticket > 0);
         let mut places = Vec::new();
         while !reply.is_empty() {
@@ -195,20 +176,19 @@ impl Queue {
         Ok(Places { places, next })
     }
 
-    /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1. Rules,
-    /// overrides and the log of promotions stay.
+    /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1.
+    /// Rules, overrides and the log of promotions stay.
     pub async fn reset(&self) -> Result<(), Error> {
-        let args = Args::new().with(new_epoch().0.as_slice());
+        let args = self.entity().args().with(new_epoch().as_slice());
         self.ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
     }
 
-    /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still has the
-    /// queue open gives the store its rules again.
+    /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still
+    /// has the queue open gives the store its rules again.
     pub async fn purge(store: &Store, name: &str) -> Result<Purged, Error> {
-        let args = Args::new().with(Clock::Store.argument());
-        let reply = store.call(&scripts::PURGE, &keys::keys(name), args, Repeat::IfUnknown).await?;
-        let mut reply = Reply::new(scripts::PURGE.name, reply)?;
-        reply.has_rules()?;
+        let entity = Entity::new(store, name, Clock::Store);
+        let purged = entity.call(&scripts::PURGE, &entity.args(), Repeat::IfUnknown).await?;
+        let Some(mut reply) = purged else { return Ok(Purged::default()) };
         Ok(Purged { keys: reply.count()?, in_line: reply.count()?, admitted: reply.count()? })
     }
 }
@@ -229,6 +209,19 @@ fn inspection(reply: &mut Reply, status: Inspected) -> Result<Inspection, Error>
     Ok(Inspection { status, joined_at, since, expires_in })
 }
 
-fn new_epoch() -> Epoch {
-    Epoch(rand::rng().random())
+fn new_epoch() -> [u8; 8] {
+    rand::rng().random()
+}
+
+/// Rules as the scripts that write them take them: name and value by turns.
+fn named(rules: impl IntoIterator<Item = (&'static str, String)>) -> Args {
+    let mut args = Args::new();
+    push_named(&mut args, rules);
+    args
+}
+
+fn push_named(args: &mut Args, rules: impl IntoIterator<Item = (&'static str, String)>) {
+    for (name, value) in rules {
+        args.push(name).push(value);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::place::{Epoch, PlaceId, Ticket};
 use super::{Queue, scripts};
-use crate::store::{Args, Error, Repeat};
+use crate::store::{Error, Repeat};
 
 /// One reading of the list of active places that ended before their time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub struct Revocations {
 }
 
 impl Queue {
-    /// Which active places ended before their time since a version of the list; without one, only the
-    /// version is told. Slow answers are useless, so a reading is never repeated.
+    /// Which active places ended before their time since a version of the list; without one, only
+    /// the version is told. Slow answers are useless, so a reading is never repeated.
     pub async fn revocations(&self, since: Option<u64>) -> Result<Revocations, Error> {
         let since = since.map(|version| version.to_string()).unwrap_or_default();
-        let args = Args::new().with(since);
+        let args = self.entity().args().with(since);
         let mut reply = self.ask(&scripts::REVOCATIONS, args, Repeat::Never).await?;
         let mut revocations = Revocations {
-            epoch: reply.epoch()?,
+            epoch: Epoch(reply.exactly()?),
             queue_time_us: reply.count()?,
             local_answers: reply.count()? == 1,
             version: reply.count()?,

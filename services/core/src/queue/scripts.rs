@@ -1,41 +1,146 @@
-//! The scripts of the waiting room. `lua/README.md` lists the keys that they share.
+//! The scripts of the waiting room. `lua/README.md` says what stands under each key.
 
 use crate::script;
 use crate::store::Script;
 
+/// For those that take the whole queue away, and those that name every key.
+const ALL_KEYS: &str =
+    "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked";
+
 pub(super) static JOIN: Script = script!(
-    "queue", "join", "meta", "state", "revoked", "rules", "line", "seen", "eta", "pace", "visit"
+    "queue", "join",
+    keys: ALL_KEYS,
+    lib: ["store", "entity", "memory"],
+    own: [
+        "meta", "state", "withheld", "rules", "notes", "bury", "held", "log", "pace", "presence",
+        "seen", "eta", "outcomes", "shown"
+    ],
 );
-pub(super) static PLACE: Script =
-    script!("queue", "place", "meta", "state", "line", "seen", "eta", "visit");
-pub(super) static CLAIM: Script =
-    script!("queue", "claim", "meta", "state", "line", "seen", "eta", "session", "visit");
-pub(super) static AUTHORIZE: Script =
-    script!("queue", "authorize", "meta", "state", "line", "seen", "eta", "session", "visit");
+pub(super) static PLACE: Script = script!(
+    "queue", "place",
+    keys: "meta waiting returned away held gone:{0-1} marks seen:{0-4}",
+    lib: ["store", "entity"],
+    own: [
+        "meta", "state", "notes", "marks", "held", "presence", "seen", "eta", "outcomes", "shown",
+        "visit"
+    ],
+);
+pub(super) static CLAIM: Script = script!(
+    "queue", "claim",
+    keys: "meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}",
+    lib: ["store", "entity"],
+    own: [
+        "meta", "state", "notes", "marks", "held", "presence", "seen", "eta", "outcomes", "shown",
+        "visit", "session"
+    ],
+);
+pub(super) static AUTHORIZE: Script = script!(
+    "queue", "authorize",
+    keys: "meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}",
+    lib: ["store", "entity"],
+    own: [
+        "meta", "state", "notes", "marks", "held", "presence", "seen", "eta", "outcomes", "shown",
+        "visit", "session"
+    ],
+);
 pub(super) static RENEW: Script = script!(
-    "queue", "renew", "meta", "state", "revoked", "line", "seen", "eta", "session", "visit"
+    "queue", "renew",
+    keys: "meta waiting returned away ready active held gone:{0-1} marks seen:{0-4} revoked",
+    lib: ["store", "entity"],
+    own: [
+        "meta", "state", "withheld", "revoked", "notes", "marks", "held", "presence", "seen",
+        "eta", "outcomes", "shown", "visit", "session"
+    ],
 );
-pub(super) static LEAVE: Script =
-    script!("queue", "leave", "meta", "revoked", "line", "seen", "eta", "pace", "visit");
+pub(super) static LEAVE: Script = script!(
+    "queue", "leave",
+    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks revoked",
+    lib: ["store", "entity"],
+    own: [
+        "meta", "withheld", "revoked", "notes", "bury", "marks", "held", "log", "outcomes",
+        "visit"
+    ],
+);
 pub(super) static PROMOTE: Script = script!(
-    "queue", "promote", "meta", "state", "revoked", "rules", "line", "marks", "seen", "absent",
-    "pace", "rates"
+    "queue", "promote",
+    keys: ALL_KEYS,
+    lib: ["store", "entity"],
+    own: [
+        "meta", "state", "withheld", "rules", "notes", "bury", "marks", "join_times", "held",
+        "log", "pace", "slices", "presence", "absent", "rates"
+    ],
 );
-pub(super) static SWEEP: Script =
-    script!("queue", "sweep", "meta", "revoked", "line", "seen", "absent", "pace");
-pub(super) static SNAPSHOT: Script =
-    script!("queue", "snapshot", "meta", "state", "revoked", "rules");
-pub(super) static REVOCATIONS: Script = script!("queue", "revocations", "meta");
-pub(super) static APPLY_RULES: Script = script!("queue", "apply_rules", "meta", "revoked", "rules");
-pub(super) static EVICT: Script =
-    script!("queue", "evict", "meta", "revoked", "line", "pace", "ticket");
-pub(super) static INSPECT: Script = script!("queue", "inspect", "meta", "line", "ticket");
-pub(super) static PLACES: Script = script!("queue", "places", "meta", "line", "marks", "ticket");
-pub(super) static RESET: Script = script!("queue", "reset", "meta", "revoked");
-pub(super) static PURGE: Script = script!("queue", "purge", "meta");
+pub(super) static SWEEP: Script = script!(
+    "queue", "sweep",
+    keys: ALL_KEYS,
+    lib: ["store", "entity"],
+    own: [
+        "meta", "withheld", "revoked", "notes", "bury", "held", "log", "presence", "absent"
+    ],
+);
+pub(super) static SNAPSHOT: Script = script!(
+    "queue", "snapshot",
+    keys: "meta waiting returned away ready active",
+    lib: ["store", "entity"],
+    own: ["meta", "state", "withheld", "rules"],
+);
+pub(super) static REVOCATIONS: Script = script!(
+    "queue", "revocations",
+    keys: "meta revoked",
+    lib: ["store", "entity"],
+    own: ["meta"],
+);
+pub(super) static SEED_RULES: Script = script!(
+    "queue", "seed_rules",
+    keys: "meta held",
+    lib: ["store", "entity"],
+    own: ["meta", "life", "withheld", "rules", "write_rules"],
+);
+pub(super) static APPLY_RULES: Script = script!(
+    "queue", "apply_rules",
+    keys: "meta held",
+    lib: ["store", "entity"],
+    own: ["meta", "life", "withheld", "rules", "write_rules"],
+);
+pub(super) static OVERRIDE_RULES: Script = script!(
+    "queue", "override_rules",
+    keys: "meta held",
+    lib: ["store", "entity"],
+    own: ["meta", "life", "withheld", "rules", "write_rules"],
+);
+pub(super) static EVICT: Script = script!(
+    "queue", "evict",
+    keys: "meta waiting returned away ready active admitted held gone:{0-1} revoked",
+    lib: ["store", "entity"],
+    own: ["meta", "withheld", "revoked", "notes", "bury", "held", "log", "ticket"],
+);
+pub(super) static INSPECT: Script = script!(
+    "queue", "inspect",
+    keys: "meta waiting returned away admitted held gone:{0-1} marks",
+    lib: ["store", "entity"],
+    own: ["meta", "notes", "marks", "held", "ticket", "inspected"],
+);
+pub(super) static PLACES: Script = script!(
+    "queue", "places",
+    keys: "meta waiting returned away admitted held marks",
+    lib: ["store", "entity"],
+    own: ["meta", "marks", "join_times", "held", "inspected"],
+);
+pub(super) static RESET: Script = script!(
+    "queue", "reset",
+    keys: ALL_KEYS,
+    lib: ["store", "entity"],
+    own: ["meta", "life", "withheld"],
+);
+pub(super) static PURGE: Script = script!(
+    "queue", "purge",
+    keys: ALL_KEYS,
+    lib: ["store"],
+    own: [],
+);
 
 /// Every script of the waiting room, to be given to [`Store::open`](crate::store::Store::open).
-pub static SCRIPTS: [&Script; 16] = [
+pub static SCRIPTS: [&Script; 18] = [
     &JOIN,
     &PLACE,
     &CLAIM,
@@ -46,7 +151,9 @@ pub static SCRIPTS: [&Script; 16] = [
     &SWEEP,
     &SNAPSHOT,
     &REVOCATIONS,
+    &SEED_RULES,
     &APPLY_RULES,
+    &OVERRIDE_RULES,
     &EVICT,
     &INSPECT,
     &PLACES,

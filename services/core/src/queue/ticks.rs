@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::place::{Epoch, Ticket};
-use super::reply::Reply;
 use super::rules::{Override, Rules, State};
 use super::stored;
 use super::{Queue, scripts};
-use crate::store::{Args, Error, Repeat, Script};
+use crate::store::{Error, Repeat};
 
 /// What one tick of promotion did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,8 +63,8 @@ pub struct Snapshot {
     pub unswept: u64,
     /// The last ticket given; 0 when there is none.
     pub last_ticket: Ticket,
-    /// Turns a second while places waited, in the last five minutes of such time or the last 20 turns; absent
-    /// when unknown.
+    /// Turns a second while places waited, in the last five minutes of such time or the last 20
+    /// turns; absent when unknown.
     pub rate_per_second: Option<f64>,
     /// The store's clock, in microseconds since 1970.
     pub store_time_us: u64,
@@ -87,9 +86,10 @@ pub struct Overridden {
 }
 
 impl Queue {
-    /// One tick: queue time moves on and the head of the line is promoted as far as the rules allow.
+    /// One tick: queue time moves on and the head of the line is promoted as far as the rules
+    /// allow.
     pub async fn promote(&self) -> Result<Promotion, Error> {
-        let mut reply = self.ask(&scripts::PROMOTE, Args::new(), Repeat::Never).await?;
+        let mut reply = self.ask(&scripts::PROMOTE, self.entity().args(), Repeat::Never).await?;
         let mut promotion = Promotion {
             promoted: reply.count()?,
             more: reply.count()? == 1,
@@ -110,7 +110,7 @@ impl Queue {
 
     /// Clears away what has ended, a bounded part of it.
     pub async fn sweep(&self) -> Result<Sweep, Error> {
-        let mut reply = self.ask(&scripts::SWEEP, Args::new(), Repeat::Never).await?;
+        let mut reply = self.ask(&scripts::SWEEP, self.entity().args(), Repeat::Never).await?;
         Ok(Sweep {
             unclaimed: reply.count()?,
             expired: reply.count()?,
@@ -126,16 +126,16 @@ impl Queue {
         if has_all {
             return Ok(snapshot);
         }
-        self.seed().await?;
+        self.seed_rules().await?;
         Ok(self.look().await?.0)
     }
 
     /// The queue as a whole, and whether the store holds the newest rules that were seen.
     async fn look(&self) -> Result<(Snapshot, bool), Error> {
-        let mut args = Args::new();
-        self.seen().push_revisions(&mut args);
+        let mut args = self.entity().args();
+        self.entity().newest().push_revisions(&mut args);
         let mut reply = self.ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
-        let epoch = reply.epoch()?;
+        let epoch = Epoch(reply.exactly()?);
         let store_time_us = reply.count()?;
         let state = reply.count()?;
         let state = State::numbered(state).ok_or_else(|| reply.error(format!("state {state}")))?;
@@ -146,7 +146,7 @@ impl Queue {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
         let rate_per_second = reply.known()?.map(|rate| rate as f64 / 1e6);
         let bypass_until_us = Some(reply.count()?).filter(|until| *until > 0);
-        let has_all = self.seen().read(&mut reply)?;
+        let has_all = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = stored::read(&mut reply)?;
         let mut overridden = Vec::new();
         while !reply.is_empty() {
@@ -173,21 +173,5 @@ impl Queue {
             overridden,
         };
         Ok((snapshot, has_all))
-    }
-
-    /// Calls a script with the clock in front. Where the store holds no rules, gives it ours first.
-    pub(super) async fn ask(
-        &self,
-        script: &'static Script,
-        args: Args,
-        repeat: Repeat,
-    ) -> Result<Reply, Error> {
-        let mut reply = self.call(script, &args, repeat).await?;
-        if reply.has_rules()? {
-            return Ok(reply);
-        }
-        self.seed().await?;
-        let mut reply = self.call(script, &args, repeat).await?;
-        if reply.has_rules()? { Ok(reply) } else { Err(reply.error("the rules are lost again")) }
     }
 }

@@ -1,15 +1,16 @@
-//! What visitors do: join, look, claim, pass, renew, leave. Each operation is batched: requests that
-//! arrive together share one run of its script, and each is decided in order.
+//! What visitors do: join, look, claim, pass, renew, leave. Each operation is batched: requests
+//! that arrive together share one run of its script, and each is decided in order.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use redis::Value;
 
-use super::clock::Clock;
-use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
-use super::reply::{Code, Outcomes, Reply};
+use super::place::{Epoch, GoneReason, Place, PlaceId, PlaceRef, Ticket};
+use super::reply::{Code, Outcome};
 use super::{Queue, scripts};
-use crate::store::{Args, Batch, Error, Lane, Script, Store};
+use crate::entity::ask_seeded;
+use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
 
 /// The answer to a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +61,12 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    pub(super) fn start(store: &Store, keys: &[String], clock: &Clock, bound: usize) -> Self {
-        let visits = |script| {
-            let batch = Visits { script, keys: keys.to_vec(), clock: clock.clone() };
+    pub(super) fn start(store: &Store, queue: &str, clock: &Clock, bound: usize) -> Self {
+        let visits = |script: &'static Script| {
+            let batch = Visits { script, keys: script.keys_of(queue), clock: clock.clone() };
             Lane::start(store, batch, bound)
         };
-        let joins = Joins { keys: keys.to_vec(), clock: clock.clone() };
+        let joins = Joins { keys: scripts::JOIN.keys_of(queue), clock: clock.clone() };
         Self {
             join: Lane::start(store, joins, bound),
             place: visits(&scripts::PLACE),
@@ -80,11 +81,8 @@ impl Lanes {
 impl Queue {
     /// The place of this identity: the one it has, or a new one at the end of the line.
     pub async fn join(&self, id: PlaceId) -> Result<Join, Error> {
-        if let Some(join) = self.lanes().join.submit(id).await? {
-            return Ok(join);
-        }
-        Box::pin(self.seed()).await?;
-        self.lanes().join.submit(id).await?.ok_or_else(|| no_rules(&scripts::JOIN))
+        let ask = || self.lanes().join.submit(id);
+        ask_seeded(&scripts::JOIN, ask, || self.seed_rules()).await
     }
 
     /// Where a place stands. A waiting place counts as seen. Claims nothing.
@@ -97,8 +95,8 @@ impl Queue {
         self.visit(&self.lanes().claim, of.into()).await
     }
 
-    /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and, if
-    /// `renew` is set, renews an active one; a waiting place counts as seen.
+    /// May the visitor pass? Exactly when the place is active afterwards. Claims a ready place and,
+    /// if `renew` is set, renews an active one; a waiting place counts as seen.
     pub async fn authorize(&self, of: PlaceRef, renew: bool) -> Result<Visit, Error> {
         let how = if renew { How::Renewing } else { How::Plain };
         self.visit(&self.lanes().authorize, Item { place: of, how }).await
@@ -118,14 +116,14 @@ impl Queue {
 
     /// Gives up a place in line or a turn, or finishes a session.
     pub async fn leave(&self, of: PlaceRef) -> Result<Leave, Error> {
-        Ok(match self.seeded(&self.lanes().leave, of.into()).await? {
+        Ok(match self.ask_of(&self.lanes().leave, of.into()).await? {
             Told::Gone(Code::Ok, reason) => Leave::Left(reason),
             Told::Gone(..) | Told::Here(..) => Leave::Already,
         })
     }
 
     async fn visit(&self, lane: &Lane<Visits>, item: Item) -> Result<Visit, Error> {
-        Ok(match self.seeded(lane, item).await? {
+        Ok(match self.ask_of(lane, item).await? {
             Told::Gone(_, reason) => Visit::Gone(reason),
             Told::Here(Code::NotReady, place) => Visit::NotReady(place),
             Told::Here(Code::NotActive, place) => Visit::NotActive(place),
@@ -133,19 +131,9 @@ impl Queue {
         })
     }
 
-    /// Submits; where the store holds no rules for the queue, gives it ours and submits again.
-    async fn seeded(&self, lane: &Lane<Visits>, item: Item) -> Result<Told, Error> {
-        if let Some(told) = lane.submit(item).await? {
-            return Ok(told);
-        }
-        Box::pin(self.seed()).await?;
-        lane.submit(item).await?.ok_or_else(|| no_rules(&scripts::PLACE))
+    async fn ask_of(&self, lane: &Lane<Visits>, item: Item) -> Result<Told, Error> {
+        ask_seeded(lane.script(), || lane.submit(item), || self.seed_rules()).await
     }
-}
-
-pub(super) fn no_rules(script: &Script) -> Error {
-    let detail = "the store lost the rules that it was just given".to_owned();
-    Error::Reply { operation: script.name, detail }
 }
 
 /// So many keep a call well below a millisecond with a million in line, on a slow machine too; by
@@ -154,7 +142,7 @@ const MOST_ITEMS: usize = 64;
 
 /// Joins that share a call. `None`: the store holds no rules for the queue.
 struct Joins {
-    keys: Vec<String>,
+    keys: Args,
     clock: Clock,
 }
 
@@ -167,13 +155,13 @@ impl Batch for Joins {
         &scripts::JOIN
     }
 
-    fn keys(&self) -> &[String] {
-        &self.keys
+    fn keys(&self, _items: &[Self::Item]) -> Cow<'_, Args> {
+        Cow::Borrowed(&self.keys)
     }
 
     fn args(&self, items: &[PlaceId]) -> Args {
         let mut args = Args::with_capacity(1 + items.len(), 16 + 14 * items.len());
-        args.push(self.clock.argument());
+        self.clock.push_to(&mut args);
         for id in items {
             args.push(id.0.as_slice());
         }
@@ -189,11 +177,11 @@ impl Batch for Joins {
         if !reply.has_rules()? {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
-        let epoch = reply.epoch()?;
-        let mut outcomes = reply.outcomes()?;
+        let epoch = Epoch(reply.exactly()?);
+        let mut numbers = reply.numbers()?;
         let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
-            let ticket = outcomes.count()?;
-            let outcome = outcomes.outcome()?;
+            let ticket = numbers.count()?;
+            let outcome = Outcome::read(&mut numbers)?;
             if outcome.code == Code::Full && outcome.status != 0 {
                 return Ok(Err(Error::Full));
             }
@@ -204,7 +192,7 @@ impl Batch for Joins {
                 }
                 code => {
                     let of = PlaceRef { epoch, id, ticket };
-                    let place = outcomes.place(&outcome, ticket)?;
+                    let place = outcome.place(&mut numbers, ticket)?;
                     if code == Code::Created {
                         Join::Created(of, place)
                     } else {
@@ -214,7 +202,7 @@ impl Batch for Joins {
             })))
         };
         let joined = items.iter().map(|id| join(*id)).collect::<Result<_, _>>()?;
-        outcomes.end()?;
+        numbers.end()?;
         Ok(joined)
     }
 }
@@ -226,7 +214,7 @@ struct Item {
     how: How,
 }
 
-/// How authorize is asked. The scripts name the same numbers in `lua/queue/lib/visit.lua`.
+/// How authorize is asked. `lua/queue/authorize.lua` names the same numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Plain = 0,
@@ -258,7 +246,7 @@ enum Told {
 /// Visits that share a call of one script. `None`: the store holds no rules for the queue.
 struct Visits {
     script: &'static Script,
-    keys: Vec<String>,
+    keys: Args,
     clock: Clock,
 }
 
@@ -271,13 +259,13 @@ impl Batch for Visits {
         self.script
     }
 
-    fn keys(&self) -> &[String] {
-        &self.keys
+    fn keys(&self, _items: &[Self::Item]) -> Cow<'_, Args> {
+        Cow::Borrowed(&self.keys)
     }
 
     fn args(&self, items: &[Item]) -> Args {
         let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
-        args.push(self.clock.argument());
+        self.clock.push_to(&mut args);
         let mut tickets = Vec::with_capacity(8 * items.len());
         for run in items.chunk_by(Item::is_like) {
             args.push(run[0].place.epoch.0.as_slice()).push(run[0].how as u8);
@@ -300,23 +288,23 @@ impl Batch for Visits {
         if !reply.has_rules()? {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         }
-        reply.epoch()?;
-        let mut outcomes = reply.outcomes()?;
-        let told = items.iter().map(|item| self.told(&mut outcomes, item.place.ticket));
+        reply.bytes()?; // the epoch, which every item names itself
+        let mut numbers = reply.numbers()?;
+        let told = items.iter().map(|item| self.told(&mut numbers, item.place.ticket));
         let told = told.map(|told| told.map(Ok)).collect::<Result<_, _>>()?;
-        outcomes.end()?;
+        numbers.end()?;
         Ok(told)
     }
 }
 
 impl Visits {
-    fn told(&self, outcomes: &mut Outcomes, ticket: Ticket) -> Result<Option<Told>, Error> {
-        let outcome = outcomes.outcome()?;
+    fn told(&self, numbers: &mut Numbers, ticket: Ticket) -> Result<Option<Told>, Error> {
+        let outcome = Outcome::read(numbers)?;
         let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
         Ok(Some(if leaves || outcome.code == Code::IsGone {
-            Told::Gone(outcome.code, outcomes.reason(outcome.status)?)
+            Told::Gone(outcome.code, outcome.reason(numbers)?)
         } else {
-            Told::Here(outcome.code, outcomes.place(&outcome, ticket)?)
+            Told::Here(outcome.code, outcome.place(numbers, ticket)?)
         }))
     }
 }

@@ -1,11 +1,11 @@
-//! The ARGV of one call, in one buffer.
+//! The KEYS or ARGV of one call, in one buffer.
 
 use std::io::{self, Write};
 
 use redis::{RedisWrite, ToRedisArgs};
 
-/// The ARGV of a call: every argument behind the other in one buffer, numbers written straight
-/// into it.
+/// The KEYS or ARGV of a call: every argument behind the other in one buffer, numbers written
+/// straight into it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Args {
     data: Vec<u8>,
@@ -34,6 +34,13 @@ impl Args {
     pub fn with(mut self, value: impl ToRedisArgs) -> Self {
         self.push(value);
         self
+    }
+
+    /// Appends all arguments of another call.
+    pub(crate) fn append(&mut self, others: &Self) {
+        let start = self.data.len();
+        self.data.extend_from_slice(&others.data);
+        self.ends.extend(others.ends.iter().map(|end| start + end));
     }
 
     /// How many arguments there are.
@@ -115,6 +122,8 @@ mod tests {
             [b"", b"\0\xff", b"18446744073709551615", b"-1", &[7u8; 14], b"ab"];
         assert_eq!(seen, expected);
         assert_eq!((args.len(), args.is_empty()), (6, false));
+        args.append(&Args::new().with("x").with(""));
+        assert_eq!(args.iter().skip(5).collect::<Vec<_>>(), [&b"ab"[..], b"x", b""]);
     }
 
     #[test]

@@ -91,9 +91,9 @@ impl Store {
         self.0.shared.live_by(Instant::now() + within).await.is_some()
     }
 
-    /// Waits until the first server that answers turns out to refuse for good, and says what is missing.
-    /// Once a connection was in place it waits for ever: a service that has begun goes on, and waits for
-    /// the permission to come back.
+    /// Waits until the first server that answers turns out to refuse for good, and says what is
+    /// missing. Once a connection was in place it waits for ever: a service that has begun goes on,
+    /// and waits for the permission to come back.
     pub async fn refused_at_start(&self) -> Refused {
         Refused(self.0.shared.forbidden_at_start().await)
     }
@@ -104,8 +104,8 @@ impl Store {
     pub async fn call(
         &self,
         script: &'static Script,
-        keys: &[String],
-        args: Args,
+        keys: &Args,
+        args: &Args,
         repeat: Repeat,
     ) -> Result<Value, Error> {
         let operation = self.operation(script);
@@ -120,8 +120,8 @@ impl Store {
         &self,
         script: &'static Script,
         operation: &Operation,
-        keys: &[String],
-        args: Args,
+        keys: &Args,
+        args: &Args,
         repeat: Repeat,
         deadline: Instant,
     ) -> Result<Value, Error> {
@@ -168,8 +168,8 @@ impl std::fmt::Debug for Store {
 /// One call under way.
 struct Call<'a> {
     script: &'static Script,
-    keys: &'a [String],
-    args: Args,
+    keys: &'a Args,
+    args: &'a Args,
     repeat: Repeat,
     deadline: Instant,
 }
@@ -280,18 +280,17 @@ impl Call<'_> {
 
     /// The command: by the script's hash, or with its source.
     fn command(&self, with_source: bool) -> Cmd {
-        let (name, script) =
-            if with_source { ("EVAL", self.script.source) } else { ("EVALSHA", self.script.sha()) };
-        let key_bytes: usize = self.keys.iter().map(String::len).sum();
+        let (name, script) = if with_source {
+            ("EVAL", self.script.source())
+        } else {
+            ("EVALSHA", self.script.sha())
+        };
         let mut command = Cmd::with_capacity(
             3 + self.keys.len() + self.args.len(),
-            16 + script.len() + key_bytes + self.args.bytes(),
+            16 + script.len() + self.keys.bytes() + self.args.bytes(),
         );
         command.arg(name).arg(script).arg(self.keys.len());
-        for key in self.keys {
-            command.arg(key);
-        }
-        for arg in self.args.iter() {
+        for arg in self.keys.iter().chain(self.args.iter()) {
             command.arg(arg);
         }
         command

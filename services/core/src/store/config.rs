@@ -168,7 +168,8 @@ mod tests {
         assert_eq!(bad(|c| c.urls.clear()), "store.url = \"\": must name an address");
         assert_eq!(
             bad(|c| c.urls.push("redis://other".into())),
-            "store.url = \"2 addresses\": must be one address unless store.mode is sentinel or cluster"
+            "store.url = \"2 addresses\": \
+             must be one address unless store.mode is sentinel or cluster"
         );
         assert!(bad(|c| c.ca_file = Some("/nowhere.pem".into())).contains("/nowhere.pem"));
         assert!(bad(|c| c.mode = Mode::Sentinel { master: String::new() }).contains("name"));

@@ -77,8 +77,8 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
     }
 }
 
-/// A script ran a command that the store's user may not run: Redis up to 7.0 says it in the first way, later ones
-/// in the second.
+/// A script ran a command that the store's user may not run: Redis up to 7.0 says it in the first
+/// way, later ones in the second.
 fn is_forbidden_inside(error: &RedisError) -> bool {
     let detail = error.detail().unwrap_or_default();
     ["The user executing the script can't", "ACL failure in script"]
@@ -86,8 +86,8 @@ fn is_forbidden_inside(error: &RedisError) -> bool {
         .any(|said| detail.contains(said))
 }
 
-/// Redis 6.2 wraps an error that a command raised in a script: `ERR Error running script (call to f_…):
-/// @user_script:1: @user_script: 1: -READONLY You can't write …`.
+/// Redis 6.2 wraps an error that a command raised in a script: `ERR Error running script (call to
+/// f_…): @user_script:1: @user_script: 1: -READONLY You can't write …`.
 fn code_inside(error: &RedisError) -> Option<&str> {
     let wrapped = error.detail()?.strip_prefix("Error running script")?;
     wrapped.split_once(": -")?.1.split(' ').next()
@@ -127,14 +127,14 @@ mod tests {
             ("-WRONGTYPE x\r\n", "Mistake", "Mistake"),
             ("-ERR x\r\n", "Mistake", "Mistake"),
             (
-                "-ERR The user executing the script can't run this command or subcommand script: f1b, on \
-                 @user_script:76.\r\n",
+                "-ERR The user executing the script can't run this command or subcommand \
+                 script: f1b, on @user_script:76.\r\n",
                 "Broken",
                 "Broken",
             ),
             (
-                "-ERR ACL failure in script: User ann has no permissions to run the 'zadd' command script: f1b, on \
-                 @user_script:76.\r\n",
+                "-ERR ACL failure in script: User ann has no permissions to run the 'zadd' \
+                 command script: f1b, on @user_script:76.\r\n",
                 "Broken",
                 "Broken",
             ),

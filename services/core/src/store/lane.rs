@@ -5,6 +5,7 @@
 //! deadline, with one timer for the whole lane.
 
 use std::{
+    borrow::Cow,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
@@ -22,10 +23,10 @@ use super::{
     metrics::Operation,
 };
 
-/// One batched operation of one entity, whose keys share a hash tag.
+/// One batched operation.
 pub trait Batch: Send + Sync + 'static {
     /// What a caller asks for.
-    type Item: Send + 'static;
+    type Item: Send + Sync + 'static;
     /// What a caller gets.
     type Outcome: Send + 'static;
     /// At most so many items share a call.
@@ -34,8 +35,8 @@ pub trait Batch: Send + Sync + 'static {
     /// The script that decides all items of a call, in order.
     fn script(&self) -> &'static Script;
 
-    /// Its keys.
-    fn keys(&self) -> &[String];
+    /// Its keys for these items. On Cluster all keys of a call share a hash tag.
+    fn keys(&self, items: &[Self::Item]) -> Cow<'_, Args>;
 
     /// Its arguments for these items.
     fn args(&self, items: &[Self::Item]) -> Args;
@@ -48,8 +49,9 @@ pub trait Batch: Send + Sync + 'static {
         items: &[Self::Item],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error>;
 
-    /// What to do about a call whose effect is unknown; idempotent unless said otherwise.
-    fn repeat(&self) -> Repeat {
+    /// What to do about a call of these items whose effect is unknown; idempotent unless said
+    /// otherwise.
+    fn repeat(&self, _items: &[Self::Item]) -> Repeat {
         Repeat::IfUnknown
     }
 }
@@ -58,6 +60,7 @@ pub trait Batch: Send + Sync + 'static {
 pub struct Lane<B: Batch> {
     sender: mpsc::Sender<Waiting<B>>,
     store: Store,
+    script: &'static Script,
     operation: Arc<Operation>,
 }
 
@@ -66,6 +69,7 @@ impl<B: Batch> Clone for Lane<B> {
         Self {
             sender: self.sender.clone(),
             store: self.store.clone(),
+            script: self.script,
             operation: self.operation.clone(),
         }
     }
@@ -75,7 +79,8 @@ impl<B: Batch> Lane<B> {
     /// Starts a lane in which at most `bound` items wait. Must be called inside a Tokio runtime.
     pub fn start(store: &Store, batch: B, bound: usize) -> Self {
         let (sender, receiver) = mpsc::channel(bound.max(1));
-        let operation = store.operation(batch.script());
+        let script = batch.script();
+        let operation = store.operation(script);
         let runner = Runner {
             store: store.clone(),
             operation: operation.clone(),
@@ -83,7 +88,12 @@ impl<B: Batch> Lane<B> {
             line: Line::new(receiver),
         };
         tokio::spawn(runner.run());
-        Self { sender, store: store.clone(), operation }
+        Self { sender, store: store.clone(), script, operation }
+    }
+
+    /// The script of its batches.
+    pub fn script(&self) -> &'static Script {
+        self.script
     }
 
     /// Asks for one item; answered within the request's budget. A caller may give up at any time.
@@ -133,11 +143,8 @@ impl<B: Batch> Runner<B> {
                 }
             }
             if !items.is_empty() {
-                let outcomes = match self.args(&items) {
-                    Ok(args) => match self.call(args, &mut flight).await {
-                        Ok(reply) => self.outcomes(reply, &items),
-                        Err(error) => Err(error),
-                    },
+                let outcomes = match self.call(&items, &mut flight).await {
+                    Ok(reply) => self.outcomes(reply, &items),
                     Err(error) => Err(error),
                 };
                 self.distribute(outcomes, &mut flight);
@@ -148,30 +155,32 @@ impl<B: Batch> Runner<B> {
         }
     }
 
-    /// The arguments. A panic in the batch's code fails this call, not the lane.
-    fn args(&self, items: &[B::Item]) -> Result<Args, Error> {
-        self.operation.batched(items.len());
-        self.guarded("args", || self.batch.args(items))
-    }
-
     /// One outcome for each item.
     fn outcomes(&self, reply: Value, items: &[B::Item]) -> Outcomes<B> {
-        let outcomes = self.guarded("outcomes", || self.batch.outcomes(reply, items))??;
+        let outcomes = guarded(&self.batch, "outcomes", |batch| batch.outcomes(reply, items))??;
         if outcomes.len() == items.len() {
             Ok(outcomes)
         } else {
-            Err(self.mistake(format!("{} outcomes for {} items", outcomes.len(), items.len())))
+            let detail = format!("{} outcomes for {} items", outcomes.len(), items.len());
+            Err(mistake(&self.batch, detail))
         }
     }
 
     /// Sends, and meanwhile answers those whose time is up.
-    async fn call(&mut self, args: Args, flight: &mut Flight<B::Outcome>) -> Result<Value, Error> {
+    async fn call(
+        &mut self,
+        items: &[B::Item],
+        flight: &mut Flight<B::Outcome>,
+    ) -> Result<Value, Error> {
         let Self { store, operation, batch, line } = self;
+        operation.batched(items.len());
+        let (keys, args, repeat) = guarded(batch, "args", |batch| {
+            (batch.keys(items), batch.args(items), batch.repeat(items))
+        })?;
         let begun = Instant::now();
         // The newest item's deadline; those before it in line are answered at their own.
         let last = flight.last_deadline().unwrap_or(begun);
-        let call =
-            store.call_by(batch.script(), operation, batch.keys(), args, batch.repeat(), last);
+        let call = store.call_by(batch.script(), operation, &keys, &args, repeat, last);
         let mut call = pin!(call);
         let mut next = flight.next_deadline();
         loop {
@@ -217,13 +226,19 @@ impl<B: Batch> Runner<B> {
         // A caller that went away in flight is no concern of the others.
         let _ = slot.answer.send(result);
     }
+}
 
-    fn guarded<T>(&self, what: &str, code: impl FnOnce() -> T) -> Result<T, Error> {
-        // What the code left half done goes with the call: a batch has no state of its own here.
-        catch_unwind(AssertUnwindSafe(code)).map_err(|_| self.mistake(format!("{what} panicked")))
-    }
+/// Runs the batch's code. A panic in it fails this call, not the lane.
+fn guarded<'a, B: Batch, T>(
+    batch: &'a B,
+    what: &str,
+    code: impl FnOnce(&'a B) -> T,
+) -> Result<T, Error> {
+    // What the code left half done goes with the call: a batch has no state of its own here.
+    catch_unwind(AssertUnwindSafe(|| code(batch)))
+        .map_err(|_| mistake(batch, format!("{what} panicked")))
+}
 
-    fn mistake(&self, detail: String) -> Error {
-        Error::Reply { operation: self.batch.script().name, detail }
-    }
+fn mistake<B: Batch>(batch: &B, detail: String) -> Error {
+    Error::Reply { operation: batch.script().name, detail }
 }

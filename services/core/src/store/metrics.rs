@@ -1,6 +1,7 @@
 //! What is counted on the way to the store.
 //!
-//! The series of an operation begin with its first use: a process has those of what it runs, no others.
+//! The series of an operation begin with its first use: a process has those of what it runs, no
+//! others.
 
 use std::{
     sync::{Arc, OnceLock},

@@ -1,14 +1,16 @@
 //! The way to Redis or Valkey: one connection, one choke point, batches that share a call.
 //!
 //! - [`Store`] keeps the connection and sends scripts; every call of the program passes
-//!   [`Store::call`]. It knows what a failure means: nothing was executed
-//!   ([`Error::Unavailable`], [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
-//! - [`Lane`] lets requests that arrive while a call is in flight share the next one.
+//!   [`Store::call`]. It knows what a failure means: nothing was executed ([`Error::Unavailable`],
+//!   [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
+//! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`]
+//!   is one lane over several hash tags, or on Cluster a lane for each.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
 mod args;
 mod call;
 mod client;
+mod clock;
 mod config;
 mod error;
 mod fault;
@@ -17,14 +19,19 @@ mod line;
 mod metrics;
 mod permissions;
 mod pulse;
+mod reply;
 mod script;
 mod server;
+mod sharded;
 mod supervisor;
 
 pub use args::Args;
 pub use call::{Repeat, Store};
+pub use clock::Clock;
 pub use config::{Config, ConfigError, Mode};
 pub use error::{Error, Refused};
 pub use lane::{Batch, Lane};
+pub(crate) use reply::{Numbers, Reply, millis};
 pub use script::Script;
 pub use server::{ServerReport, Warning};
+pub use sharded::Sharded;

@@ -1,5 +1,6 @@
-//! Whether the store's user may do all that the services do, found out at every connect: a script that may
-//! not run one of its commands would fail in its middle, and one that may not run at all for ever.
+//! Whether the store's user may do all that the services do, found out at every connect: a script
+//! that may not run one of its commands would fail in its middle, and one that may not run at all
+//! for ever.
 
 use redis::{RedisError, RedisResult, Value};
 
@@ -12,13 +13,13 @@ use super::{
 use crate::script;
 
 /// Says which commands of the scripts are refused.
-static PERMISSIONS: Script = script!("store", "permissions");
+static PERMISSIONS: Script = script!("store", "permissions", keys: "", lib: [], own: []);
 /// Ours, like every key; nothing ever stands there.
 const KEY: &str = "anteroom:v1:permissions";
 
 /// What the user has no permission for, as an ACL rule writes it: `+zadd +script|load ~anteroom:*`.
-/// `None` when nothing is refused. A server that answers nothing else fails at once; after that, any other
-/// failure is left to whoever meets it next.
+/// `None` when nothing is refused. A server that answers nothing else fails at once; after that,
+/// any other failure is left to whoever meets it next.
 pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     let mut missing = Vec::new();
     let mut note = |rule: &str, outcome: &RedisResult<Value>| {
@@ -32,9 +33,9 @@ pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     if note("+ping", &alive) {
         alive?;
     }
-    let loaded = link.load([PERMISSIONS.source].into_iter()).await;
+    let loaded = link.load([PERMISSIONS.source()].into_iter()).await;
     note("+script|load", &loaded.map(|()| Value::Okay));
-    let ways = [("eval", PERMISSIONS.source), ("evalsha", PERMISSIONS.sha())];
+    let ways = [("eval", PERMISSIONS.source()), ("evalsha", PERMISSIONS.sha())];
     let mut keyed = None;
     for (way, script) in ways {
         let runs = link.send_to_any(&command(&[way, script, "0"])).await;

@@ -2,44 +2,156 @@
 
 use std::sync::OnceLock;
 
-/// One operation: a Lua file with its shared parts in front.
+use super::Args;
+
+/// One operation: a Lua file with its keys and its shared parts in front.
 ///
-/// Made by [`script!`](crate::script!) only, so that the name, the file and the parts agree.
+/// Made by [`script!`](crate::script!), so that the name, the file and the parts agree.
 #[derive(Debug)]
 pub struct Script {
     /// Name of the operation everywhere: method, file, metric label, span.
     pub name: &'static str,
-    /// The whole text that the store runs.
-    pub source: &'static str,
-    /// The shared parts, in order, as the header's `Uses:` line lists them.
-    pub parts: &'static [&'static str],
-    #[doc(hidden)]
-    pub sha: OnceLock<String>,
+    /// The keys that it takes, in order, as the header's `KEYS:` line lists them; a ring of keys
+    /// that is addressed by an index is one word, such as `seen:{0-4}`.
+    pub keys: &'static str,
+    /// Name and text of each shared part, in order, as the header's `Uses:` line lists them.
+    pub parts: &'static [(&'static str, &'static str)],
+    text: &'static str,
+    source: OnceLock<String>,
+    sha: OnceLock<String>,
 }
 
 impl Script {
+    /// A script of its parts; for [`script!`](crate::script!) and tests.
+    pub const fn new(
+        name: &'static str,
+        keys: &'static str,
+        parts: &'static [(&'static str, &'static str)],
+        text: &'static str,
+    ) -> Self {
+        Self { name, keys, parts, text, source: OnceLock::new(), sha: OnceLock::new() }
+    }
+
+    /// The whole text that the store runs: the names of the keys, the parts, the operation.
+    pub fn source(&self) -> &str {
+        self.source.get_or_init(|| {
+            let parts: String = self.parts.iter().flat_map(|(_, text)| [*text, "\n"]).collect();
+            format!("{}{parts}{}", self.names(), self.text)
+        })
+    }
+
     /// The SHA-1 by which the store knows the text, computed once.
     pub(super) fn sha(&self) -> &str {
-        self.sha.get_or_init(|| redis::Script::new(self.source).get_hash().to_owned())
+        self.sha.get_or_init(|| redis::Script::new(self.source()).get_hash().to_owned())
+    }
+
+    /// Its KEYS for an entity. They share one hash tag, so they live on one node.
+    pub fn keys_of(&self, entity: &str) -> Args {
+        let subsystem = self.name.split('.').next().unwrap_or_default();
+        let mut keys = Args::new();
+        let mut push = |key: std::fmt::Arguments<'_>| {
+            keys.push(format!("anteroom:v1:{subsystem}:{{{entity}}}:{key}"));
+        };
+        for key in self.keys.split_whitespace().map(Key::of) {
+            match key {
+                Key::One(name) => push(format_args!("{name}")),
+                Key::Ring(name, length) => {
+                    (0..length).for_each(|number| push(format_args!("{name}:{number}")));
+                }
+            }
+        }
+        keys
+    }
+
+    /// Lua that gives each key its name in capitals; a ring is the number of its first key.
+    fn names(&self) -> String {
+        let (mut names, mut values, mut next) = (Vec::new(), Vec::new(), 1);
+        for key in self.keys.split_whitespace().map(Key::of) {
+            let (name, value, length) = match key {
+                Key::One(name) => (name, format!("KEYS[{next}]"), 1),
+                Key::Ring(name, length) => (name, next.to_string(), length),
+            };
+            names.push(name.to_uppercase());
+            values.push(value);
+            next += length;
+        }
+        if names.is_empty() {
+            return String::new();
+        }
+        format!("local KEYS = KEYS\nlocal {} = {}\n", names.join(", "), values.join(", "))
     }
 }
 
-/// Embeds `lua/{subsystem}/{operation}.lua` behind its shared parts `lua/{subsystem}/lib/*.lua`.
+/// A word of a list of keys.
+enum Key {
+    One(&'static str),
+    Ring(&'static str, usize),
+}
+
+impl Key {
+    fn of(word: &'static str) -> Self {
+        let ring = word.strip_suffix('}').and_then(|word| word.split_once(":{0-"));
+        match ring.and_then(|(name, last)| Some((name, last.parse::<usize>().ok()?))) {
+            Some((name, last)) => Self::Ring(name, last + 1),
+            None => Self::One(word),
+        }
+    }
+}
+
+/// Embeds `lua/{subsystem}/{operation}.lua` behind the parts `lua/lib/*.lua` that all subsystems
+/// share, and its own in `lua/{subsystem}/lib/*.lua`.
 #[macro_export]
 macro_rules! script {
-    ($subsystem:literal, $operation:literal $(, $part:literal)* $(,)?) => {
-        $crate::store::Script {
-            name: concat!($subsystem, ".", $operation),
-            source: concat!(
-                $(include_str!(concat!(
-                    env!("CARGO_MANIFEST_DIR"), "/../../lua/", $subsystem, "/lib/", $part, ".lua"
-                )), "\n",)*
-                include_str!(concat!(
-                    env!("CARGO_MANIFEST_DIR"), "/../../lua/", $subsystem, "/", $operation, ".lua"
-                )),
-            ),
-            parts: &[$($part),*],
-            sha: std::sync::OnceLock::new(),
-        }
+    (
+        $subsystem:literal, $operation:literal, keys: $keys:expr,
+        lib: [$($lib:literal),*], own: [$($part:literal),*] $(,)?
+    ) => {
+        $crate::store::Script::new(
+            concat!($subsystem, ".", $operation),
+            $keys,
+            &[
+                $((
+                    concat!("lib/", $lib),
+                    include_str!(concat!(
+                        env!("CARGO_MANIFEST_DIR"), "/../../lua/lib/", $lib, ".lua"
+                    )),
+                ),)*
+                $((
+                    $part,
+                    include_str!(concat!(
+                        env!("CARGO_MANIFEST_DIR"),
+                        "/../../lua/", $subsystem, "/lib/", $part, ".lua"
+                    )),
+                ),)*
+            ],
+            include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../../lua/", $subsystem, "/", $operation, ".lua"
+            )),
+        )
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static SCRIPT: Script =
+        Script::new("room.look", "meta gone:{0-1} marks", &[("lib/a", "a = 1")], "return 2\n");
+
+    #[test]
+    fn keys_share_the_hash_tag_and_a_ring_is_several() {
+        let keys = SCRIPT.keys_of("x");
+        let keys: Vec<_> = keys.iter().map(String::from_utf8_lossy).collect();
+        assert_eq!(
+            keys,
+            ["meta", "gone:0", "gone:1", "marks"]
+                .map(|key| format!("anteroom:v1:room:{{x}}:{key}"))
+        );
+    }
+
+    #[test]
+    fn the_keys_have_names_before_the_parts() {
+        let names = "local META, GONE, MARKS = KEYS[1], 2, KEYS[4]\n";
+        assert_eq!(SCRIPT.source(), format!("local KEYS = KEYS\n{names}a = 1\nreturn 2\n"));
+    }
 }

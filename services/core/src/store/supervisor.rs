@@ -242,8 +242,8 @@ pub(super) async fn keep(
     }
 }
 
-/// Connects, makes sure that the user may do what is needed and that the server takes writes, and loads the
-/// scripts.
+/// Connects, makes sure that the user may do what is needed and that the server takes writes, and
+/// loads the scripts.
 async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> Result<Live, Down> {
     let pulse = Arc::new(Pulse::default());
     let steps = async {
@@ -253,7 +253,7 @@ async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> 
             return Err(Down::Forbidden(missing));
         }
         probe(&link).await.map_err(|failed| Down::Away(failed.into_reason()))?;
-        let sources = scripts.iter().map(|script| script.source);
+        let sources = scripts.iter().map(|script| script.source());
         link.load(sources).await.map_err(away)?;
         Ok(link)
     };
@@ -323,7 +323,8 @@ impl Probe {
     }
 }
 
-/// Asks for a sign of life, and whether the server still takes writes; of a cluster, whether it is whole.
+/// Asks for a sign of life, and whether the server still takes writes; of a cluster, whether it is
+/// whole.
 async fn probe(link: &Link) -> Result<(), Probe> {
     if !link.is_cluster() {
         if let Err(error) = link.send(&command(&["PING"])).await {

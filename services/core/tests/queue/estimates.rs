@@ -1,5 +1,5 @@
-//! What visitors are told of their wait, held to how long they wait: rooms in virtual time whose sessions end
-//! at random, and what is told of a line into which places have returned.
+//! What visitors are told of their wait, held to how long they wait: rooms in virtual time whose
+//! sessions end at random, and what is told of a line into which places have returned.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -51,8 +51,8 @@ struct Waiting {
     told: Vec<(u64, Duration, Option<Duration>)>,
 }
 
-/// What came of the looks: how many were told nothing, and of each of the others how long the wait was and what
-/// was told.
+/// What came of the looks: how many were told nothing, and of each of the others how long the wait
+/// was and what was told.
 #[derive(Default)]
 struct Looks {
     unknown: usize,
@@ -185,8 +185,8 @@ async fn play(world: &World, hall: &Hall) -> Looks {
     looks
 }
 
-/// Plays the room with both kinds of stays, steady from the beginning, and from a window after the stays have
-/// become as long as each of `then`.
+/// Plays the room with both kinds of stays, steady from the beginning, and from a window after the
+/// stays have become as long as each of `then`.
 async fn hold_steady_and_changed(capacity_of: u64, stay_seconds: u64, then: &[u64], line: usize) {
     let world = World::new().await;
     // A window holds five minutes and 20 turns.
@@ -349,8 +349,8 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
     assert_eq!(look(&queue, of).await.eta, Some(Duration::from_secs(56)));
 }
 
-/// Most of a line close their tabs at once: nobody counts on more of the same, neither when they are passed over
-/// nor when their places end.
+/// Most of a line close their tabs at once: nobody counts on more of the same, neither when they
+/// are passed over nor when their places end.
 #[tokio::test]
 async fn estimates_do_not_take_one_departure_for_a_habit() {
     let world = World::new().await;

@@ -73,7 +73,8 @@ async fn the_line_moves_on_until_the_room_is_empty() {
     queue.reset().await.expect("a reset");
 }
 
-/// A session that lowered rules cut is noted for the gates that answer by themselves, also when that needs memory.
+/// A session that lowered rules cut is noted for the gates that answer by themselves, also when
+/// that needs memory.
 #[tokio::test]
 async fn renewals_that_cut_sessions_go_on() {
     let world = World::new().await;

@@ -1,5 +1,5 @@
-//! What the store does so that admission may answer for active places by itself: whoever ends before the
-//! time is named, and the slot is withheld for a moment.
+//! What the store does so that admission may answer for active places by itself: whoever ends
+//! before the time is named, and the slot is withheld for a moment.
 
 use std::time::Duration;
 

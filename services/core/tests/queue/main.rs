@@ -3,6 +3,7 @@
 
 mod estimates;
 mod full_store;
+mod headers;
 mod histories;
 mod local_answers;
 mod notes;

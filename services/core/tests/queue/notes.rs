@@ -1,4 +1,5 @@
-//! Why places are gone: told for ten minutes, and then forgotten, whatever the order of the endings.
+//! Why places are gone: told for ten minutes, and then forgotten, whatever the order of the
+//! endings.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use super::world::{World, capacity, join, tick};
 /// How many notes the store holds.
 async fn notes(world: &World) -> u64 {
     let script = "local sum = 0 for _, key in ipairs(redis.call('KEYS', '*:gone*')) do \
-        sum = sum + redis.call(redis.call('TYPE', key).ok == 'zset' and 'ZCARD' or 'HLEN', key) end return sum";
+        sum = sum + redis.call(redis.call('TYPE', key).ok == 'zset' \
+            and 'ZCARD' or 'HLEN', key) end return sum";
     world.redis.run(&["EVAL", script, "0"]).await
 }
 
@@ -23,7 +25,8 @@ async fn visit(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<PlaceRef> {
     join_all(numbers.map(visit)).await
 }
 
-/// One visit in twenty lasts long, so tickets do not end in their order; and far more end than a sweep looks at.
+/// One visit in twenty lasts long, so tickets do not end in their order; and far more end than a
+/// sweep looks at.
 #[tokio::test]
 async fn notes_come_to_a_plateau_with_long_sessions_between_short_ones() {
     const EACH: u64 = 60;

@@ -39,10 +39,12 @@ fn tickets(places: &[(PlaceRef, Inspection)]) -> Vec<u64> {
     places.iter().map(|(of, _)| of.ticket).collect()
 }
 
-/// Queue time stands so far behind the store's clock in [`mixed`], and times are told by the latter.
+/// Queue time stands so far behind the store's clock in [`mixed`], and times are told by the
+/// latter.
 const BEHIND: u64 = 5;
 
-/// Three active, three ready, and 24 in line: of these 7, 10 and 11 are away, 8 and 9 have returned.
+/// Three active, three ready, and 24 in line: of these 7, 10 and 11 are away, 8 and 9 have
+/// returned.
 async fn mixed(world: &World) -> (Queue, Vec<PlaceRef>) {
     let queue = world.queue("q", lasting(6)).await;
     let mut of = Vec::new();
@@ -203,7 +205,8 @@ async fn a_join_time_is_that_of_the_ticket_s_own_second() {
     for limit in [7, 200] {
         all_right(limit, 200).await;
     }
-    // Far apart there are more marks between the tickets than a call reads, and it looks up no more than 40 others.
+    // Far apart there are more marks between the tickets than a call reads, and it looks up no more
+    // than 40 others.
     for ticket in (2..=200).step_by(2) {
         assert_eq!(queue.evict(ticket).await, Ok(true));
     }

@@ -85,8 +85,8 @@ async fn one_away_place_does_not_fill_the_room() {
     );
 }
 
-/// Whoever stands so far behind the head that no bitmap reaches there is present as long as it polls,
-/// and away when it does not.
+/// Whoever stands so far behind the head that no bitmap reaches there is present as long as it
+/// polls, and away when it does not.
 #[tokio::test]
 async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
     let held = Held::new(Rules { max_waiting: 10, ..long_session() }).await;
@@ -113,8 +113,8 @@ async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
     assert_eq!(held.depth_and_away().await, (1, 1));
 }
 
-/// Thousands close their tabs, and nobody is heard for a night. Whoever comes then waits for the roll-call
-/// and no longer.
+/// Thousands close their tabs, and nobody is heard for a night. Whoever comes then waits for the
+/// roll-call and no longer.
 #[tokio::test]
 async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     for outage in [Duration::from_secs(8 * 3600), Duration::from_secs(61)] {
@@ -149,7 +149,8 @@ async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     }
 }
 
-/// While the roll-call goes on positions count who was not heard, and the wait is at least what is left of it.
+/// While the roll-call goes on positions count who was not heard, and the wait is at least what is
+/// left of it.
 #[tokio::test]
 async fn a_roll_call_is_part_of_the_expected_wait() {
     let held = Held::new(long_session()).await;
@@ -170,8 +171,8 @@ async fn a_roll_call_is_part_of_the_expected_wait() {
     assert_eq!(look(&held.queue, late).await.position, 1);
 }
 
-/// Admission or the store was away, and everybody is still there: nobody is passed over, and each is let in
-/// as soon as it is heard.
+/// Admission or the store was away, and everybody is still there: nobody is passed over, and each
+/// is let in as soon as it is heard.
 #[tokio::test]
 async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_heard() {
     let world = World::new().await;
@@ -201,7 +202,8 @@ async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_
     assert_eq!(tick(&queue).await, 1);
 }
 
-/// The roll-call stands still while nobody is heard for longer than 20 s: half of an outage is no answer.
+/// The roll-call stands still while nobody is heard for longer than 20 s: half of an outage is no
+/// answer.
 #[tokio::test]
 async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
     let held = Held::new(long_session()).await;
@@ -221,7 +223,8 @@ async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
     assert_eq!(held.depth_and_away().await, (6, 0), "36 s of the roll-call have passed");
 }
 
-/// One who looks less often than every `first_poll_ttl` asks for the roll again each time, and is let in all the same.
+/// One who looks less often than every `first_poll_ttl` asks for the roll again each time, and is
+/// let in all the same.
 #[tokio::test]
 async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for_ever() {
     for (first_poll_ttl, every) in [(60, 61), (30, 31), (30, 60)] {
@@ -241,7 +244,8 @@ async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for
     }
 }
 
-/// Whoever is away has dropped out of the line before: estimates must not count the end of the place as well.
+/// Whoever is away has dropped out of the line before: estimates must not count the end of the
+/// place as well.
 #[tokio::test]
 async fn the_end_of_an_away_place_is_no_departure_from_the_line() {
     let rules = Rules { keep_ttl: Duration::from_secs(1_200), ..long_session() };

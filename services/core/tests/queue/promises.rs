@@ -82,8 +82,8 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
     assert_eq!(status(&queue, awake[1]).await, Status::Waiting);
 }
 
-/// One run of one visitor: up to five tabs join at once, some give up before the reply comes, and each tab
-/// refreshes. Returns every place that was told.
+/// One run of one visitor: up to five tabs join at once, some give up before the reply comes, and
+/// each tab refreshes. Returns every place that was told.
 async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
     let mut random = StdRng::seed_from_u64(n);
     let mut tabs = tokio::task::JoinSet::new();

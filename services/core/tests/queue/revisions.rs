@@ -1,5 +1,5 @@
-//! Which rules are in force when the store has lost some: the newest file and the newest overrides that any
-//! service has seen, in whatever order the services come by.
+//! Which rules are in force when the store has lost some: the newest file and the newest overrides
+//! that any service has seen, in whatever order the services come by.
 
 use std::time::Duration;
 
@@ -216,8 +216,8 @@ struct Service {
     is_scheduler: bool,
 }
 
-/// Services look, roll and restart in any order while the store loses this and that: in the end the last file
-/// that a scheduler wrote and the last override are in force, and stay.
+/// Services look, roll and restart in any order while the store loses this and that: in the end the
+/// last file that a scheduler wrote and the last override are in force, and stay.
 #[tokio::test]
 async fn in_any_order_the_last_file_and_the_last_override_win() {
     let world = World::new().await;

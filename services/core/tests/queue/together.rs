@@ -9,18 +9,14 @@ use redis::Value;
 
 use super::world::{World, capacity, join, look, rate, status, tick, visitor};
 
-const KEYS: [&str; 16] = [
-    "meta", "waiting", "returned", "away", "ready", "active", "admitted", "held", "gone:0",
-    "gone:1", "marks", "seen:0", "seen:1", "seen:2", "seen:3", "seen:4",
-];
-
 /// Joins these identities in one call; code and status of each.
 async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i64, i64)> {
     let script = SCRIPTS.iter().find(|script| script.name == "queue.join").expect("the join");
+    let keys = script.keys_of(queue.name());
     let mut eval = redis::cmd("EVAL");
-    eval.arg(script.source).arg(KEYS.len());
-    for key in KEYS {
-        eval.arg(format!("anteroom:v1:queue:{{{}}}:{key}", queue.name()));
+    eval.arg(script.source()).arg(keys.len());
+    for key in keys.iter() {
+        eval.arg(key);
     }
     eval.arg(world.now());
     for id in ids {
@@ -32,7 +28,8 @@ async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i6
     let mut numbers = outcomes
         .chunks(8)
         .map(|double| f64::from_be_bytes(double.try_into().expect("eight bytes")) as i64);
-    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two waits.
+    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two
+    // waits.
     let mut told = Vec::new();
     while let Some(_ticket) = numbers.next() {
         let head = numbers.next().expect("an outcome");
@@ -46,8 +43,8 @@ async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i6
 }
 
 const SAME: i64 = 0;
-const CREATED: i64 = 1;
-const CLOSED: i64 = 5;
+const CREATED: i64 = 2;
+const CLOSED: i64 = 6;
 
 #[tokio::test]
 async fn promise_04_five_tabs_in_one_call_are_one_place() {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Clock, Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Status, Visit,
+    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Status, Visit,
 };
-use anteroom_core::store::{Config, Store};
+use anteroom_core::store::{Clock, Config, Store};
 use anteroom_testkit::Redis;
 
 /// The time at which every test begins, in microseconds since 1970.
@@ -53,7 +53,8 @@ impl World {
     }
 
     async fn delete(&self, prefix: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do redis.call('DEL', key) end";
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
+            redis.call('DEL', key) end";
         self.redis.run::<()>(&["EVAL", script, "0", prefix]).await;
     }
 
@@ -68,7 +69,8 @@ impl World {
     }
 
     async fn copy(&self, from: &str, to: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do redis.call('DEL', key) end \
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do \
+            redis.call('DEL', key) end \
             for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
             redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
         self.redis.run::<()>(&["EVAL", script, "0", from, to]).await;

@@ -2,25 +2,27 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::{
+    borrow::Cow,
     io,
-    sync::{Arc, Mutex, Once, OnceLock},
+    sync::{Arc, Mutex, Once},
     time::Duration,
 };
 
-use anteroom_core::store::{Args, Config, Error, Repeat, Script, Store};
+use anteroom_core::store::{Args, Batch, Config, Error, Repeat, Script, Sharded, Store};
 use anteroom_testkit::PATIENCE;
 use prometheus::Registry;
 use redis::Value;
 
 const fn script(name: &'static str, source: &'static str) -> Script {
-    Script { name, source, parts: &[], sha: OnceLock::new() }
+    Script::new(name, "", &[], source)
 }
 
 pub static ADD: Script = script("test.add", include_str!("../lua/add.lua"));
 pub static ECHO: Script = script("test.echo", include_str!("../lua/echo.lua"));
 pub static FAIL: Script = script("test.fail", include_str!("../lua/fail.lua"));
 pub static LIST: Script = script("test.list", include_str!("../lua/list.lua"));
-pub static SCRIPTS: [&Script; 4] = [&ADD, &ECHO, &FAIL, &LIST];
+pub static DEPOSIT: Script = script("test.deposit", include_str!("../lua/deposit.lua"));
+pub static SCRIPTS: [&Script; 5] = [&ADD, &ECHO, &FAIL, &LIST, &DEPOSIT];
 
 /// Budgets so wide that only a call that blocks by mistake would use them up.
 pub fn patient(url: impl Into<String>) -> Config {
@@ -53,13 +55,13 @@ pub async fn opened(config: &Config) -> Store {
     store
 }
 
-pub fn keys(tag: &str) -> Vec<String> {
-    vec![format!("test:{{{tag}}}:account")]
+pub fn keys(tag: &str) -> Args {
+    Args::new().with(format!("test:{{{tag}}}:account"))
 }
 
 pub async fn echo(store: &Store, text: &str) -> Result<String, Error> {
     let args = Args::new().with(text);
-    store.call(&ECHO, &keys("echo"), args, Repeat::IfUnknown).await.map(text_of)
+    store.call(&ECHO, &keys("echo"), &args, Repeat::IfUnknown).await.map(text_of)
 }
 
 /// (total, runs)
@@ -71,16 +73,76 @@ pub async fn add(
     repeat: Repeat,
 ) -> Result<(i64, i64), Error> {
     let args = Args::new().with(id).with(amount);
-    let reply = store.call(&ADD, &keys(tag), args, repeat).await?;
+    let reply = store.call(&ADD, &keys(tag), &args, repeat).await?;
     Ok(redis::from_redis_value(reply).expect("two numbers"))
+}
+
+/// Adds to accounts that are spread over many hash tags; each deposit has its own key.
+pub struct Deposits;
+
+#[derive(Clone)]
+pub struct Deposit {
+    pub tag: usize,
+    pub account: &'static str,
+    pub id: Option<&'static str>,
+}
+
+impl Deposit {
+    pub fn key(&self) -> String {
+        format!("test:{{{}}}:{}", self.tag, self.account)
+    }
+
+    /// Puts 1 on the account; its total.
+    pub async fn submit(self, lanes: &Sharded<Deposits>) -> Result<i64, Error> {
+        lanes.submit(self.tag, self).await
+    }
+}
+
+impl Batch for Deposits {
+    type Item = Deposit;
+    type Outcome = i64;
+    const MAX_ITEMS: usize = 16;
+
+    fn script(&self) -> &'static Script {
+        &DEPOSIT
+    }
+
+    fn keys(&self, items: &[Deposit]) -> Cow<'_, Args> {
+        let mut keys = Args::new();
+        for deposit in items {
+            keys.push(deposit.key());
+        }
+        Cow::Owned(keys)
+    }
+
+    fn args(&self, items: &[Deposit]) -> Args {
+        let mut args = Args::new();
+        for deposit in items {
+            args.push(deposit.id.unwrap_or_default()).push(1);
+        }
+        args
+    }
+
+    fn outcomes(&self, reply: Value, _items: &[Deposit]) -> Result<Vec<Result<i64, Error>>, Error> {
+        let totals: Vec<i64> = redis::from_redis_value(reply).expect("numbers");
+        Ok(totals.into_iter().map(Ok).collect())
+    }
+
+    fn repeat(&self, items: &[Deposit]) -> Repeat {
+        if items.iter().all(|deposit| deposit.id.is_some()) {
+            Repeat::IfUnknown
+        } else {
+            Repeat::Never
+        }
+    }
 }
 
 pub fn text_of(reply: Value) -> String {
     redis::from_redis_value(reply).expect("a text")
 }
 
-/// A subscriber for the threads that capture nothing: an event that is first met on a thread without any would be off
-/// for all threads, as long as no more than one captures.
+/// A subscriber for the threads that capture nothing: an event that is first met on a thread
+/// without any would be off for all threads, as long as no more than one captures.
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {

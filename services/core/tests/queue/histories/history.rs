@@ -10,8 +10,8 @@ use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
 use super::step::{Op, Step, VISITORS};
 use crate::world::World;
 
-/// How often the scheduler ticks and visitors poll while time passes: within what queue time and heard
-/// time take in one step.
+/// How often the scheduler ticks and visitors poll while time passes: within what queue time and
+/// heard time take in one step.
 const EVERY_US: u64 = 4_000_000;
 
 pub fn micros(time: Duration) -> u64 {

@@ -1,5 +1,5 @@
-//! What operators override in a history: what the store holds of it, and what the service has seen, which it
-//! puts back when the store has lost it.
+//! What operators override in a history: what the store holds of it, and what the service has seen,
+//! which it puts back when the store has lost it.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ pub const OPEN: u64 = 0;
 pub const PAUSED: u64 = 1;
 pub const CLOSED: u64 = 2;
 
-/// Overrides under a revision: value, and until when (µs of the store's clock). An ended one stays, for the
-/// clock may leap back; histories are shorter than the day after which it is dropped.
+/// Overrides under a revision: value, and until when (µs of the store's clock). An ended one stays,
+/// for the clock may leap back; histories are shorter than the day after which it is dropped.
 #[derive(Clone, Default)]
 pub struct Overrides {
     revision: u64,
@@ -21,7 +21,8 @@ pub struct Overrides {
 }
 
 impl History<'_> {
-    /// Puts an override in force. Scripts that look at the rules notice its end, and so does `refresh`.
+    /// Puts an override in force. Scripts that look at the rules notice its end, and so does
+    /// `refresh`.
     pub async fn put(
         &mut self,
         over: Override,
@@ -65,7 +66,8 @@ impl History<'_> {
         }
     }
 
-    /// A script looks at the rules: some overrides have ended, or the clock leapt back behind their end.
+    /// A script looks at the rules: some overrides have ended, or the clock leapt back behind their
+    /// end.
     pub fn refresh(&mut self) {
         let rules = self.in_force();
         let local_answers = self.model.rules.local_answers;

@@ -1,4 +1,5 @@
-//! Many histories: the fixed set, always the same, or as many new ones as `ANTEROOM_HISTORIES` says.
+//! Many histories: the fixed set, always the same, or as many new ones as `ANTEROOM_HISTORIES`
+//! says.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -120,7 +121,8 @@ fn series(runtime: &Runtime, world: &World, seed: u64, count: u64) -> Result<(),
 /// The history as a test.
 fn code(base: &Base, steps: &[Step]) -> String {
     let mut code = format!(
-        "#[tokio::test]\nasync fn found_by_make_soak() {{\n    let base = {base:?};\n    let steps = [\n"
+        "#[tokio::test]\nasync fn found_by_make_soak() {{\n    \
+         let base = {base:?};\n    let steps = [\n"
     );
     for step in steps {
         let step =

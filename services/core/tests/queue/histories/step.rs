@@ -21,7 +21,8 @@ pub enum Op {
     Leave,
 }
 
-/// One step of a history. `who` is a visitor; `which` one of the places it has held, the latest first.
+/// One step of a history. `who` is a visitor; `which` one of the places it has held, the latest
+/// first.
 #[derive(Clone, Debug)]
 pub enum Step {
     Join {
@@ -61,7 +62,8 @@ pub enum Step {
     AllPoll,
     Tick,
     Sweep,
-    /// The store's clock goes on by this many milliseconds, with a tick each second if a scheduler runs.
+    /// The store's clock goes on by this many milliseconds, with a tick each second if a scheduler
+    /// runs.
     Pass {
         ms: u64,
         scheduler: bool,
@@ -134,7 +136,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         6 => (50u64..3000, any::<bool>()).prop_map(|(ms, scheduler)| Step::Pass { ms, scheduler }),
         4 => (10_000u64..400_000, any::<bool>())
             .prop_map(|(ms, scheduler)| Step::Pass { ms, scheduler }),
-        4 => (20u64..200, any::<u16>()).prop_map(|(seconds, asleep)| Step::Wait { seconds, asleep }),
+        4 => (20u64..200, any::<u16>())
+            .prop_map(|(seconds, asleep)| Step::Wait { seconds, asleep }),
         1 => (-900i64..900).prop_map(|seconds| Step::Leap { seconds }),
         1 => flag().prop_map(|(paused, lasts)| Step::Pause(paused, lasts)),
         1 => flag().prop_map(|(closed, lasts)| Step::Close(closed, lasts)),

@@ -1,16 +1,16 @@
 //! The newest rules that this process has seen in the store, for a store that loses them.
 //!
-//! The rules stand there in two parts, the file's and the overrides, each under a revision that only grows. A
-//! store that was emptied, or an older replica, lacks what came later; whoever has seen that puts it back.
-//! What is packed in a part only the scripts know, so a version keeps the rules that it does not know itself.
+//! The rules stand there in two parts, the file's and the overrides, each under a revision that
+//! only grows. A store that was emptied, or an older replica, lacks what came later; whoever has
+//! seen that puts it back. What is packed in a part only the scripts know, so a version keeps the
+//! rules that it does not know itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::reply::Reply;
-use crate::store::{Args, Error};
+use crate::store::{Args, Error, Reply};
 
-/// One part; the default stands for none seen. A file that only seeded a store has revision 0, and counts
-/// as none.
+/// One part; the default stands for none seen. A file that only seeded a store has revision 0, and
+/// counts as none.
 #[derive(Clone, Debug, Default)]
 struct Part {
     revision: u64,
@@ -19,30 +19,30 @@ struct Part {
 
 /// The newest of each part.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<[Part; 2]>);
+pub(crate) struct Newest(Mutex<[Part; 2]>);
 
-impl Seen {
+impl Newest {
     fn parts(&self) -> MutexGuard<'_, [Part; 2]> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names the revisions, for a script that tells what is newer.
-    pub(super) fn push_revisions(&self, args: &mut Args) {
+    pub(crate) fn push_revisions(&self, args: &mut Args) {
         for part in &*self.parts() {
             args.push(part.revision);
         }
     }
 
     /// Names all of it, for a script that puts it back.
-    pub(super) fn push_parts(&self, args: &mut Args) {
+    pub(crate) fn push_parts(&self, args: &mut Args) {
         for part in &*self.parts() {
             args.push(part.revision).push(part.packed.as_slice());
         }
     }
 
-    /// Reads what a script tells of both parts, and keeps what is newer. False when the store holds an older
-    /// part than was seen.
-    pub(super) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
+    /// Reads what a script tells of both parts, and keeps what is newer. False when the store holds
+    /// an older part than was seen.
+    pub(crate) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
         let mut told = [Part::default(), Part::default()];
         for part in &mut told {
             *part = Part { revision: reply.count()?, packed: reply.bytes()? };

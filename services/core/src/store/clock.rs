@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::Args;
+
 /// Where a script takes the time from.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
@@ -14,11 +16,11 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// ARGV\[1\] of every script: empty, or the given time.
-    pub(super) fn argument(&self) -> String {
+    /// Appends ARGV\[1\] of every script: empty, or the given time.
+    pub(crate) fn push_to(&self, args: &mut Args) {
         match self {
-            Self::Store => String::new(),
-            Self::Given(time) => time.load(Ordering::SeqCst).to_string(),
-        }
+            Self::Store => args.push(""),
+            Self::Given(time) => args.push(time.load(Ordering::SeqCst)),
+        };
     }
 }

@@ -1,0 +1,9 @@
+-- Whether the store has memory left. Needs lib/entity.lua.
+
+-- To be asked before the first write: from then on nothing is refused.
+local function has_memory()
+  local tried = redis.pcall('HSET', META, 'epoch', m.epoch)
+  local full = type(tried) == 'table' and string.find(tried.err, 'OOM', 1, true)
+  write_even_if_full()
+  return not full
+end

@@ -1,0 +1,23 @@
+-- The notes why places are gone, in two hashes: the present period's, and that of the one before.
+local GONE_KEPT = 600000000 -- a reason is told for ten minutes
+
+-- The notes of which period are written now, 0 or 1.
+local function period()
+  if not m.gone_period then m.gone_period = tonumber(call('HGET', META, 'gone_period')) or 0 end
+  return m.gone_period
+end
+
+local function note_field(ticket)
+  return string.format('%.0f', ticket)
+end
+
+local noted = {} -- what this call has noted (bury.lua)
+
+-- The id, reason and time of the note on a ticket; nothing when there is none.
+local function read_note(ticket)
+  local field = note_field(ticket)
+  local note = noted[field]
+    or call('HGET', KEYS[GONE + period()], field)
+    or call('HGET', KEYS[GONE + 1 - period()], field)
+  if note then return string.sub(note, 1, 14), struct.unpack('>Bd', note, 15) end
+end

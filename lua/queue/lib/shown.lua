@@ -1,0 +1,70 @@
+-- Places as their visitors are told of them, and hearing who stands in line. Needs outcomes.lua,
+-- eta.lua, seen.lua and LINE_FIELDS.
+local LINE_FIELDS = {
+  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate',
+  'rate_slow', 'drop', 'lull',
+}
+
+-- How many have returned; looked up when first needed.
+local returned
+
+-- Places of a set with a smaller ticket.
+local function before(ticket, set)
+  return call('ZCOUNT', set, '-inf', '(' .. string.format('%.0f', ticket))
+end
+
+-- The position (1 = next), and as the how manieth from now it is promoted. Whoever returned from
+-- away is counted in nobody's position, so that a position only improves, but goes before all later
+-- tickets.
+local function position(id, ticket, set)
+  if set == RETURNED then
+    local place = before(ticket, WAITING) + 1
+    return place, place + call('ZRANK', RETURNED, id)
+  end
+  local place = call('ZRANK', WAITING, id) + 1
+  returned = returned or call('ZCARD', RETURNED)
+  return place, returned == 0 and place or place + before(ticket, RETURNED)
+end
+
+-- Returns the median wait that it tells.
+local function answer_line(code, promotes, place, turn)
+  local median, slow = eta(turn, promotes)
+  out[used + 1], out[used + 2], out[used + 3] = code + 8 * S_WAITING + 128 * place, median, slow
+  used = used + 3
+  return median
+end
+
+local function answer_waiting(code, id, ticket, set, promotes)
+  answer_line(code, promotes, position(id, ticket, set))
+end
+
+local function answer_admitted(code, status, till)
+  local left = till - now + 999
+  used = used + 1
+  out[used] = code + 8 * status + 128 * (left - left % 1000) / 1000
+end
+
+-- A place that is away stands in line again with its old ticket, seen in the present slot.
+local function come_back(id, ticket)
+  changed[id] = true
+  if returned then returned = returned + 1 end
+  write_even_if_full()
+  call('ZREM', AWAY, id)
+  call('ZADD', RETURNED, ticket, id)
+  call('HSET', HELD, id, note(S_WAITING, ticket, m.slot, 0))
+end
+
+-- A waiting or returning place is heard: it is seen, and stands in line.
+local has_heard = false
+local function heartbeat(status, set, id, ticket)
+  if not has_heard then
+    hear()
+    has_heard = true
+  end
+  if status == S_AWAY then
+    come_back(id, ticket)
+    return RETURNED
+  end
+  see(set, id, ticket)
+  return set
+end

@@ -1,0 +1,17 @@
+-- queue.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
+-- caller's own file counts only where nobody knows another, and then at revision 0.
+-- Uses: lib/store lib/entity meta life withheld rules write_rules
+-- KEYS: meta held
+-- ARGV: now, epoch, file_revision, file, over_revision, over, (rule, value)*
+--       (lib/write_rules.lua, and the caller's file)
+-- Reply: OK, changed (1 or 0), then of the file and of the overrides the revision and the packed
+--        part
+-- Codes: OK
+
+read_parts()
+if not file then
+  local rules = {}
+  put_rules(rules, 7)
+  file_revision, file = 0, cmsgpack.pack(rules)
+end
+return write_parts()

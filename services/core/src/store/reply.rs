@@ -1,0 +1,154 @@
+//! Replies of the scripts, read from front to back: integers and bytes behind a code.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::Error;
+
+/// The codes of any operation, as `lua/lib/store.lua` names them.
+const OK: i64 = 0;
+const NO_RULES: i64 = 1;
+
+/// A reply: an array of integers and bytes.
+pub(crate) struct Reply {
+    operation: &'static str,
+    values: std::vec::IntoIter<Value>,
+}
+
+impl Reply {
+    /// Takes an array; anything else is an error of the store.
+    pub(crate) fn new(operation: &'static str, value: Value) -> Result<Self, Error> {
+        match value {
+            Value::Array(values) => Ok(Self { operation, values: values.into_iter() }),
+            other => Err(Error::Reply { operation, detail: format!("no array but {other:?}") }),
+        }
+    }
+
+    pub(crate) fn error(&self, detail: impl Into<String>) -> Error {
+        Error::Reply { operation: self.operation, detail: detail.into() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.as_slice().is_empty()
+    }
+
+    /// The code in front: false when the store holds no rules for the entity.
+    pub(crate) fn has_rules(&mut self) -> Result<bool, Error> {
+        match self.integer()? {
+            OK => Ok(true),
+            NO_RULES => Ok(false),
+            code => Err(self.error(format!("code {code} in front"))),
+        }
+    }
+
+    pub(crate) fn integer(&mut self) -> Result<i64, Error> {
+        match self.values.next() {
+            Some(Value::Int(number)) => Ok(number),
+            other => Err(self.error(format!("{other:?} where an integer belongs"))),
+        }
+    }
+
+    /// An integer that cannot be negative.
+    pub(crate) fn count(&mut self) -> Result<u64, Error> {
+        let number = self.integer()?;
+        u64::try_from(number).map_err(|_| self.error(format!("{number} where a count belongs")))
+    }
+
+    /// An integer where -1 stands for unknown.
+    pub(crate) fn known(&mut self) -> Result<Option<u64>, Error> {
+        Ok(u64::try_from(self.integer()?).ok())
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, Error> {
+        match self.values.next() {
+            Some(Value::BulkString(bytes)) => Ok(bytes),
+            other => Err(self.error(format!("{other:?} where bytes belong"))),
+        }
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, Error> {
+        String::from_utf8(self.bytes()?).map_err(|_| self.error("a text that is not UTF-8"))
+    }
+
+    /// Bytes of this length.
+    pub(crate) fn exactly<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let bytes = self.bytes()?;
+        bytes.try_into().map_err(|_| self.error(format!("not {N} bytes")))
+    }
+
+    /// The numbers of a batched call, which are the rest of the reply.
+    pub(crate) fn numbers(mut self) -> Result<Numbers, Error> {
+        Ok(Numbers { operation: self.operation, bytes: self.bytes()?, read: 0 })
+    }
+}
+
+/// Numbers that a script packed into one string of doubles: cheaper than an array for both sides.
+pub(crate) struct Numbers {
+    operation: &'static str,
+    bytes: Vec<u8>,
+    read: usize,
+}
+
+impl Numbers {
+    pub(crate) fn error(&self, detail: impl Into<String>) -> Error {
+        Error::Reply { operation: self.operation, detail: detail.into() }
+    }
+
+    /// Doubles hold every integer of the scripts exactly.
+    pub(crate) fn integer(&mut self) -> Result<i64, Error> {
+        let rest = self.bytes.get(self.read..).unwrap_or_default();
+        let Some((double, _)) = rest.split_first_chunk() else {
+            return Err(self.error("fewer outcomes than were asked for"));
+        };
+        self.read += double.len();
+        Ok(f64::from_be_bytes(*double) as i64)
+    }
+
+    /// An integer that cannot be negative.
+    pub(crate) fn count(&mut self) -> Result<u64, Error> {
+        let number = self.integer()?;
+        u64::try_from(number).map_err(|_| self.error(format!("{number} where a count belongs")))
+    }
+
+    /// Outcomes differ in length: one read wrong would hand all later ones to the wrong callers.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        if self.read == self.bytes.len() {
+            Ok(())
+        } else {
+            Err(self.error("more outcomes than were asked for"))
+        }
+    }
+}
+
+/// A time in milliseconds; below zero there is none.
+pub(crate) fn millis(number: i64) -> Option<Duration> {
+    u64::try_from(number).ok().map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_scripts() {
+        let lua = include_str!("../../../../lua/lib/store.lua");
+        assert!(lua.contains(&format!("local OK, NO_RULES = {OK}, {NO_RULES}\n")));
+    }
+
+    #[test]
+    fn numbers_end_where_the_outcomes_do() {
+        let packed = |values: &[f64]| {
+            let bytes = values.iter().flat_map(|value| value.to_be_bytes()).collect();
+            Reply::new("test", Value::Array(vec![Value::BulkString(bytes)]))
+                .and_then(Reply::numbers)
+        };
+        let mut numbers = packed(&[7.0, -1.0, 9_007_199_254_740_991.0]).expect("numbers");
+        assert_eq!(numbers.count(), Ok(7));
+        assert!(numbers.end().is_err(), "there is more");
+        assert_eq!(numbers.integer(), Ok(-1));
+        assert_eq!(numbers.count(), Ok(9_007_199_254_740_991));
+        assert_eq!(numbers.end(), Ok(()));
+        assert!(numbers.count().is_err(), "there is no more");
+    }
+}
