@@ -55,6 +55,17 @@ async fn a_server_that_comes_late_is_found() {
     recovers(&store).await;
 }
 
+/// Where each step of connecting takes its time, as in a process that is busy with those who ask again.
+#[tokio::test]
+async fn a_store_that_is_slow_to_connect_is_connected_all_the_same() {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let slow = brisk(proxy.url()).connect_timeout / 3;
+    proxy.set(Fault::Delay(slow));
+    let store = opened(&brisk(proxy.url())).await;
+    assert_eq!(echo(&store, "slow").await, Ok("slow".into()));
+}
+
 #[tokio::test]
 async fn a_frozen_server_costs_a_few_timeouts_and_then_nothing() {
     let redis = Redis::start().await;

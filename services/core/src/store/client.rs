@@ -3,6 +3,7 @@
 //! Commands carry no time-out of the crate's own: who sends sets the budget.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{
     Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, PushInfo,
@@ -21,7 +22,7 @@ use secrecy::ExposeSecret;
 use super::{Config, ConfigError, Mode, config::redacted, pulse::Pulse};
 
 /// A peer that acknowledges nothing for this long is gone, whatever TCP would still try.
-const USER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
+const USER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Calls that may wait for the socket before the next one has to wait for room.
 const PIPELINE_BUFFER: usize = 1024;
 
@@ -67,22 +68,28 @@ impl Target {
         self.config.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Connects and says hello. `pulse` hears of a later loss at once, also of an idle one.
-    pub(super) async fn connect(&self, pulse: &Arc<Pulse>) -> RedisResult<Link> {
+    /// Connects and says hello, to each server within this time. `pulse` hears of a later loss at
+    /// once, also of an idle one.
+    pub(super) async fn connect(&self, pulse: &Arc<Pulse>, within: Duration) -> RedisResult<Link> {
         match &self.config.mode {
-            Mode::Single => self.connect_node(self.client()?, pulse).await,
+            Mode::Single => self.connect_node(self.client()?, pulse, within).await,
             Mode::Sentinel { master } => {
                 let primary = self.sentinel(master)?.build()?.async_get_client().await?;
-                self.connect_node(primary, pulse).await
+                self.connect_node(primary, pulse, within).await
             }
-            Mode::Cluster => Ok(Link::Cluster(self.cluster()?.get_async_connection().await?)),
+            Mode::Cluster => Ok(Link::Cluster(self.cluster(within)?.get_async_connection().await?)),
         }
     }
 
-    async fn connect_node(&self, client: Client, pulse: &Arc<Pulse>) -> RedisResult<Link> {
+    async fn connect_node(
+        &self,
+        client: Client,
+        pulse: &Arc<Pulse>,
+        within: Duration,
+    ) -> RedisResult<Link> {
         let pulse = pulse.clone();
         let config = redis::AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.config.connect_timeout))
+            .set_connection_timeout(Some(within))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(PIPELINE_BUFFER)
             .set_push_sender(move |push: PushInfo| {
@@ -148,10 +155,10 @@ impl Target {
 
     /// No repeats inside the client: it would send again what may have been executed, and the
     /// caller decides that. It still follows the topology.
-    fn cluster(&self) -> RedisResult<ClusterClient> {
+    fn cluster(&self, within: Duration) -> RedisResult<ClusterClient> {
         let mut builder = ClusterClientBuilder::new(self.addresses.iter().cloned())
             .retries(0)
-            .connection_timeout(self.config.connect_timeout)
+            .connection_timeout(within)
             .response_timeout(self.config.command_timeout)
             .use_protocol(ProtocolVersion::RESP3)
             .tcp_settings(tcp_settings());

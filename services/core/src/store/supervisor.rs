@@ -27,6 +27,10 @@ use super::{
 
 /// The first pause between two attempts to connect, and the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// How many times its budget an attempt to connect gets at most. It doubles after each attempt that
+/// timed out: in a process that is busy with refusing those who ask again, each step of an attempt
+/// waits for its turn, and with a fixed budget the outage would last as long as they ask.
+const MOST_PATIENCE: u32 = 4;
 /// How often a connection is probed.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// So many time-outs in a row say that the link is dead although it looks open.
@@ -206,11 +210,12 @@ pub(super) async fn keep(
     stop: oneshot::Receiver<()>,
 ) {
     let work = async {
-        let mut pause = BACK_OFF.0;
+        let (mut pause, mut patience) = (BACK_OFF.0, 1);
         loop {
-            match open(&config, &target, &scripts).await {
+            let begun = Instant::now();
+            match open(&config, &target, &scripts, patience).await {
                 Ok(live) => {
-                    pause = BACK_OFF.0;
+                    (pause, patience) = (BACK_OFF.0, 1);
                     let live = Arc::new(live);
                     shared.publish(live.clone());
                     tracing::info!(store = target.shown(), "the store is up");
@@ -219,6 +224,9 @@ pub(super) async fn keep(
                     tracing::warn!(store = target.shown(), reason, "the store is down");
                 }
                 Err(down) => {
+                    if begun.elapsed() >= config.connect_timeout * patience {
+                        patience = (patience * 2).min(MOST_PATIENCE);
+                    }
                     if *shared.down.borrow() != down {
                         let (store, reason) = (target.shown(), down.reason());
                         match down {
@@ -244,11 +252,17 @@ pub(super) async fn keep(
 
 /// Connects, makes sure that the user may do what is needed and that the server takes writes, and
 /// loads the scripts.
-async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> Result<Live, Down> {
+async fn open(
+    config: &Config,
+    target: &Target,
+    scripts: &[&'static Script],
+    patience: u32,
+) -> Result<Live, Down> {
+    let connect_timeout = config.connect_timeout * patience;
     let pulse = Arc::new(Pulse::default());
     let steps = async {
         let away = |error: redis::RedisError| Down::Away(error.to_string());
-        let link = target.connect(&pulse).await.map_err(away)?;
+        let link = target.connect(&pulse, connect_timeout).await.map_err(away)?;
         if let Some(missing) = permissions::missing(&link).await.map_err(away)? {
             return Err(Down::Forbidden(missing));
         }
@@ -259,7 +273,7 @@ async fn open(config: &Config, target: &Target, scripts: &[&'static Script]) -> 
     };
     // Sentinel and Cluster ask one address after the other, and some may be dead.
     let connects = u32::try_from(config.urls.len()).unwrap_or(u32::MAX).saturating_add(1);
-    let budget = config.connect_timeout.saturating_mul(connects) + config.command_timeout;
+    let budget = connect_timeout.saturating_mul(connects) + config.command_timeout;
     match timeout(budget, steps).await {
         Ok(Ok(link)) => Ok(Live::new(link, pulse)),
         Ok(Err(down)) => Err(down),
