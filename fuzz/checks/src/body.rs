@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use anteroom_admission::http::code::Code;
 use anteroom_admission::http::extract::parse_json;
-use anteroom_admission::http::overrides::Overrides;
 use anteroom_admission::http::page::form_key;
-use anteroom_admission::http::problem::Problem;
-use anteroom_admission::http::queue::{JoinBody, is_strong_key};
-use anteroom_admission::http::service::BackendJoin;
+use anteroom_admission::http::queue::backend::BackendJoin;
+use anteroom_admission::http::queue::calls::{JoinBody, is_strong_key};
+use anteroom_admission::http::queue::overrides::Overrides;
+use anteroom_admission::problem::Code;
+use anteroom_admission::problem::Problem;
 use anteroom_core::queue::{Override, Pace, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

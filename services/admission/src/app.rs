@@ -19,20 +19,20 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::client_address::Forwarding;
-use crate::cookies::Cookies;
+use crate::callers::client_address::Forwarding;
+use crate::callers::cookies::Cookies;
+use crate::callers::origin::Origins;
+use crate::defences::stream_slots::StreamSlots;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
-use crate::http::problem::Problem;
-use crate::known::Known;
-use crate::latest::Latest;
 use crate::metrics::{Metrics, QueueMetrics};
-use crate::origin::Origins;
-use crate::outage::Opening;
-use crate::retry::{self, Returning};
-use crate::return_to::ReturnTo;
+use crate::problem::Problem;
+use crate::problem::retry::{self, Returning};
+use crate::queue::known::Known;
+use crate::queue::latest::Latest;
+use crate::queue::outage::Opening;
+use crate::queue::return_to::ReturnTo;
+use crate::queue::streams::Streams;
 use crate::serve::descriptors::Share;
-use crate::stream_slots::StreamSlots;
-use crate::streams::Streams;
 
 /// The state behind every handler.
 pub struct App {

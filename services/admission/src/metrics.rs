@@ -12,7 +12,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
 };
 
-use crate::client_address::Forwarding;
+use crate::callers::client_address::Forwarding;
 
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";

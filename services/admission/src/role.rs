@@ -11,9 +11,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::http;
 use crate::metrics::Metrics;
 use crate::serve::{Server, descriptors};
-use crate::{http, revocations, snapshots};
+use crate::tasks::{revocations, snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///

@@ -257,9 +257,8 @@ async fn the_gate_never_answers_anything_but_401_and_403() {
             assert_eq!((status, code.as_str()), expected, "{method} {path}");
         }
     }
-    let overloaded = anteroom_admission::http::problem::Problem::new(
-        anteroom_admission::http::problem::Code::Overloaded,
-    );
+    let overloaded =
+        anteroom_admission::problem::Problem::new(anteroom_admission::problem::Code::Overloaded);
     assert_eq!(gate::refusal(overloaded, None).status(), StatusCode::FORBIDDEN);
 }
 

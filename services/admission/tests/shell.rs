@@ -6,9 +6,9 @@ use std::future::{Pending, pending};
 use std::sync::Arc;
 
 use anteroom_admission::http::extract::whole_body;
-use anteroom_admission::http::problem::Problem;
 use anteroom_admission::http::shell::Shell;
 use anteroom_admission::http::{Port, port as ports};
+use anteroom_admission::problem::Problem;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;

@@ -22,9 +22,9 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use super::extract::queue_name;
-use super::problem::{Code, Problem};
 use super::shell::panicked;
 use crate::defences::Gcra;
+use crate::problem::{Code, Problem};
 
 /// Lines that callers without a known key leave at most: they could fill the log. The next line says how many
 /// were left out.

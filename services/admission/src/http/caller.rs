@@ -10,9 +10,9 @@ use http::uri::Authority;
 
 use super::audit::Entry;
 use super::extract::{AtQueue, Peer, queue_name};
-use super::problem::{Code, Problem};
 use crate::app::{App, QueueState};
-use crate::keys::{Caller, elsewhere, is_loopback_name};
+use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
+use crate::problem::{Code, Problem};
 
 /// A backend, or an operator, that may touch the queue of the path.
 pub struct Backend {

@@ -11,8 +11,8 @@ use utoipa::{IntoResponses, Modify, Path};
 
 use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Standing};
 
-use super::places::DEFAULT_PLACES;
-use super::problem::{Code, ProblemBody};
+use super::queue::places::DEFAULT_PLACES;
+use crate::problem::{Code, ProblemBody};
 
 /// What any call may answer, whatever it is.
 const ALWAYS: &[Code] = &[Code::BadRequest, Code::Internal, Code::Overloaded, Code::RequestTimeout];

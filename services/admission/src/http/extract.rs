@@ -11,8 +11,8 @@ use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
-use super::problem::{Code, Problem};
 use crate::app::{App, QueueState};
+use crate::problem::{Code, Problem};
 
 /// The longest body that any call takes, in bytes.
 pub const MAX_BODY: usize = 16 * 1024;

@@ -14,12 +14,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::{Either, Ready, ready};
 use http::Method;
 
-use super::problem::{Code, Problem};
+use super::queue::calls;
 use super::shell::{ResponseFuture, Shell};
-use super::visitor::Visitor;
-use super::{GATE, gate, queue};
+use super::{GATE, gate};
 use crate::app::App;
+use crate::http::queue::visitor::Visitor;
 use crate::metrics::RouteMetrics;
+use crate::problem::{Code, Problem};
 
 const PLACE: &str = "/v1/queues/{queue}/token";
 const JOIN: &str = "/v1/queues/{queue}/tokens";
@@ -83,14 +84,14 @@ impl FastPath {
             }
             Call::Place => self.shell.answer(&self.place, request, |request| {
                 match visitor(&app, &request, peer) {
-                    Ok(visitor) => Either::Right(queue::place(visitor).map(response)),
+                    Ok(visitor) => Either::Right(calls::place(visitor).map(response)),
                     Err(problem) => now(problem.into_response()),
                 }
             }),
             Call::Join => self.shell.answer(&self.join, request, |request| {
                 match visitor(&app, &request, peer) {
                     Ok(visitor) => {
-                        Either::Right(queue::join(State(app), visitor, request).map(response))
+                        Either::Right(calls::join(State(app), visitor, request).map(response))
                     }
                     Err(problem) => now(problem.into_response()),
                 }

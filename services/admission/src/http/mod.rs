@@ -3,24 +3,15 @@
 //! Routes and their documentation are one: each handler carries its own, and `/openapi.json` is
 //! made from them. The gate answers any method, so its documentation is added by hand.
 
-pub mod admin;
 pub mod audit;
 pub mod caller;
-pub mod code;
 pub mod document;
-pub mod events;
 pub mod extract;
 mod fast_path;
 pub mod gate;
-pub mod original;
-pub mod overrides;
 pub mod page;
-pub mod places;
-pub mod problem;
 pub mod queue;
-pub mod service;
 pub mod shell;
-pub mod visitor;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -42,9 +33,10 @@ use utoipa_axum::routes;
 use self::audit::Audit;
 use self::extract::Peer;
 use self::fast_path::{Call, FastPath};
-use self::problem::{Code, Problem};
+use self::queue::{backend, calls, operator, places, stream};
 use self::shell::{ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
+use crate::problem::{Code, Problem};
 
 const OPENAPI: &str = "/openapi.json";
 const GATE: &str = "/v1/queues/{queue}/authorize";
@@ -80,12 +72,12 @@ impl Port {
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> Port {
     let mut routes = OpenApiRouter::with_openapi(document::Public::openapi())
-        .routes(routes!(queue::join))
-        .routes(routes!(queue::place, queue::leave))
-        .routes(routes!(events::events))
-        .routes(routes!(queue::claim))
-        .routes(routes!(queue::renew))
-        .routes(routes!(queue::state))
+        .routes(routes!(calls::join))
+        .routes(routes!(calls::place, calls::leave))
+        .routes(routes!(stream::events))
+        .routes(routes!(calls::claim))
+        .routes(routes!(calls::renew))
+        .routes(routes!(calls::state))
         .routes(routes!(page::page, page::join))
         .route(GATE, any(gate::authorize))
         .route(GATE_BEHIND, any(gate::authorize_behind))
@@ -103,17 +95,17 @@ pub fn service(app: &Arc<App>) -> Port {
         from_fn(move |request, next| audit.clone().answer(operation, request, next))
     };
     let routes = OpenApiRouter::with_openapi(document::Service::openapi())
-        .routes(routes!(service::join))
-        .routes(routes!(service::renew))
-        .routes(routes!(service::finish))
-        .routes(routes!(service::state))
-        .routes(routes!(admin::look).layer(audited("queue.snapshot")))
-        .routes(routes!(admin::change).layer(audited("queue.override_rules")))
-        .routes(routes!(admin::purge).layer(audited("queue.purge")))
-        .routes(routes!(admin::reset).layer(audited("queue.reset")))
+        .routes(routes!(backend::join))
+        .routes(routes!(backend::renew))
+        .routes(routes!(backend::finish))
+        .routes(routes!(backend::state))
+        .routes(routes!(operator::look).layer(audited("queue.snapshot")))
+        .routes(routes!(operator::change).layer(audited("queue.override_rules")))
+        .routes(routes!(operator::purge).layer(audited("queue.purge")))
+        .routes(routes!(operator::reset).layer(audited("queue.reset")))
         .routes(routes!(places::places).layer(audited("queue.places")))
-        .routes(routes!(admin::inspect).layer(audited("queue.inspect")))
-        .routes(routes!(admin::evict).layer(audited("queue.evict")));
+        .routes(routes!(operator::inspect).layer(audited("queue.inspect")))
+        .routes(routes!(operator::evict).layer(audited("queue.evict")));
     port(app, false, routes)
 }
 

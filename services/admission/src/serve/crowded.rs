@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::http::problem::{Code, Problem, whole_seconds};
-use crate::retry::Returning;
+use crate::problem::retry::Returning;
+use crate::problem::{Code, Problem, whole_seconds};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 

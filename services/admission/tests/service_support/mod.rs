@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anteroom_admission::app::App;
+use anteroom_admission::callers::keys;
 use anteroom_admission::http::{self as ports, Port, extract::Peer};
-use anteroom_admission::keys;
 use anteroom_admission::metrics::Metrics;
 use anteroom_admission::serve::descriptors::Share;
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};

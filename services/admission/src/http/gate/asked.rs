@@ -6,7 +6,7 @@ use http::header::{
 };
 use http::request::Parts;
 
-use crate::http::original::{self, Original};
+use super::original::{self, Original};
 
 /// What a gateway that calls with the original path behind ours asks for, with commas between.
 pub const GATE: HeaderName = HeaderName::from_static("x-anteroom-gate");

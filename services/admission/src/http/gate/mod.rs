@@ -6,6 +6,7 @@
 //! service behind.
 
 mod asked;
+pub mod original;
 mod pass;
 
 use std::sync::Arc;
@@ -22,15 +23,16 @@ use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE, WWW_AUTHENTI
 use http::request::Parts;
 
 use self::asked::{Asked, is_navigation, is_preflight};
+use self::original::Original;
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::document::GateProblems;
-use super::original::Original;
-use super::problem::{Code, Problem};
-use super::visitor::{Held, Visitor};
 use crate::app::{App, QueueState};
-use crate::known::Basis;
+use crate::http::queue::visitor::{Held, Visitor};
+use crate::http::queue::visits;
 use crate::metrics::GateAnswer;
-use crate::{return_to, visits};
+use crate::problem::{Code, Problem};
+use crate::queue::known::Basis;
+use crate::queue::return_to;
 
 /// May this visitor pass?
 ///

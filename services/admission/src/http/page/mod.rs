@@ -21,12 +21,12 @@ use http::{HeaderMap, StatusCode, Uri};
 use self::render::{Page, Shown};
 use self::words::Words;
 use super::extract::whole_body;
-use super::problem::{Code, Problem, whole_seconds};
-use super::queue::{held, is_strong_key};
-use super::visitor::{Held, Visitor};
 use crate::app::App;
-use crate::queue_view::StateView;
-use crate::visits;
+use crate::http::queue::calls::{held, is_strong_key};
+use crate::http::queue::view::queue::StateView;
+use crate::http::queue::visitor::{Held, Visitor};
+use crate::http::queue::visits;
+use crate::problem::{Code, Problem, whole_seconds};
 
 /// The waiting page.
 #[utoipa::path(
@@ -39,7 +39,7 @@ use crate::visits;
     security((), ("cookie" = [])),
     responses(
         (status = 200, description = "the page", body = String, content_type = "text/html"),
-        (status = "default", description = "a problem", body = super::problem::ProblemBody<'static>,
+        (status = "default", description = "a problem", body = crate::problem::ProblemBody<'static>,
             content_type = "application/problem+json"),
     ),
 )]
@@ -95,7 +95,7 @@ async fn look(visitor: &Visitor) -> Shown {
         (status = 303, description = "done: back to the page"),
         (status = "default", description = "the page, or a problem", content(
             (String = "text/html"),
-            (super::problem::ProblemBody<'static> = "application/problem+json"),
+            (crate::problem::ProblemBody<'static> = "application/problem+json"),
         )),
     ),
 )]

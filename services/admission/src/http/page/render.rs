@@ -16,9 +16,9 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::words::Words;
-use crate::http::problem::{Code, whole_seconds};
-use crate::place_view::{PlaceView, StatusView};
-use crate::queue_view::StateView;
+use crate::http::queue::view::place::{PlaceView, StatusView};
+use crate::http::queue::view::queue::StateView;
+use crate::problem::{Code, whole_seconds};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");

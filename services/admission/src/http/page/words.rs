@@ -8,8 +8,8 @@ use http::HeaderMap;
 use http::header::ACCEPT_LANGUAGE;
 use serde::Serialize;
 
-use crate::http::problem::{Code, millis};
-use crate::queue_view::StateView;
+use crate::http::queue::view::queue::StateView;
+use crate::problem::{Code, millis};
 
 /// The texts of one language; `{}` stands for a number.
 #[derive(Debug, Serialize)]

@@ -28,10 +28,10 @@ use tracing::{Instrument as _, Span};
 pub use self::ids::REQUEST_ID;
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
-use super::problem::{Cause, Code, Problem};
 use crate::app::App;
+use crate::callers::origin::Cors;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
-use crate::origin::Cors;
+use crate::problem::{Cause, Code, Problem};
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 

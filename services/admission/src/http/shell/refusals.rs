@@ -6,10 +6,10 @@ use http::header::{HOST, HeaderValue};
 use http::{HeaderMap, Version};
 
 use super::RequestContext;
+use crate::callers::origin::Cors;
 use crate::http::gate;
-use crate::http::problem::{Code, Problem};
 use crate::metrics::RouteMetrics;
-use crate::origin::Cors;
+use crate::problem::{Code, Problem};
 
 impl RequestContext {
     /// What needs no handler: a preflight of an allowed origin, one request too many, and a request

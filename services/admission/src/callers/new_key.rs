@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Command};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 
-use crate::keys::{KEY_PREFIX, digest};
+use crate::callers::keys::{KEY_PREFIX, digest};
 
 /// The name of the subcommand.
 pub const NAME: &str = "new-key";
@@ -101,7 +101,7 @@ mod tests {
         let config = Config::load(Some(Path::new(&file))).expect("a configuration");
         let bearer = http::HeaderValue::try_from(format!("Bearer {key}")).expect("a header");
         let headers = [(http::header::AUTHORIZATION, bearer)].into_iter().collect();
-        let caller = crate::keys::Caller::of(&config.keys, &headers, None).expect("known");
+        let caller = crate::callers::keys::Caller::of(&config.keys, &headers, None).expect("known");
         assert_eq!(caller.name(), "shop");
         assert!(caller.operates().is_ok());
     }

@@ -11,17 +11,17 @@ use http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::caller::Backend;
-use super::document::{
+use super::calls::present_state;
+use super::visits;
+use crate::app::App;
+use crate::http::caller::Backend;
+use crate::http::document::{
     BackendFinishProblems, BackendJoinProblems, BackendRenewProblems, KeyProblems,
 };
-use super::extract::JsonBody;
-use super::problem::{Code, Problem};
-use super::queue::present_state;
-use crate::app::App;
-use crate::place_view::PlaceView;
-use crate::queue_view::QueueView;
-use crate::visits;
+use crate::http::extract::JsonBody;
+use crate::http::queue::view::place::PlaceView;
+use crate::http::queue::view::queue::QueueView;
+use crate::problem::{Code, Problem};
 
 /// The body of a join on behalf.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -12,15 +12,15 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::audit::Entry;
-use super::caller::{Operator, OperatorOfAny};
-use super::document::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
-use super::extract::JsonBody;
 use super::overrides::Overrides;
-use super::problem::{Code, Problem};
-use crate::admin_view::{AdminView, TicketView};
 use crate::app::{App, QueueState};
-use crate::queue_view::QueueView;
+use crate::http::audit::Entry;
+use crate::http::caller::{Operator, OperatorOfAny};
+use crate::http::document::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
+use crate::http::extract::JsonBody;
+use crate::http::queue::view::admin::{AdminView, TicketView};
+use crate::http::queue::view::queue::QueueView;
+use crate::problem::{Code, Problem};
 
 /// The rules of a queue as they stand: its public state, the rules in force, and which of them are
 /// overridden until when.

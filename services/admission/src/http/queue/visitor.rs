@@ -9,11 +9,11 @@ use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 use http::request::Parts;
 
-use super::extract::{AtQueue, Peer};
-use super::problem::{Code, Problem};
 use crate::app::{App, Live, QueueState};
-use crate::client_address::client_address;
+use crate::callers::client_address::client_address;
 use crate::defences::{Asked, Unit};
+use crate::http::extract::{AtQueue, Peer};
+use crate::problem::{Code, Problem};
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");

@@ -7,11 +7,11 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
 
-use super::caller::Operator;
-use super::document::KeyProblems;
-use super::extract::shortened;
-use super::problem::{Code, Problem};
-use crate::admin_view::PlacesView;
+use crate::http::caller::Operator;
+use crate::http::document::KeyProblems;
+use crate::http::extract::shortened;
+use crate::http::queue::view::admin::PlacesView;
+use crate::problem::{Code, Problem};
 
 /// How many places a page shows when nobody says.
 pub const DEFAULT_PLACES: u64 = 100;

@@ -21,7 +21,7 @@ use utoipa::openapi::{RefOr, schema::KnownFormat, schema::SchemaFormat, schema::
 use utoipa::{PartialSchema, ToSchema};
 
 use self::field::Given;
-use super::problem::{Code, Problem};
+use crate::problem::{Code, Problem};
 
 /// The field that is no rule.
 const UNTIL: &str = "until";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rand::Rng as _;
 
 use crate::app::{App, QueueState};
-use crate::each_queue;
+use crate::tasks::each_queue;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// After a failure, which costs the store nothing while it is away.

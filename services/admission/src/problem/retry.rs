@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rand::Rng as _;
 
-use crate::http::problem::millis;
+use crate::problem::millis;
 
 /// The least, on average, …
 pub const SOONEST: Duration = Duration::from_secs(3);
@@ -161,7 +161,7 @@ mod tests {
     use anteroom_core::queue::{Place, Status};
 
     use super::*;
-    use crate::place_view::PlaceView;
+    use crate::http::queue::view::place::PlaceView;
 
     const TTL: Duration = Duration::from_secs(60);
 

@@ -1,13 +1,13 @@
 //! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody asks.
 //!
-//! What a reading lets pass, and for how long, is [`Known`](crate::known::Known)'s to judge. A queue at which
+//! What a reading lets pass, and for how long, is [`Known`](crate::queue::known::Known)'s to judge. A queue at which
 //! nobody asks, or whose rule is off, costs the store nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::app::{App, QueueState};
-use crate::each_queue;
+use crate::tasks::each_queue;
 
 /// Half as long as a reading lets pass, so that one may come late.
 const EVERY: Duration = Duration::from_millis(50);

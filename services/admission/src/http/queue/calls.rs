@@ -10,16 +10,16 @@ use http::header::{HeaderMap, HeaderName, SET_COOKIE};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::document::{
+use super::visitor::{Held, Visitor};
+use super::visits::{self, Joined};
+use crate::app::{App, QueueState};
+use crate::http::document::{
     ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
 };
-use super::extract::{AtQueue, json_body};
-use super::problem::{Code, Problem};
-use super::visitor::{Held, Visitor};
-use crate::app::{App, QueueState};
-use crate::place_view::PlaceView;
-use crate::queue_view::QueueView;
-use crate::visits::{self, Joined};
+use crate::http::extract::{AtQueue, json_body};
+use crate::http::queue::view::place::PlaceView;
+use crate::http::queue::view::queue::QueueView;
+use crate::problem::{Code, Problem};
 
 /// Names a join that may be sent again; as secret as the token.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

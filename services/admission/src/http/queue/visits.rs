@@ -8,12 +8,12 @@ use anteroom_core::queue::{
 };
 use rand::Rng as _;
 
+use super::visitor::Visitor;
 use crate::app::{App, QueueState};
 use crate::defences::Asked;
-use crate::http::problem::{Code, Problem};
-use crate::http::visitor::Visitor;
-use crate::place_view::PlaceView;
-use crate::retry;
+use crate::http::queue::view::place::PlaceView;
+use crate::problem::retry;
+use crate::problem::{Code, Problem};
 
 /// When to ask again whether a closed queue has opened, while nobody knows when it will.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);

@@ -11,8 +11,8 @@ use serde_json::{Number, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
-use crate::http::problem::millis;
-use crate::queue_view::moment;
+use crate::problem::millis;
+use crate::http::queue::view::queue::moment;
 
 /// The name of a rule here.
 pub fn name(rule: &Rule) -> String {

@@ -3,6 +3,9 @@
 //! The body is `application/problem+json` (RFC 9457) with a stable `code` member. A caller decides
 //! by `code`; `title` and `detail` are for people and may change.
 
+pub mod code;
+pub mod retry;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -17,9 +20,7 @@ use anteroom_core::queue::GoneReason;
 use anteroom_core::store;
 use rand::Rng as _;
 
-use crate::retry;
-
-pub use super::code::Code;
+pub use self::code::Code;
 
 /// The body of a refusal, as the API document shows it.
 #[derive(Debug, Serialize, ToSchema)]

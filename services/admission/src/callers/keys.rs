@@ -18,7 +18,7 @@ use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
-use crate::http::problem::{Code, Problem};
+use crate::problem::{Code, Problem};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "ark1.";

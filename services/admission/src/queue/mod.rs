@@ -1,0 +1,7 @@
+//! What this process keeps of a queue between requests.
+
+pub mod known;
+pub mod latest;
+pub mod outage;
+pub mod return_to;
+pub mod streams;
