@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use anteroom_admission::http::extract::parse_json;
-use anteroom_admission::http::page::form_key;
 use anteroom_admission::http::queue::backend::BackendJoin;
 use anteroom_admission::http::queue::calls::{JoinBody, is_strong_key};
 use anteroom_admission::http::queue::overrides::Overrides;
+use anteroom_admission::http::queue::page::form_key;
 use anteroom_admission::problem::Code;
 use anteroom_admission::problem::Problem;
 use anteroom_core::queue::{Override, Pace, Rules};
@@ -62,7 +62,7 @@ fn parsed<T: DeserializeOwned>(body: &[u8], fields: &[&str]) -> Option<T> {
             Some(value)
         }
         Err(problem) => {
-            refused(&problem, Code::InvalidBody);
+            refused(&problem, Code::INVALID_BODY);
             None
         }
     }
@@ -85,7 +85,7 @@ fn overridden(overrides: &Overrides, body: &[u8]) {
     let rules = rules();
     let change = match overrides.check(NOW, &rules, &rules) {
         Ok(change) => change,
-        Err(wrong) => return refused(&wrong.into(), Code::InvalidValue),
+        Err(wrong) => return refused(&wrong.into(), Code::INVALID_VALUE),
     };
     assert!(change.until.is_none_or(|until| until > NOW), "{change:?}");
     let object = object(body);

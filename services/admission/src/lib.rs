@@ -7,6 +7,7 @@
 pub mod app;
 pub mod callers;
 pub mod defences;
+pub mod durations;
 pub mod http;
 pub mod metrics;
 pub mod problem;

@@ -2,7 +2,8 @@
 
 mod port_support;
 
-use anteroom_admission::http::{gate, public};
+use anteroom_admission::http::public;
+use anteroom_admission::http::queue::gate;
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
 use axum::body::Body;
 use axum::response::Response;
@@ -258,7 +259,7 @@ async fn the_gate_never_answers_anything_but_401_and_403() {
         }
     }
     let overloaded =
-        anteroom_admission::problem::Problem::new(anteroom_admission::problem::Code::Overloaded);
+        anteroom_admission::problem::Problem::new(anteroom_admission::problem::Code::OVERLOADED);
     assert_eq!(gate::refusal(overloaded, None).status(), StatusCode::FORBIDDEN);
 }
 

@@ -54,8 +54,8 @@ impl Caller {
             unguarded(headers, peer)?;
             return Ok(Self { name: NO_KEY.to_owned(), key: None });
         }
-        let text = bearer(headers).ok_or_else(|| Problem::new(Code::KeyMissing))?;
-        let (name, key) = find(keys, text).ok_or_else(|| Problem::new(Code::KeyInvalid))?;
+        let text = bearer(headers).ok_or_else(|| Problem::new(Code::KEY_MISSING))?;
+        let (name, key) = find(keys, text).ok_or_else(|| Problem::new(Code::KEY_INVALID))?;
         Ok(Self { name: name.to_owned(), key: Some(key.clone()) })
     }
 
@@ -72,7 +72,7 @@ impl Caller {
     pub fn operates(&self) -> Result<(), Problem> {
         match &self.key {
             Some(key) if key.role != Role::Operator => {
-                Err(Problem::new(Code::KeyForbidden)
+                Err(Problem::new(Code::KEY_FORBIDDEN)
                     .detail("this call takes the key of an operator"))
             }
             _ => Ok(()),
@@ -92,7 +92,7 @@ impl Caller {
         if key.scopes.is_empty() || key.scopes.iter().any(named) {
             Ok(())
         } else {
-            Err(Problem::new(Code::KeyForbidden).detail("none of the key's scopes covers this"))
+            Err(Problem::new(Code::KEY_FORBIDDEN).detail("none of the key's scopes covers this"))
         }
     }
 }
@@ -128,15 +128,15 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 fn unguarded(headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
     // The port may still be bound to the address of an earlier configuration.
     if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-        return Err(Problem::new(Code::KeyMissing)
+        return Err(Problem::new(Code::KEY_MISSING)
             .detail("no keys are configured, so this port serves its own machine only"));
     }
     if headers.keys().any(is_forwarding) {
-        return Err(Problem::new(Code::ForwardedRefused)
+        return Err(Problem::new(Code::FORWARDED_REFUSED)
             .detail("no keys are configured, so this port refuses what came through a proxy"));
     }
     if headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE) {
-        return Err(Problem::new(Code::OriginRefused)
+        return Err(Problem::new(Code::ORIGIN_REFUSED)
             .detail("no keys are configured, so this port refuses web pages"));
     }
     // A proxy may add no header at all, and a stranger's name server may say that its name is here.
@@ -147,7 +147,7 @@ fn unguarded(headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
 
 /// The refusal of a request for a name that is not this machine's own.
 pub fn elsewhere() -> Problem {
-    Problem::new(Code::ForwardedRefused).detail(
+    Problem::new(Code::FORWARDED_REFUSED).detail(
         "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
     )
 }
@@ -227,13 +227,13 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         for wrong in ["Bearer ark1.bac", "Bearer back", "Bearer art1.x", "Bearer ark1.back, x"] {
-            assert_eq!(caller(wrong).err(), Some(Code::KeyInvalid), "{wrong}");
+            assert_eq!(caller(wrong).err(), Some(Code::KEY_INVALID), "{wrong}");
         }
         for none in ["", "Bearer", "Basic ark1.back", "ark1.back"] {
-            assert_eq!(caller(none).err(), Some(Code::KeyMissing), "{none}");
+            assert_eq!(caller(none).err(), Some(Code::KEY_MISSING), "{none}");
         }
         let nothing = Caller::of(&keys(), &HeaderMap::new(), HERE);
-        assert_eq!(nothing.map_err(|problem| problem.code()).err(), Some(Code::KeyMissing));
+        assert_eq!(nothing.map_err(|problem| problem.code()).err(), Some(Code::KEY_MISSING));
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(without_keys(Some("::1".parse().expect("an address")), &[]), None);
         assert_eq!(without_keys(HERE, &[("authorization", "Bearer ark1.any")]), None);
         for peer in [None, Some([10, 0, 0, 1].into())] {
-            assert_eq!(without_keys(peer, &[]), Some(Code::KeyMissing));
+            assert_eq!(without_keys(peer, &[]), Some(Code::KEY_MISSING));
         }
         for name in [
             "forwarded",
@@ -267,10 +267,10 @@ mod tests {
             "x-real-ip",
             "via",
         ] {
-            assert_eq!(without_keys(HERE, &[(name, "")]), Some(Code::ForwardedRefused), "{name}");
+            assert_eq!(without_keys(HERE, &[(name, "")]), Some(Code::FORWARDED_REFUSED), "{name}");
         }
         for name in ["origin", "sec-fetch-site"] {
-            assert_eq!(without_keys(HERE, &[(name, "null")]), Some(Code::OriginRefused), "{name}");
+            assert_eq!(without_keys(HERE, &[(name, "null")]), Some(Code::ORIGIN_REFUSED), "{name}");
         }
         let here = headers(&[("host", "127.0.0.1:8081")]);
         let caller = Caller::of(&BTreeMap::new(), &here, HERE).expect("let in");
@@ -320,11 +320,11 @@ mod tests {
             "::1",
             "anteroom_admission",
         ] {
-            assert_eq!(told(&[host]), Some(Code::ForwardedRefused), "{host}");
+            assert_eq!(told(&[host]), Some(Code::FORWARDED_REFUSED), "{host}");
         }
-        assert_eq!(told(&[]), Some(Code::ForwardedRefused));
-        assert_eq!(told(&["localhost", "localhost"]), Some(Code::ForwardedRefused));
-        assert_eq!(told(&["localhost", "evil.example"]), Some(Code::ForwardedRefused));
+        assert_eq!(told(&[]), Some(Code::FORWARDED_REFUSED));
+        assert_eq!(told(&["localhost", "localhost"]), Some(Code::FORWARDED_REFUSED));
+        assert_eq!(told(&["localhost", "evil.example"]), Some(Code::FORWARDED_REFUSED));
         // Whoever has a key is known by it, by whatever name they came.
         let named = headers(&[("authorization", "Bearer ark1.back"), ("host", "anteroom:8081")]);
         assert!(Caller::of(&keys(), &named, None).is_ok());

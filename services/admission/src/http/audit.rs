@@ -79,7 +79,7 @@ impl Audit {
         };
         let answer = tokio::spawn(call.in_current_span()).await;
         answer.unwrap_or_else(|error| {
-            Problem::new(Code::Internal).cause(error.to_string()).into_response()
+            Problem::new(Code::INTERNAL).cause(error.to_string()).into_response()
         })
     }
 
@@ -114,7 +114,7 @@ impl Entry {
     /// On a route without an audit, which is ours to mend.
     pub fn of(parts: &Parts) -> Result<Self, Problem> {
         let entry = parts.extensions.get::<Self>().cloned();
-        entry.ok_or_else(|| Problem::new(Code::Internal).cause("a route without an audit"))
+        entry.ok_or_else(|| Problem::new(Code::INTERNAL).cause("a route without an audit"))
     }
 
     /// The name of the caller's key.

@@ -62,7 +62,7 @@ impl FromRequestParts<Arc<App>> for OperatorOfAny {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let (caller, entry) = operator(parts, app)?;
         let name = queue_name(parts.uri.path()).filter(|name| is_name(name)).ok_or_else(|| {
-            Problem::new(Code::BadRequest).detail("the queue must match [a-z0-9-]{1,40}")
+            Problem::new(Code::BAD_REQUEST).detail("the queue must match [a-z0-9-]{1,40}")
         })?;
         caller.touches("queues", name)?;
         Ok(Self { entry, name: name.to_owned() })

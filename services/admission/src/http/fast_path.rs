@@ -14,9 +14,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::{Either, Ready, ready};
 use http::Method;
 
-use super::queue::calls;
+use super::queue::{calls, gate};
 use super::shell::{ResponseFuture, Shell};
-use super::{GATE, gate};
 use crate::app::App;
 use crate::http::queue::visitor::Visitor;
 use crate::metrics::RouteMetrics;
@@ -59,7 +58,8 @@ const QUEUES: &str = "/v1/queues/";
 impl FastPath {
     /// The calls inside this shell.
     pub fn new(shell: Arc<Shell>) -> Self {
-        let [gate, place, join] = [GATE, PLACE, JOIN].map(|template| shell.route(Some(template)));
+        let [gate, place, join] =
+            [gate::PLAIN, PLACE, JOIN].map(|template| shell.route(Some(template)));
         Self { shell, gate, place, join }
     }
 
@@ -105,7 +105,7 @@ fn visitor(app: &App, request: &Request, peer: IpAddr) -> Result<Visitor, Proble
     let live = app.live();
     let name = request.uri().path().strip_prefix(QUEUES).and_then(|rest| rest.split('/').next());
     let queue = name.and_then(|name| live.queue(name));
-    let queue = queue.ok_or_else(|| Problem::new(Code::UnknownQueue))?;
+    let queue = queue.ok_or_else(|| Problem::new(Code::UNKNOWN_QUEUE))?;
     Ok(Visitor::new(&live, queue, request.headers(), Some(peer)))
 }
 

@@ -8,8 +8,6 @@ pub mod caller;
 pub mod document;
 pub mod extract;
 mod fast_path;
-pub mod gate;
-pub mod page;
 pub mod queue;
 pub mod shell;
 
@@ -18,8 +16,7 @@ use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::middleware::from_fn;
-use axum::routing::{MethodRouter, any, get};
+use axum::routing::{MethodRouter, get};
 use futures_util::FutureExt as _;
 use futures_util::future::Either;
 use http::header::CONTENT_TYPE;
@@ -27,22 +24,17 @@ use http::{HeaderValue, Request};
 use tower::Service as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
-use utoipa_axum::routes;
+use utoipa_axum::router::OpenApiRouter;
 
 use self::audit::Audit;
 use self::extract::Peer;
 use self::fast_path::{Call, FastPath};
-use self::queue::{backend, calls, operator, places, stream};
+use self::queue::gate;
 use self::shell::{ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
 const OPENAPI: &str = "/openapi.json";
-const GATE: &str = "/v1/queues/{queue}/authorize";
-const GATE_BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
-/// The original path may be `/`, which a wildcard does not match.
-const GATE_BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 
 /// What one port answers with.
 pub struct Port {
@@ -71,60 +63,31 @@ impl Port {
 
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> Port {
-    let mut routes = OpenApiRouter::with_openapi(document::Public::openapi())
-        .routes(routes!(calls::join))
-        .routes(routes!(calls::place, calls::leave))
-        .routes(routes!(stream::events))
-        .routes(routes!(calls::claim))
-        .routes(routes!(calls::renew))
-        .routes(routes!(calls::state))
-        .routes(routes!(page::page, page::join))
-        .route(GATE, any(gate::authorize))
-        .route(GATE_BEHIND, any(gate::authorize_behind))
-        .route(GATE_BEHIND_ROOT, any(gate::authorize_behind));
-    document::add::<gate::__path_authorize>(routes.get_openapi_mut());
-    document::add::<gate::__path_authorize_behind>(routes.get_openapi_mut());
+    let routes = OpenApiRouter::with_openapi(document::Public::openapi()).merge(queue::public());
     port(app, true, routes)
 }
 
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> Port {
     let audit = Audit::default();
-    let audited = |operation| {
-        let audit = audit.clone();
-        from_fn(move |request, next| audit.clone().answer(operation, request, next))
-    };
-    let routes = OpenApiRouter::with_openapi(document::Service::openapi())
-        .routes(routes!(backend::join))
-        .routes(routes!(backend::renew))
-        .routes(routes!(backend::finish))
-        .routes(routes!(backend::state))
-        .routes(routes!(operator::look).layer(audited("queue.snapshot")))
-        .routes(routes!(operator::change).layer(audited("queue.override_rules")))
-        .routes(routes!(operator::purge).layer(audited("queue.purge")))
-        .routes(routes!(operator::reset).layer(audited("queue.reset")))
-        .routes(routes!(places::places).layer(audited("queue.places")))
-        .routes(routes!(operator::inspect).layer(audited("queue.inspect")))
-        .routes(routes!(operator::evict).layer(audited("queue.evict")));
-    port(app, false, routes)
+    let routes = OpenApiRouter::with_openapi(document::Service::openapi());
+    port(app, false, routes.merge(queue::service(&audit)))
 }
 
 /// A port of these routes, with its document, the fallbacks and the shell.
 pub fn port(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
-    document::complete(&mut document);
-    let undocumented = [GATE, GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
-    let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
     let port = if is_public { "public" } else { "service" };
-    let metrics = app.metrics.http(port, templates.iter().map(String::as_str));
+    let documented = document.paths.paths.keys().map(String::as_str);
+    let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let fast_path = is_public.then(|| FastPath::new(shell.clone()));
     let under_way = shell.under_way.clone();
     let router = router
         .route(OPENAPI, document_route(&document))
-        .fallback(async || Problem::new(Code::NotFound))
-        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .fallback(async || Problem::new(Code::NOT_FOUND))
+        .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
     Port { router, fast_path, under_way }

@@ -4,7 +4,9 @@
 //! by `code`; `title` and `detail` are for people and may change.
 
 pub mod code;
+pub mod edge;
 pub mod retry;
+pub mod store;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -17,8 +19,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use anteroom_core::queue::GoneReason;
-use anteroom_core::store;
-use rand::Rng as _;
+
+use crate::durations::{millis, whole_seconds};
 
 pub use self::code::Code;
 
@@ -81,7 +83,7 @@ impl Problem {
 
     /// 410 with the reason.
     pub fn gone(reason: GoneReason) -> Self {
-        Self::new(Code::PlaceGone).reason(reason)
+        Self::new(Code::PLACE_GONE).reason(reason)
     }
 
     /// Says what was wrong with this request. Never put secrets or long input here.
@@ -148,30 +150,6 @@ impl Problem {
     }
 }
 
-impl From<store::Error> for Problem {
-    fn from(error: store::Error) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl From<&store::Error> for Problem {
-    fn from(error: &store::Error) -> Self {
-        let code = match error {
-            store::Error::Unavailable(_) | store::Error::Forbidden(_) | store::Error::Full => {
-                Code::StoreUnavailable
-            }
-            store::Error::Unknown(_) => Code::EffectUnknown,
-            store::Error::Overloaded => Code::Overloaded,
-            store::Error::Reply { .. } => Code::Internal,
-        };
-        let problem = Self::new(code).cause(error.to_string());
-        if code == Code::Internal {
-            return problem;
-        }
-        problem.retry_after(retry::after(0, retry::SOONEST, retry::UNKNOWN, rand::rng().random()))
-    }
-}
-
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let inner = *self.0;
@@ -206,14 +184,21 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A duration in whole milliseconds.
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// A duration in whole seconds, rounded up and at least one: what `Retry-After` can say.
-pub fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+/// Every code of every group.
+#[cfg(test)]
+pub fn all_codes() -> impl Iterator<Item = Code> {
+    use crate::queue::codes::{QUEUE, TOKEN};
+    let groups = [
+        edge::ANY,
+        edge::ADDRESS,
+        edge::BODY,
+        edge::VALUE,
+        edge::CALLER,
+        store::STORE,
+        TOKEN,
+        QUEUE,
+    ];
+    groups.into_iter().flatten().copied()
 }
 
 #[cfg(test)]
@@ -224,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_gate_answers_401_or_403_whatever_the_code() {
-        for &code in Code::ALL {
+        for code in all_codes() {
             let status = Problem::new(code).at_gate().into_response().status().as_u16();
             assert!(status == 401 || status == 403, "{code:?} gave {status}");
         }
@@ -260,18 +245,11 @@ mod tests {
         for (after, ms, seconds) in
             [(Duration::from_nanos(4_000_000_300), 4_000, "4"), (Duration::MAX, 3_600_000, "3600")]
         {
-            let response = Problem::new(Code::QueueClosed).retry_after(after).into_response();
+            let response = Problem::new(Code::QUEUE_CLOSED).retry_after(after).into_response();
             assert_eq!(response.headers()[RETRY_AFTER], seconds);
             let body = response.into_body().collect().await.expect("a body").to_bytes();
             let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
             assert_eq!(body["retry_after_ms"], ms);
         }
-    }
-
-    #[test]
-    fn retry_after_is_never_zero() {
-        assert_eq!(whole_seconds(Duration::ZERO), 1);
-        assert_eq!(whole_seconds(Duration::from_secs(3)), 3);
-        assert_eq!(whole_seconds(Duration::from_millis(3_001)), 4);
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rand::Rng as _;
 
-use crate::problem::millis;
+use crate::durations::millis;
 
 /// The least, on average, …
 pub const SOONEST: Duration = Duration::from_secs(3);

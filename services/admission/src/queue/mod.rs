@@ -1,5 +1,6 @@
 //! What this process keeps of a queue between requests.
 
+pub mod codes;
 pub mod known;
 pub mod latest;
 pub mod outage;

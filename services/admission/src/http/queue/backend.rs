@@ -12,12 +12,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::calls::present_state;
+use super::problems::{BackendJoinProblems, BackendRenewProblems, KeyProblems};
 use super::visits;
 use crate::app::App;
 use crate::http::caller::Backend;
-use crate::http::document::{
-    BackendFinishProblems, BackendJoinProblems, BackendRenewProblems, KeyProblems,
-};
 use crate::http::extract::JsonBody;
 use crate::http::queue::view::place::PlaceView;
 use crate::http::queue::view::queue::QueueView;
@@ -64,7 +62,7 @@ pub async fn join(
     JsonBody(BackendJoin { visitor_id }): JsonBody<BackendJoin>,
 ) -> Result<Response, Problem> {
     if !check_visitor_id(&visitor_id) {
-        return Err(Problem::new(Code::InvalidValue).detail(format!(
+        return Err(Problem::new(Code::INVALID_VALUE).detail(format!(
             "visitor_id must be 1 to {MAX_VISITOR_ID} bytes without control characters, and without white \
              space at the ends"
         )));
@@ -108,7 +106,7 @@ pub async fn renew(
         ("place" = String, Path, description = "the `x-anteroom-place` of authorize"),
     ),
     security((), ("key" = [])),
-    responses((status = 204, description = "gone"), BackendFinishProblems),
+    responses((status = 204, description = "gone"), KeyProblems),
 )]
 pub async fn finish(
     Backend { queue }: Backend,
@@ -132,6 +130,6 @@ pub async fn state(Backend { queue }: Backend) -> Result<Response, Problem> {
 /// The place that a handle names. A handle that is none costs the store nothing.
 fn named(path: Result<Path<PlacePath>, PathRejection>) -> Result<PlaceRef, Problem> {
     path.ok().and_then(|Path(PlacePath { place })| PlaceRef::from_handle(&place)).ok_or_else(|| {
-        Problem::new(Code::BadRequest).detail("the place must be an x-anteroom-place of authorize")
+        Problem::new(Code::BAD_REQUEST).detail("the place must be an x-anteroom-place of authorize")
     })
 }

@@ -10,12 +10,12 @@ use http::header::{HeaderMap, HeaderName, SET_COOKIE};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::problems::{
+    ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
+};
 use super::visitor::{Held, Visitor};
 use super::visits::{self, Joined};
 use crate::app::{App, QueueState};
-use crate::http::document::{
-    ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
-};
 use crate::http::extract::{AtQueue, json_body};
 use crate::http::queue::view::place::PlaceView;
 use crate::http::queue::view::queue::QueueView;
@@ -91,7 +91,7 @@ pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>,
     let token = visitor.holder()?;
     match visits::held(&visitor.queue, token.place).await? {
         Some(joined) => Ok(Some((joined, token.visitor_id.clone()))),
-        None if token.visitor_id.is_some() => Err(Problem::new(Code::AssertionMissing)),
+        None if token.visitor_id.is_some() => Err(Problem::new(Code::ASSERTION_MISSING)),
         None => Ok(None),
     }
 }
@@ -103,7 +103,7 @@ fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Pro
         Some(key) if is_strong_key(key.as_bytes()) => {
             Ok(Some(PlaceId::of_key(queue.name(), key.as_bytes())))
         }
-        Some(_) => Err(Problem::new(Code::BadRequest)
+        Some(_) => Err(Problem::new(Code::BAD_REQUEST)
             .detail("Idempotency-Key must be 22 to 128 printable ASCII characters")),
     }
 }
@@ -119,12 +119,12 @@ fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Pro
     let seen = queue
         .latest
         .get()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
+        .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?;
     let now = seen.store_time_us() / 1_000_000;
     app.live()
         .assertions
         .verify(queue.name(), assertion, now)
-        .map_err(|error| Problem::new(Code::AssertionInvalid).detail(error.to_string()))
+        .map_err(|error| Problem::new(Code::ASSERTION_INVALID).detail(error.to_string()))
 }
 
 fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
@@ -214,7 +214,7 @@ pub fn present_state(queue: &QueueState) -> Result<Response, Problem> {
     let seen = queue
         .latest
         .fresh()
-        .ok_or_else(|| Problem::new(Code::StoreUnavailable).retry_after(queue.retry()))?;
+        .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?;
     Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
 }
 

@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::overrides::Overrides;
+use super::problems::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
 use crate::app::{App, QueueState};
 use crate::http::audit::Entry;
 use crate::http::caller::{Operator, OperatorOfAny};
-use crate::http::document::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
 use crate::http::extract::JsonBody;
 use crate::http::queue::view::admin::{AdminView, TicketView};
 use crate::http::queue::view::queue::QueueView;
@@ -103,7 +103,7 @@ pub async fn purge(
     OperatorOfAny { entry, name }: OperatorOfAny,
 ) -> Result<StatusCode, Problem> {
     if app.queue(&name).is_some() {
-        return Err(Problem::new(Code::QueueConfigured));
+        return Err(Problem::new(Code::QUEUE_CONFIGURED));
     }
     let found = Queue::purge(&app.store, &name).await?;
     entry.before(json!({
@@ -171,14 +171,14 @@ fn ticket(path: Result<Path<TicketPath>, PathRejection>, entry: &Entry) -> Resul
         .filter(|ticket| (1..=MAX_TICKET).contains(ticket))
         .ok_or_else(|| {
             let rule = format!("the ticket must be a whole number from 1 to {MAX_TICKET}");
-            Problem::new(Code::BadRequest).detail(rule)
+            Problem::new(Code::BAD_REQUEST).detail(rule)
         })?;
     entry.ticket(ticket);
     Ok(ticket)
 }
 
 fn never_given() -> Problem {
-    Problem::new(Code::NotFound).detail("this ticket was never given in the queue's present life")
+    Problem::new(Code::NOT_FOUND).detail("this ticket was never given in the queue's present life")
 }
 
 /// How many there are of each kind, for the audit log; null when nobody can say. Puts what it finds

@@ -7,8 +7,8 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
 
+use super::problems::KeyProblems;
 use crate::http::caller::Operator;
-use crate::http::document::KeyProblems;
 use crate::http::extract::shortened;
 use crate::http::queue::view::admin::PlacesView;
 use crate::problem::{Code, Problem};
@@ -51,7 +51,7 @@ impl<S: Sync> FromRequestParts<S> for Part {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         read(parts.uri.query().unwrap_or_default())
-            .map_err(|rule| Problem::new(Code::BadRequest).detail(shortened(rule)))
+            .map_err(|rule| Problem::new(Code::BAD_REQUEST).detail(shortened(rule)))
     }
 }
 

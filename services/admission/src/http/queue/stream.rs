@@ -19,13 +19,14 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use rand::Rng as _;
 
+use super::problems::HolderProblems;
 use super::visitor::Visitor;
 use super::visits;
 use crate::app::{App, QueueState};
 use crate::defences::stream_slots::StreamSlot;
-use crate::http::document::HolderProblems;
+use crate::durations::millis;
+use crate::problem::Problem;
 use crate::problem::retry;
-use crate::problem::{Problem, millis};
 use crate::queue::streams::{Stream as OpenStream, Streams};
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);

@@ -85,7 +85,7 @@ impl Visitor {
 
     /// Refuses a changing call that another site's page sent with the visitor's cookie.
     pub fn may_change(&self) -> Result<(), Problem> {
-        if self.origin_allowed { Ok(()) } else { Err(Problem::new(Code::OriginRefused)) }
+        if self.origin_allowed { Ok(()) } else { Err(Problem::new(Code::ORIGIN_REFUSED)) }
     }
 
     /// The valid token, unless its place asks too often.
@@ -96,7 +96,7 @@ impl Visitor {
                 Ok(token)
             }
             Held::Forged => Err(self.token_invalid()),
-            Held::Nothing => Err(Problem::new(Code::TokenMissing)),
+            Held::Nothing => Err(Problem::new(Code::TOKEN_MISSING)),
         }
     }
 
@@ -110,7 +110,7 @@ impl Visitor {
         self.queue
             .joins_per_address
             .take(self.address)
-            .map_err(|after| Problem::new(Code::JoinLimited).retry_after(after))
+            .map_err(|after| Problem::new(Code::JOIN_LIMITED).retry_after(after))
     }
 
     /// The client's address, unless it is exempt from bounds by address.
@@ -125,12 +125,12 @@ impl Visitor {
         self.queue
             .requests_per_place
             .check(of)
-            .map_err(|after| Problem::new(Code::SlowDown).retry_after(after))
+            .map_err(|after| Problem::new(Code::SLOW_DOWN).retry_after(after))
     }
 
     /// 401, and takes a dead cookie away: the page cannot, and would be refused for ever.
     pub fn token_invalid(&self) -> Problem {
-        let problem = Problem::new(Code::TokenInvalid);
+        let problem = Problem::new(Code::TOKEN_INVALID);
         match self.no_cookie() {
             Some(cookie) => problem.header(SET_COOKIE, cookie),
             None => problem,
@@ -140,7 +140,7 @@ impl Visitor {
     /// The `Set-Cookie` that gives a token to the browser.
     pub fn cookie(&self, token: &str) -> Result<HeaderValue, Problem> {
         let cookie = self.queue.cookies.set(self.queue.name(), token);
-        cookie.map_err(|error| Problem::new(Code::Internal).cause(error.to_string()))
+        cookie.map_err(|error| Problem::new(Code::INTERNAL).cause(error.to_string()))
     }
 
     /// The `Set-Cookie` that takes the token away again, if it came as one.

@@ -58,13 +58,13 @@ pub async fn join(
         Join::Same(of, place) => Ok(Joined { created: false, of, place }),
         Join::Full => {
             let retry_in = queue.refused.tell_from(Duration::ZERO, RETRY_FULL, is_counted());
-            Err(Problem::new(Code::QueueFull).retry_after(retry_in))
+            Err(Problem::new(Code::QUEUE_FULL).retry_after(retry_in))
         }
         Join::Closed { retry_in } => {
             let (opens_in, least) =
                 retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::SOONEST));
             let retry_in = queue.refused.tell_from(opens_in, least, is_counted());
-            Err(Problem::new(Code::QueueClosed).retry_after(retry_in))
+            Err(Problem::new(Code::QUEUE_CLOSED).retry_after(retry_in))
         }
     }
 }
@@ -81,7 +81,7 @@ pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined,
     let joined = join(&visitor.queue, id, is_counted).await;
     let may_be_new = match &joined {
         Ok(joined) => joined.created,
-        Err(problem) => problem.code() == Code::EffectUnknown,
+        Err(problem) => problem.code() == Code::EFFECT_UNKNOWN,
     };
     if !may_be_new {
         unit.give_back();
@@ -94,7 +94,7 @@ pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined,
 pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
     match place(queue, of).await {
         Ok(place) => Ok(Some(Joined { created: false, of, place })),
-        Err(problem) if problem.code() == Code::PlaceGone => Ok(None),
+        Err(problem) if problem.code() == Code::PLACE_GONE => Ok(None),
         Err(problem) => Err(problem),
     }
 }
@@ -144,9 +144,9 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
 pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
     match visit {
         Visit::Here(place) => Ok(place),
-        Visit::NotReady(place) => Err(Problem::new(Code::NotReady)
+        Visit::NotReady(place) => Err(Problem::new(Code::NOT_READY)
             .retry_after(view(queue, &place).poll_after().max(Duration::from_secs(1)))),
-        Visit::NotActive(_) => Err(Problem::new(Code::NotActive)),
+        Visit::NotActive(_) => Err(Problem::new(Code::NOT_ACTIVE)),
         Visit::Gone(reason) => Err(Problem::gone(reason)),
     }
 }

@@ -176,7 +176,7 @@ impl RequestContext {
                 Ok(Ok(response)) => return self.mark(response),
                 Ok(Err(_)) => {
                     let retry_after = self.shell.app.returning.tell_anybody();
-                    Problem::new(Code::RequestTimeout).retry_after(retry_after)
+                    Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
                 }
                 Err(panic) => panicked(&*panic),
             };
@@ -229,7 +229,7 @@ pub fn panicked(panic: &(dyn Any + Send)) -> Problem {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let cause = format!("panic: {}", message.unwrap_or("without a message"));
-    Problem::new(Code::Internal).cause(cause)
+    Problem::new(Code::INTERNAL).cause(cause)
 }
 
 /// Logs what failed on our side, once. A store that fails is logged by the store when it goes and
@@ -245,7 +245,7 @@ fn report(
     let trace_id = ids::trace_id(traceparent);
     let (route, request_id) = (route.template(), id.to_str().unwrap_or_default());
     let (status, name) = (response.status().as_u16(), code.name());
-    if matches!(code, Code::StoreUnavailable | Code::EffectUnknown | Code::Overloaded) {
+    if matches!(*code, Code::STORE_UNAVAILABLE | Code::EFFECT_UNKNOWN | Code::OVERLOADED) {
         tracing::debug!(route, request_id, trace_id, status, code = name, cause, "request failed");
     } else {
         tracing::error!(route, request_id, trace_id, status, code = name, cause, "request failed");

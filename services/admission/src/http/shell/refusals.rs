@@ -7,7 +7,7 @@ use http::{HeaderMap, Version};
 
 use super::RequestContext;
 use crate::callers::origin::Cors;
-use crate::http::gate;
+use crate::http::queue::gate;
 use crate::metrics::RouteMetrics;
 use crate::problem::{Code, Problem};
 
@@ -20,9 +20,9 @@ impl RequestContext {
         }
         let problem = if self.under_way.is_none() {
             let retry_after = self.shell.app.returning.tell_anybody();
-            Problem::new(Code::Overloaded).retry_after(retry_after)
+            Problem::new(Code::OVERLOADED).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
-            Problem::new(Code::BadRequest).detail("a request has exactly one Host header")
+            Problem::new(Code::BAD_REQUEST).detail("a request has exactly one Host header")
         } else {
             return None;
         };

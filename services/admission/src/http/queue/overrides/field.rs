@@ -11,7 +11,7 @@ use serde_json::{Number, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
-use crate::problem::millis;
+use crate::durations::millis;
 use crate::http::queue::view::queue::moment;
 
 /// The name of a rule here.

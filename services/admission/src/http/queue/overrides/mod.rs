@@ -58,7 +58,7 @@ impl Wrong {
 
 impl From<Wrong> for Problem {
     fn from(wrong: Wrong) -> Self {
-        Self::new(Code::InvalidValue).detail(format!("{} {}", wrong.field, wrong.rule))
+        Self::new(Code::INVALID_VALUE).detail(format!("{} {}", wrong.field, wrong.rule))
     }
 }
 

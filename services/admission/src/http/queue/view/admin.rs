@@ -14,9 +14,9 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::durations::millis;
 use crate::http::queue::overrides::field;
 use crate::http::queue::view::queue::{QueueView, moment};
-use crate::problem::millis;
 
 /// A queue as operators see it.
 #[derive(Debug, Serialize, ToSchema)]

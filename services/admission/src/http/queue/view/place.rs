@@ -11,7 +11,7 @@ use rand::Rng as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::problem::{millis, whole_seconds};
+use crate::durations::{millis, whole_seconds};
 
 /// Looks come this far apart at the front of the line, and never closer, however short the wait is …
 const SOONEST: Duration = Duration::from_secs(1);

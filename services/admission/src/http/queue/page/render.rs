@@ -16,9 +16,10 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::words::Words;
+use crate::durations::whole_seconds;
 use crate::http::queue::view::place::{PlaceView, StatusView};
 use crate::http::queue::view::queue::StateView;
-use crate::problem::{Code, whole_seconds};
+use crate::problem::Code;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -107,7 +108,7 @@ impl Shown {
             Self::Nobody => (words.nobody.into(), String::new()),
             Self::Gone => (words.ended.into(), words.ended_detail.into()),
             Self::Over => (words.over.into(), words.ended_detail.into()),
-            Self::Refused(Code::AssertionMissing) => (words.vouched.into(), words.go_back.into()),
+            Self::Refused(Code::ASSERTION_MISSING) => (words.vouched.into(), words.go_back.into()),
             Self::Refused(code) => (words.problem(*code).into(), words.later.into()),
             Self::Kept(_) => (words.busy.into(), format!("{} {}", words.kept, words.again)),
             Self::Place(stand) if stand.status == StatusView::Waiting => {
@@ -130,7 +131,7 @@ impl Shown {
         match self {
             Self::Nobody | Self::Gone | Self::Over => Some(words.join),
             // Only the backend can say who this is.
-            Self::Refused(Code::AssertionMissing) | Self::Place(_) | Self::Kept(_) => None,
+            Self::Refused(Code::ASSERTION_MISSING) | Self::Place(_) | Self::Kept(_) => None,
             Self::Refused(_) => Some(words.retry),
         }
     }
@@ -324,7 +325,7 @@ mod tests {
             waiting(),
             turn(StatusView::Ready),
             turn(StatusView::Active),
-            Shown::Refused(Code::QueueFull),
+            Shown::Refused(Code::QUEUE_FULL),
             Shown::Kept(None),
         ];
         for shown in &all {
@@ -408,7 +409,7 @@ mod tests {
     fn a_closed_queue_is_announced_once() {
         let closed = "The queue is closed to new visitors.";
         for (shown, message, notice) in [
-            (Shown::Refused(Code::QueueClosed), closed, "until June".into()),
+            (Shown::Refused(Code::QUEUE_CLOSED), closed, "until June".into()),
             (waiting(), "You are number 12 in line.", format!("{closed} until June")),
             (Shown::Gone, "Your place has ended.", format!("{closed} until June")),
         ] {
@@ -420,7 +421,7 @@ mod tests {
 
     #[test]
     fn whom_only_the_backend_can_name_is_not_offered_what_cannot_help() {
-        let html = page(&Shown::Refused(Code::AssertionMissing), "x");
+        let html = page(&Shown::Refused(Code::ASSERTION_MISSING), "x");
         assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\" hidden>"), "{html}");
         assert!(html.contains("<noscript></noscript>"), "{html}");
     }
@@ -428,7 +429,7 @@ mod tests {
     /// `page_script::numbers_and_times_are_told_as_the_page_without_a_script_tells_them` holds the script to it.
     #[test]
     fn numbers_and_times_are_told_as_the_script_tells_them() {
-        let said = include_str!("../../../tests/page_script/said.json");
+        let said = include_str!("../../../../tests/page_script/said.json");
         let said: serde_json::Value = serde_json::from_str(said).expect("JSON");
         let says = |kind: &str, shown: &dyn Fn(u64) -> Stand| {
             for row in said[kind].as_array().expect("rows") {

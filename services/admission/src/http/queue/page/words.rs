@@ -8,8 +8,9 @@ use http::HeaderMap;
 use http::header::ACCEPT_LANGUAGE;
 use serde::Serialize;
 
+use crate::durations::millis;
 use crate::http::queue::view::queue::StateView;
-use crate::problem::{Code, millis};
+use crate::problem::Code;
 
 /// The texts of one language; `{}` stands for a number.
 #[derive(Debug, Serialize)]
@@ -179,10 +180,10 @@ impl Words {
     /// Why the visitor was refused.
     pub fn problem(&self, code: Code) -> &'static str {
         match code {
-            Code::QueueFull => self.full,
-            Code::QueueClosed => self.closed,
-            Code::JoinLimited => self.limited,
-            Code::AssertionMissing => self.vouched,
+            Code::QUEUE_FULL => self.full,
+            Code::QUEUE_CLOSED => self.closed,
+            Code::JOIN_LIMITED => self.limited,
+            Code::ASSERTION_MISSING => self.vouched,
             _ => self.busy,
         }
     }

@@ -25,14 +25,23 @@ use http::request::Parts;
 use self::asked::{Asked, is_navigation, is_preflight};
 use self::original::Original;
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
-use super::document::GateProblems;
+use super::problems::GateProblems;
+use super::visitor::{Held, Visitor};
+use super::visits;
 use crate::app::{App, QueueState};
-use crate::http::queue::visitor::{Held, Visitor};
-use crate::http::queue::visits;
 use crate::metrics::GateAnswer;
 use crate::problem::{Code, Problem};
 use crate::queue::known::Basis;
 use crate::queue::return_to;
+
+/// Where a gateway asks that says the original path in a header, if at all.
+pub const PLAIN: &str = "/v1/queues/{queue}/authorize";
+/// Where one asks that puts the original path behind ours.
+pub const BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
+/// The original path may be `/`, which a wildcard does not match.
+pub const BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
+/// All of them; the document knows the first only.
+pub const TEMPLATES: [&str; 3] = [PLAIN, BEHIND, BEHIND_ROOT];
 
 /// May this visitor pass?
 ///
@@ -121,7 +130,7 @@ fn conclude(
         }
         Err(problem) => {
             metrics.gate(match problem.code() {
-                Code::StoreUnavailable => GateAnswer::StoreUnavailable,
+                Code::STORE_UNAVAILABLE => GateAnswer::StoreUnavailable,
                 _ => GateAnswer::Refused,
             });
             refused(visitor, asked, parts, problem)
@@ -196,7 +205,7 @@ fn here(
             Some(left) => Ok(Ok(Pass::named(GateAnswer::Local, token, Some(left)))),
             None => Err(Next::Ask),
         },
-        Err(problem) if problem.code() == Code::TokenMissing => {
+        Err(problem) if problem.code() == Code::TOKEN_MISSING => {
             if !app.store.is_up() && may_open(visitor) {
                 return Ok(Ok(Pass::unnamed(GateAnswer::Opened)));
             }
@@ -235,7 +244,7 @@ async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
 
 /// The store's verdict on the place that the visitor's token names.
 async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Problem> {
-    let Held::Valid(token) = &visitor.held else { return Err(Problem::new(Code::TokenMissing)) };
+    let Held::Valid(token) = &visitor.held else { return Err(Problem::new(Code::TOKEN_MISSING)) };
     let queue = &visitor.queue;
     let basis = queue.known.basis();
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
@@ -247,7 +256,7 @@ async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Proble
             match visit {
                 // Who it was is for the backend to say.
                 Visit::Gone(_) if asked.join && token.visitor_id.is_some() => {
-                    Err(Problem::new(Code::AssertionMissing))
+                    Err(Problem::new(Code::ASSERTION_MISSING))
                 }
                 // Boxed, because it is rare and larger than all the rest.
                 Visit::Gone(_) if asked.join => Box::pin(join(app, visitor)).await,
@@ -266,7 +275,7 @@ fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Prob
         }
         Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
             let retry_after = visits::view(&visitor.queue, &place).poll_after();
-            Err(Problem::new(Code::NotAdmitted).retry_after(retry_after))
+            Err(Problem::new(Code::NOT_ADMITTED).retry_after(retry_after))
         }
         Visit::Gone(reason) => Err(Problem::gone(reason)),
     }
@@ -331,7 +340,7 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
     };
     pass.ok_or_else(|| {
         let retry_after = visitor.queue.retry_hint();
-        Problem::new(Code::StoreUnavailable).retry_after(retry_after).cause(error.to_string())
+        Problem::new(Code::STORE_UNAVAILABLE).retry_after(retry_after).cause(error.to_string())
     })
 }
 

@@ -20,13 +20,14 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use self::render::{Page, Shown};
 use self::words::Words;
-use super::extract::whole_body;
+use super::calls::{held, is_strong_key};
+use super::view::queue::StateView;
+use super::visitor::{Held, Visitor};
+use super::visits;
 use crate::app::App;
-use crate::http::queue::calls::{held, is_strong_key};
-use crate::http::queue::view::queue::StateView;
-use crate::http::queue::visitor::{Held, Visitor};
-use crate::http::queue::visits;
-use crate::problem::{Code, Problem, whole_seconds};
+use crate::durations::whole_seconds;
+use crate::http::extract::whole_body;
+use crate::problem::{Code, Problem};
 
 /// The waiting page.
 #[utoipa::path(
@@ -47,7 +48,7 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
     let shown = match &visitor.held {
         Held::Valid(_) => look(&visitor).await,
         Held::Nothing | Held::Forged if is_over(&uri) => Shown::Over,
-        Held::Nothing | Held::Forged if is_closed(&visitor) => Shown::Refused(Code::QueueClosed),
+        Held::Nothing | Held::Forged if is_closed(&visitor) => Shown::Refused(Code::QUEUE_CLOSED),
         Held::Nothing | Held::Forged => Shown::Nobody,
     };
     let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
@@ -76,7 +77,7 @@ async fn look(visitor: &Visitor) -> Shown {
     match place.await {
         Ok(place) => Shown::Place(visits::view(&visitor.queue, &place).into()),
         Err(problem) if problem.why_gone() == Some(GoneReason::Completed) => Shown::Over,
-        Err(problem) if problem.code() == Code::PlaceGone => Shown::Gone,
+        Err(problem) if problem.code() == Code::PLACE_GONE => Shown::Gone,
         Err(problem) => Shown::Kept(problem.when()),
     }
 }
@@ -121,7 +122,7 @@ pub async fn join(
         Ok(None) => visits::join_from(&visitor, form_identity(&visitor, &form))
             .await
             .map(|joined| (joined, None)),
-        Err(problem) if problem.code() == Code::AssertionMissing => Err(problem),
+        Err(problem) if problem.code() == Code::ASSERTION_MISSING => Err(problem),
         Err(problem) => return Ok(kept(&visitor, &uri, words, &problem)),
     };
     match joined {
@@ -131,7 +132,7 @@ pub async fn join(
         }
         Err(problem) => Ok(match wanted(&visitor, &uri) {
             // Where the visitor came from, the backend can vouch anew.
-            Some(to) if problem.code() == Code::AssertionMissing => see(&to, None),
+            Some(to) if problem.code() == Code::ASSERTION_MISSING => see(&to, None),
             _ => failed(&visitor, &uri, words, &problem, &Shown::Refused(problem.code())),
         }),
     }
@@ -190,7 +191,7 @@ async fn visit(
         (_, Step::Finish) => visits::leave(&visitor.queue, visitor.holder()?.place).await,
     };
     match (done, step) {
-        (Err(problem), _) if !matches!(problem.code(), Code::NotReady | Code::PlaceGone) => {
+        (Err(problem), _) if !matches!(problem.code(), Code::NOT_READY | Code::PLACE_GONE) => {
             Ok(kept(visitor, uri, words, &problem))
         }
         (_, Step::Claim) => Ok(back(visitor, uri, None)),
