@@ -8,6 +8,7 @@ pub mod app;
 pub mod callers;
 pub mod defences;
 pub mod durations;
+pub mod entities;
 pub mod http;
 pub mod metrics;
 pub mod problem;

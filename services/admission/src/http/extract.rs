@@ -1,4 +1,4 @@
-//! What handlers take from a request, checked: the peer, the queue, a JSON body.
+//! What handlers take from a request, checked: the peer, what the path names, a JSON body.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
-use crate::app::{App, QueueState};
+use crate::app::{App, Live};
+use crate::entities::{Entities, Entity};
 use crate::problem::{Code, Problem};
 
 /// The longest body that any call takes, in bytes.
@@ -21,23 +22,20 @@ pub const MAX_BODY: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// The queue that the path names.
-pub struct AtQueue(pub Arc<QueueState>);
+/// The entity that the path names.
+pub struct At<T>(pub Arc<T>);
 
-impl FromRequestParts<Arc<App>> for AtQueue {
+impl<T: Entity> FromRequestParts<Arc<App>> for At<T>
+where
+    Live: AsRef<Entities<T>>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let queue = queue_name(parts.uri.path()).and_then(|name| app.queue(name));
-        queue.map(Self).ok_or_else(|| Problem::new(Code::UNKNOWN_QUEUE))
+        let live = app.live();
+        let entities: &Entities<T> = (**live).as_ref();
+        entities.at(parts.uri.path()).map(Self)
     }
-}
-
-/// The name of a queue in a path: the part behind `queues`, where every template has `{queue}`; a name needs no escapes. The
-/// decoded parameters fail as a whole when another one is no UTF-8, and the visitor's own path behind
-/// `…/authorize/` may be in any encoding.
-pub fn queue_name(path: &str) -> Option<&str> {
-    path.split('/').skip_while(|part| *part != "queues").nth(1)
 }
 
 /// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body stands for `{}`.

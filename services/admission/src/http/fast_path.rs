@@ -19,7 +19,7 @@ use super::shell::{ResponseFuture, Shell};
 use crate::app::App;
 use crate::http::queue::visitor::Visitor;
 use crate::metrics::RouteMetrics;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 const PLACE: &str = "/v1/queues/{queue}/token";
 const JOIN: &str = "/v1/queues/{queue}/tokens";
@@ -103,9 +103,7 @@ impl FastPath {
 /// Who asks, at the queue that the path names.
 fn visitor(app: &App, request: &Request, peer: IpAddr) -> Result<Visitor, Problem> {
     let live = app.live();
-    let name = request.uri().path().strip_prefix(QUEUES).and_then(|rest| rest.split('/').next());
-    let queue = name.and_then(|name| live.queue(name));
-    let queue = queue.ok_or_else(|| Problem::new(Code::UNKNOWN_QUEUE))?;
+    let queue = live.queues.at(request.uri().path())?;
     Ok(Visitor::new(&live, queue, request.headers(), Some(peer)))
 }
 

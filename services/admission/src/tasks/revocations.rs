@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::{App, QueueState};
+use crate::app::App;
+use crate::queue::QueueState;
 use crate::tasks::each_queue;
 
 /// Half as long as a reading lets pass, so that one may come late.

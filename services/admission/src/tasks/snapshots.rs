@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rand::Rng as _;
 
-use crate::app::{App, QueueState};
+use crate::app::App;
+use crate::queue::QueueState;
 use crate::tasks::each_queue;
 
 const EVERY: Duration = Duration::from_secs(1);

@@ -20,6 +20,7 @@ use crate::http::extract::JsonBody;
 use crate::http::queue::view::place::PlaceView;
 use crate::http::queue::view::queue::QueueView;
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 
 /// The body of a join on behalf.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -58,7 +59,7 @@ pub struct PlacePath {
 )]
 pub async fn join(
     State(app): State<Arc<App>>,
-    Backend { queue }: Backend,
+    Backend(queue): Backend<QueueState>,
     JsonBody(BackendJoin { visitor_id }): JsonBody<BackendJoin>,
 ) -> Result<Response, Problem> {
     if !check_visitor_id(&visitor_id) {
@@ -89,7 +90,7 @@ pub async fn join(
     ),
 )]
 pub async fn renew(
-    Backend { queue }: Backend,
+    Backend(queue): Backend<QueueState>,
     path: Result<Path<PlacePath>, PathRejection>,
 ) -> Result<Response, Problem> {
     let place = visits::renew(&queue, named(path)?).await?;
@@ -109,7 +110,7 @@ pub async fn renew(
     responses((status = 204, description = "gone"), KeyProblems),
 )]
 pub async fn finish(
-    Backend { queue }: Backend,
+    Backend(queue): Backend<QueueState>,
     path: Result<Path<PlacePath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     visits::leave(&queue, named(path)?).await?;
@@ -123,7 +124,7 @@ pub async fn finish(
     security((), ("key" = [])),
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
 )]
-pub async fn state(Backend { queue }: Backend) -> Result<Response, Problem> {
+pub async fn state(Backend(queue): Backend<QueueState>) -> Result<Response, Problem> {
     present_state(&queue)
 }
 

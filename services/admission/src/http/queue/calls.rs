@@ -15,11 +15,12 @@ use super::problems::{
 };
 use super::visitor::{Held, Visitor};
 use super::visits::{self, Joined};
-use crate::app::{App, QueueState};
-use crate::http::extract::{AtQueue, json_body};
+use crate::app::App;
+use crate::http::extract::{At, json_body};
 use crate::http::queue::view::place::PlaceView;
 use crate::http::queue::view::queue::QueueView;
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 
 /// Names a join that may be sent again; as secret as the token.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -205,7 +206,7 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
     params(("queue" = String, Path, description = "name of the queue")),
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
 )]
-pub async fn state(AtQueue(queue): AtQueue) -> Result<Response, Problem> {
+pub async fn state(At(queue): At<QueueState>) -> Result<Response, Problem> {
     present_state(&queue)
 }
 

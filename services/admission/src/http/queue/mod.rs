@@ -26,6 +26,7 @@ use self::places::DEFAULT_PLACES;
 use super::audit::Audit;
 use super::document;
 use crate::app::App;
+use crate::queue::QueueState;
 
 /// These operations take an empty body for `{}`.
 const MAY_BE_EMPTY: &[&str] = &["join", "join_by_form", "override_rules"];
@@ -54,7 +55,7 @@ pub fn public() -> OpenApiRouter<Arc<App>> {
 pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
     let audited = |operation| {
         let audit = audit.clone();
-        from_fn(move |request, next| audit.clone().answer(operation, request, next))
+        from_fn(move |request, next| audit.clone().answer::<QueueState>(operation, request, next))
     };
     let mut routes = OpenApiRouter::new()
         .routes(routes!(backend::join))

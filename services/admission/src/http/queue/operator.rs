@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 
 use super::overrides::Overrides;
 use super::problems::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
-use crate::app::{App, QueueState};
-use crate::http::audit::Entry;
+use crate::app::App;
+use crate::http::audit::AuditEntry;
 use crate::http::caller::{Operator, OperatorOfAny};
 use crate::http::extract::JsonBody;
 use crate::http::queue::view::admin::{AdminView, TicketView};
 use crate::http::queue::view::queue::QueueView;
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 
 /// The rules of a queue as they stand: its public state, the rules in force, and which of them are
 /// overridden until when.
@@ -30,7 +31,9 @@ use crate::problem::{Code, Problem};
     security((), ("key" = [])),
     responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
 )]
-pub async fn look(Operator { queue, .. }: Operator) -> Result<Response, Problem> {
+pub async fn look(
+    Operator { entity: queue, .. }: Operator<QueueState>,
+) -> Result<Response, Problem> {
     let snapshot = queue.queue.snapshot().await?;
     Ok(axum::Json(AdminView::new(queue.name(), &snapshot)).into_response())
 }
@@ -50,7 +53,7 @@ pub async fn look(Operator { queue, .. }: Operator) -> Result<Response, Problem>
     ),
 )]
 pub async fn change(
-    Operator { entry, queue }: Operator,
+    Operator { entry, entity: queue }: Operator<QueueState>,
     JsonBody(overrides): JsonBody<Overrides>,
 ) -> Result<Response, Problem> {
     let found = queue.queue.snapshot().await?;
@@ -78,7 +81,9 @@ pub async fn change(
     security((), ("key" = [])),
     responses((status = 202, description = "the new life has begun"), KeyProblems),
 )]
-pub async fn reset(Operator { entry, queue }: Operator) -> Result<StatusCode, Problem> {
+pub async fn reset(
+    Operator { entry, entity: queue }: Operator<QueueState>,
+) -> Result<StatusCode, Problem> {
     entry.before(counts(&queue).await);
     queue.queue.reset().await?;
     entry.after(counts(&queue).await);
@@ -100,7 +105,7 @@ pub async fn reset(Operator { entry, queue }: Operator) -> Result<StatusCode, Pr
 )]
 pub async fn purge(
     State(app): State<Arc<App>>,
-    OperatorOfAny { entry, name }: OperatorOfAny,
+    OperatorOfAny { entry, name, .. }: OperatorOfAny<QueueState>,
 ) -> Result<StatusCode, Problem> {
     if app.queue(&name).is_some() {
         return Err(Problem::new(Code::QUEUE_CONFIGURED));
@@ -124,7 +129,7 @@ pub async fn purge(
     responses((status = 200, description = "the ticket", body = TicketView), TicketProblems),
 )]
 pub async fn inspect(
-    Operator { entry, queue }: Operator,
+    Operator { entry, entity: queue }: Operator<QueueState>,
     path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<Response, Problem> {
     let ticket = ticket(path, &entry)?;
@@ -144,7 +149,7 @@ pub async fn inspect(
     responses((status = 204, description = "gone"), TicketProblems),
 )]
 pub async fn evict(
-    Operator { entry, queue }: Operator,
+    Operator { entry, entity: queue }: Operator<QueueState>,
     path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let ticket = ticket(path, &entry)?;
@@ -164,7 +169,10 @@ pub struct TicketPath {
     ticket: Ticket,
 }
 
-fn ticket(path: Result<Path<TicketPath>, PathRejection>, entry: &Entry) -> Result<Ticket, Problem> {
+fn ticket(
+    path: Result<Path<TicketPath>, PathRejection>,
+    entry: &AuditEntry,
+) -> Result<Ticket, Problem> {
     let ticket = path
         .ok()
         .map(|Path(TicketPath { ticket })| ticket)

@@ -12,6 +12,7 @@ use crate::http::caller::Operator;
 use crate::http::extract::shortened;
 use crate::http::queue::view::admin::PlacesView;
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 
 /// How many places a page shows when nobody says.
 pub const DEFAULT_PLACES: u64 = 100;
@@ -41,7 +42,10 @@ pub struct Part {
     security((), ("key" = [])),
     responses((status = 200, description = "the places", body = PlacesView), KeyProblems),
 )]
-pub async fn places(Operator { queue, .. }: Operator, part: Part) -> Result<Response, Problem> {
+pub async fn places(
+    Operator { entity: queue, .. }: Operator<QueueState>,
+    part: Part,
+) -> Result<Response, Problem> {
     let found = queue.queue.places(part.state, part.after, part.limit).await?;
     Ok(axum::Json(PlacesView::from(found)).into_response())
 }

@@ -22,11 +22,12 @@ use rand::Rng as _;
 use super::problems::HolderProblems;
 use super::visitor::Visitor;
 use super::visits;
-use crate::app::{App, QueueState};
+use crate::app::App;
 use crate::defences::stream_slots::StreamSlot;
 use crate::durations::millis;
 use crate::problem::Problem;
 use crate::problem::retry;
+use crate::queue::QueueState;
 use crate::queue::streams::{Stream as OpenStream, Streams};
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);

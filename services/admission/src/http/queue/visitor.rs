@@ -9,11 +9,12 @@ use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 use http::request::Parts;
 
-use crate::app::{App, Live, QueueState};
+use crate::app::{App, Live};
 use crate::callers::client_address::client_address;
 use crate::defences::{Asked, Unit};
-use crate::http::extract::{AtQueue, Peer};
+use crate::http::extract::{At, Peer};
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
@@ -53,7 +54,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let AtQueue(queue) = AtQueue::from_request_parts(parts, app).await?;
+        let At(queue) = At::from_request_parts(parts, app).await?;
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
         Ok(Self::new(&app.live(), queue, &parts.headers, peer))
     }

@@ -9,11 +9,12 @@ use anteroom_core::queue::{
 use rand::Rng as _;
 
 use super::visitor::Visitor;
-use crate::app::{App, QueueState};
+use crate::app::App;
 use crate::defences::Asked;
 use crate::http::queue::view::place::PlaceView;
 use crate::problem::retry;
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 
 /// When to ask again whether a closed queue has opened, while nobody knows when it will.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);

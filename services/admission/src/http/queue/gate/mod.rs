@@ -28,9 +28,10 @@ use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::problems::GateProblems;
 use super::visitor::{Held, Visitor};
 use super::visits;
-use crate::app::{App, QueueState};
+use crate::app::App;
 use crate::metrics::GateAnswer;
 use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
 use crate::queue::known::Basis;
 use crate::queue::return_to;
 
