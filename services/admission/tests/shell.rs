@@ -6,7 +6,8 @@ use std::future::{Pending, pending};
 use std::sync::Arc;
 
 use anteroom_admission::http::extract::whole_body;
-use anteroom_admission::http::shell::Shell;
+use anteroom_admission::http::queue::hot::PUBLIC;
+use anteroom_admission::http::shell::{Answer, Shell};
 use anteroom_admission::http::{Port, port as ports};
 use anteroom_admission::problem::Problem;
 use axum::body::{Body, Bytes};
@@ -14,7 +15,6 @@ use axum::extract::Request;
 use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt as _;
-use futures_util::future::{Either, Ready};
 use futures_util::stream;
 use port_support::{app, ask, problem, request};
 use utoipa_axum::router::OpenApiRouter;
@@ -38,7 +38,8 @@ fn port(more: &str) -> Port {
         Ok("done")
     };
     let routes = OpenApiRouter::new().route(WORK, any(work.clone())).route(GATE, any(work));
-    ports(&app, true, routes)
+    // Of the calls that go around the router, the gate's.
+    ports(&app, true, routes, &PUBLIC[..1])
 }
 
 #[tokio::test]
@@ -104,9 +105,8 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     let app = app("request_timeout = \"100ms\"");
     let metrics = app.metrics.http("public", [WORK, GATE].into_iter());
     let shell = Arc::new(Shell::new(app, true, metrics));
-    let panics = |_: Request| -> Either<Ready<Response>, Pending<Response>> { panic!("as told") };
-    let hangs =
-        |_: Request| -> Either<Ready<Response>, Pending<Response>> { Either::Right(pending()) };
+    let panics = |_: Request| -> Answer<Pending<Response>> { panic!("as told") };
+    let hangs = |_: Request| Answer::Pending(pending());
     let (gate, work) = (shell.route(Some(GATE)), shell.route(Some(WORK)));
     is_gate_refusal(shell.answer(&gate, request("GET", AT_GATE, &[]), panics).await, "internal")
         .await;

@@ -7,7 +7,7 @@ pub mod audit;
 pub mod caller;
 pub mod document;
 pub mod extract;
-mod fast_path;
+pub mod fast_path;
 pub mod queue;
 pub mod shell;
 
@@ -28,7 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::audit::Audit;
 use self::extract::Peer;
-use self::fast_path::{Call, FastPath};
+use self::fast_path::{FastPath, HotRoute};
 use self::queue::gate;
 use self::shell::{ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
@@ -41,7 +41,7 @@ pub struct Port {
     /// All its routes, each inside the shell.
     router: Router,
     /// Its calls that need no router, inside the same shell.
-    fast_path: Option<FastPath>,
+    fast_path: FastPath,
     /// Its requests under way.
     pub under_way: Arc<AtomicUsize>,
 }
@@ -49,10 +49,8 @@ pub struct Port {
 impl Port {
     /// The answer to a request from this peer.
     pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> ResponseFuture {
-        if let Some(fast_path) = &self.fast_path
-            && let Some(call) = Call::of(&request)
-        {
-            return fast_path.answer(call, request, peer.0.ip());
+        if let Some(row) = self.fast_path.find(&request) {
+            return self.fast_path.answer(row, request, peer.0.ip());
         }
         request.extensions_mut().insert(peer);
         // A router is always ready, its clone is a counted reference, and it cannot fail.
@@ -64,25 +62,31 @@ impl Port {
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> Port {
     let routes = OpenApiRouter::with_openapi(document::Public::openapi()).merge(queue::public());
-    port(app, true, routes)
+    port(app, true, routes, queue::hot::PUBLIC)
 }
 
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> Port {
     let audit = Audit::default();
     let routes = OpenApiRouter::with_openapi(document::Service::openapi());
-    port(app, false, routes.merge(queue::service(&audit)))
+    port(app, false, routes.merge(queue::service(&audit)), queue::hot::SERVICE)
 }
 
-/// A port of these routes, with its document, the fallbacks and the shell.
-pub fn port(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
+/// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them that go around the
+/// router.
+pub fn port(
+    app: &Arc<App>,
+    is_public: bool,
+    routes: OpenApiRouter<Arc<App>>,
+    hot: &[HotRoute],
+) -> Port {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
     let port = if is_public { "public" } else { "service" };
     let documented = document.paths.paths.keys().map(String::as_str);
     let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
-    let fast_path = is_public.then(|| FastPath::new(shell.clone()));
+    let fast_path = FastPath::new(shell.clone(), hot);
     let under_way = shell.under_way.clone();
     let router = router
         .route(OPENAPI, document_route(&document))

@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod calls;
 pub mod gate;
+pub mod hot;
 pub mod operator;
 pub mod overrides;
 pub mod page;

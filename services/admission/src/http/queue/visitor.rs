@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anteroom_core::queue::{TOKEN_PREFIX, Token};
 use axum::extract::FromRequestParts;
+use http::Uri;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 use http::request::Parts;
 
 use crate::app::{App, Live};
 use crate::callers::client_address::client_address;
 use crate::defences::{Asked, Unit};
-use crate::http::extract::{At, Peer};
+use crate::http::extract::Peer;
 use crate::problem::{Code, Problem};
 use crate::queue::QueueState;
 
@@ -54,20 +55,21 @@ impl FromRequestParts<Arc<App>> for Visitor {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let At(queue) = At::from_request_parts(parts, app).await?;
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
-        Ok(Self::new(&app.live(), queue, &parts.headers, peer))
+        Self::of(app, &parts.uri, &parts.headers, peer)
     }
 }
 
 impl Visitor {
-    /// Reads the head of a request.
-    pub fn new(
-        live: &Live,
-        queue: Arc<QueueState>,
+    /// Reads the head of a request, at the queue that its path names.
+    pub fn of(
+        app: &App,
+        uri: &Uri,
         headers: &HeaderMap,
         peer: Option<IpAddr>,
-    ) -> Self {
+    ) -> Result<Self, Problem> {
+        let live = &app.live();
+        let queue = live.queues.at(uri.path())?;
         let (held, by_cookie) = held(live, &queue, headers);
         let is_browser =
             by_cookie || headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
@@ -81,7 +83,7 @@ impl Visitor {
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         live.forwarding.note(peer, headers, trusted);
         let address = client_address(peer, headers, trusted);
-        Self { queue, held, by_cookie, is_browser, origin_allowed, address }
+        Ok(Self { queue, held, by_cookie, is_browser, origin_allowed, address })
     }
 
     /// Refuses a changing call that another site's page sent with the visitor's cookie.

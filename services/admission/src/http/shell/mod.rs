@@ -74,12 +74,12 @@ impl Shell {
         self.metrics.route(template)
     }
 
-    /// The answer of `handler` to a request of this route. The handler has it at once, or makes it.
+    /// The answer of `handler` to a request of this route.
     pub fn answer<F: Future<Output = Response> + Send + 'static>(
         self: &Arc<Self>,
         route: &Arc<RouteMetrics>,
         request: Request,
-        handler: impl FnOnce(Request) -> Either<Ready<Response>, F>,
+        handler: impl FnOnce(Request) -> Answer<F>,
     ) -> ResponseFuture {
         let context = self.enter(route.clone(), request.method(), request.headers());
         if let Some(refused) = context.refused(&request) {
@@ -90,8 +90,8 @@ impl Shell {
         let limit =
             if has_body { self.request_timeout + self.body_timeout } else { self.request_timeout };
         match catch_unwind(AssertUnwindSafe(|| handler(request))) {
-            Ok(Either::Left(response)) => Either::Left(ready(context.mark(response.into_inner()))),
-            Ok(Either::Right(answer)) => Either::Right(context.answered_by(answer, limit)),
+            Ok(Answer::Ready(response)) => Either::Left(ready(context.mark(response))),
+            Ok(Answer::Pending(answer)) => Either::Right(context.answered_by(answer, limit)),
             Err(panic) => {
                 let answer = refusal(&context.route, panicked(&*panic), None);
                 Either::Left(ready(context.mark(answer)))
@@ -145,6 +145,14 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What a handler makes of a request.
+pub enum Answer<F> {
+    /// The answer, without a wait.
+    Ready(Response),
+    /// What will be the answer.
+    Pending(F),
 }
 
 /// What the shell knows of a request until it is answered.

@@ -5,7 +5,7 @@
 //! every answer, blank when there is nothing to say, so that a client's own never reaches the
 //! service behind.
 
-mod asked;
+mod options;
 pub mod original;
 mod pass;
 
@@ -22,7 +22,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
 use http::request::Parts;
 
-use self::asked::{Asked, is_navigation, is_preflight};
+use self::options::{GateOptions, is_navigation, is_preflight};
 use self::original::Original;
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 use super::problems::GateProblems;
@@ -79,47 +79,65 @@ pub async fn authorize(
     };
     let (parts, _body) = request.into_parts();
     match begin(&app, &visitor, &parts) {
-        Ok(response) => response,
-        Err(open) => finish(&app, &visitor, &parts, open).await,
+        Begun::Answered(response) => response,
+        Begun::NeedsStore(undecided) => finish(&app, &visitor, &parts, undecided).await,
     }
 }
 
-/// What this process could not answer by itself.
-pub struct Open {
-    asked: Asked,
-    next: Next,
+/// How far this process comes without the store.
+pub enum Begun {
+    /// To the answer.
+    Answered(Response),
+    /// Not so far.
+    NeedsStore(Undecided),
+}
+
+/// What is left to do.
+pub struct Undecided {
+    options: GateOptions,
+    question: Question,
 }
 
 /// What the store is needed for.
-enum Next {
+enum Question {
     /// To say whether the place that a valid token names may pass.
-    Ask,
+    Authorize,
     /// To give a place to whoever has no token.
     Join,
 }
 
-/// The answer, if this process can give it without the store.
-pub fn begin(app: &App, visitor: &Visitor, parts: &Parts) -> Result<Response, Open> {
-    let asked = Asked::of(parts);
-    match here(app, visitor, &asked, parts) {
-        Ok(verdict) => Ok(conclude(visitor, &asked, parts, verdict)),
-        Err(next) => Err(Open { asked, next }),
+/// What this process decides by itself.
+enum Decision {
+    Passes(Pass),
+    Refused(Problem),
+    Undecided(Question),
+}
+
+/// Answers, if this process can without the store.
+pub fn begin(app: &App, visitor: &Visitor, parts: &Parts) -> Begun {
+    let options = GateOptions::of(parts);
+    match decide(app, visitor, &options, parts) {
+        Decision::Passes(pass) => Begun::Answered(conclude(visitor, &options, parts, Ok(pass))),
+        Decision::Refused(problem) => {
+            Begun::Answered(conclude(visitor, &options, parts, Err(problem)))
+        }
+        Decision::Undecided(question) => Begun::NeedsStore(Undecided { options, question }),
     }
 }
 
 /// The answer by the store.
-pub async fn finish(app: &App, visitor: &Visitor, parts: &Parts, open: Open) -> Response {
-    let Open { asked, next } = open;
-    let verdict = match next {
-        Next::Ask => ask(app, visitor, &asked).await,
-        Next::Join => Box::pin(join(app, visitor)).await,
+pub async fn finish(app: &App, visitor: &Visitor, parts: &Parts, undecided: Undecided) -> Response {
+    let Undecided { options, question } = undecided;
+    let verdict = match question {
+        Question::Authorize => ask(app, visitor, &options).await,
+        Question::Join => Box::pin(join(app, visitor)).await,
     };
-    conclude(visitor, &asked, parts, verdict)
+    conclude(visitor, &options, parts, verdict)
 }
 
 fn conclude(
     visitor: &Visitor,
-    asked: &Asked,
+    options: &GateOptions,
     parts: &Parts,
     verdict: Result<Pass, Problem>,
 ) -> Response {
@@ -134,7 +152,7 @@ fn conclude(
                 Code::STORE_UNAVAILABLE => GateAnswer::StoreUnavailable,
                 _ => GateAnswer::Refused,
             });
-            refused(visitor, asked, parts, problem)
+            refused(visitor, options, parts, problem)
         }
     }
 }
@@ -187,32 +205,30 @@ pub fn room_of(app: &App, path: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(room).ok()
 }
 
-/// The verdict of this process, or what the store is needed for.
-fn here(
-    app: &App,
-    visitor: &Visitor,
-    asked: &Asked,
-    parts: &Parts,
-) -> Result<Result<Pass, Problem>, Next> {
+/// What this process knows without the store.
+fn decide(app: &App, visitor: &Visitor, options: &GateOptions, parts: &Parts) -> Decision {
     let queue = &visitor.queue;
     if queue.config.pass_preflight && is_preflight(parts) {
-        return Ok(Ok(Pass::unnamed(GateAnswer::Preflight)));
+        return Decision::Passes(Pass::unnamed(GateAnswer::Preflight));
     }
     if queue.latest.is_bypass() {
-        return Ok(Ok(bypass(visitor)));
+        return Decision::Passes(bypass(visitor));
     }
     match visitor.holder() {
         Ok(token) => match queue.known.passes(token.place) {
-            Some(left) => Ok(Ok(Pass::named(GateAnswer::Local, token, Some(left)))),
-            None => Err(Next::Ask),
+            Some(left) => Decision::Passes(Pass::named(GateAnswer::Local, token, Some(left))),
+            None => Decision::Undecided(Question::Authorize),
         },
         Err(problem) if problem.code() == Code::TOKEN_MISSING => {
             if !app.store.is_up() && may_open(visitor) {
-                return Ok(Ok(Pass::unnamed(GateAnswer::Opened)));
+                Decision::Passes(Pass::unnamed(GateAnswer::Opened))
+            } else if options.join {
+                Decision::Undecided(Question::Join)
+            } else {
+                Decision::Refused(problem)
             }
-            if asked.join { Err(Next::Join) } else { Ok(Err(problem)) }
         }
-        Err(problem) => Ok(Err(problem)),
+        Err(problem) => Decision::Refused(problem),
     }
 }
 
@@ -244,7 +260,7 @@ async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
 }
 
 /// The store's verdict on the place that the visitor's token names.
-async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Problem> {
+async fn ask(app: &App, visitor: &Visitor, options: &GateOptions) -> Result<Pass, Problem> {
     let Held::Valid(token) = &visitor.held else { return Err(Problem::new(Code::TOKEN_MISSING)) };
     let queue = &visitor.queue;
     let basis = queue.known.basis();
@@ -256,11 +272,11 @@ async fn ask(app: &App, visitor: &Visitor, asked: &Asked) -> Result<Pass, Proble
             }
             match visit {
                 // Who it was is for the backend to say.
-                Visit::Gone(_) if asked.join && token.visitor_id.is_some() => {
+                Visit::Gone(_) if options.join && token.visitor_id.is_some() => {
                     Err(Problem::new(Code::ASSERTION_MISSING))
                 }
                 // Boxed, because it is rare and larger than all the rest.
-                Visit::Gone(_) if asked.join => Box::pin(join(app, visitor)).await,
+                Visit::Gone(_) if options.join => Box::pin(join(app, visitor)).await,
                 visit => admitted(visitor, token, visit),
             }
         }
@@ -355,7 +371,7 @@ fn may_open(visitor: &Visitor) -> bool {
     }
 }
 
-fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) -> Response {
+fn refused(visitor: &Visitor, options: &GateOptions, parts: &Parts, problem: Problem) -> Response {
     let queue = &visitor.queue;
     let original = Original::of(parts);
     let return_to = original.path.and_then(|path| queue.return_to.parse(path));
@@ -363,7 +379,7 @@ fn refused(visitor: &Visitor, asked: &Asked, parts: &Parts, problem: Problem) ->
     let room = HeaderValue::try_from(room).unwrap_or(BLANK);
     let code = problem.code();
     let mut response = problem.at_gate().into_response();
-    if asked.redirect && is_navigation(&original.method, &parts.headers) {
+    if options.redirect && is_navigation(&original.method, &parts.headers) {
         *response.status_mut() = StatusCode::FOUND;
         *response.body_mut() = Body::empty();
         let headers = response.headers_mut();

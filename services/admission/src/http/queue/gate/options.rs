@@ -17,37 +17,37 @@ const PURPOSES: [HeaderName; 2] =
 
 /// What the gateway's configuration asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct GateOptions {
     /// Whoever has no place and comes to look at a page is to be given one.
     pub join: bool,
     /// A navigation that is refused is to be sent to the waiting page.
     pub redirect: bool,
 }
 
-impl Asked {
+impl GateOptions {
     /// Reads the query; behind a path that is the visitor's own, and the gateway's header counts.
     pub fn of(parts: &Parts) -> Self {
-        let mut asked = Self::default();
+        let mut options = Self::default();
         if original::behind(parts).is_some() {
             for word in gateway_says(&parts.headers).split(',') {
                 match word.trim() {
-                    "join" => asked.join = true,
-                    "redirect" => asked.redirect = true,
+                    "join" => options.join = true,
+                    "redirect" => options.redirect = true,
                     _ => {}
                 }
             }
         } else {
             for pair in parts.uri.query().unwrap_or_default().split('&') {
                 match pair {
-                    "join=1" => asked.join = true,
-                    "on_refusal=redirect" => asked.redirect = true,
+                    "join=1" => options.join = true,
+                    "on_refusal=redirect" => options.redirect = true,
                     _ => {}
                 }
             }
         }
         // A join takes a slot: another site's picture, a script or a page fetched in advance gets none.
-        asked.join = asked.join && is_visit(parts);
-        asked
+        options.join = options.join && is_visit(parts);
+        options
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let asked = Asked::of(&request.body(()).expect("a request").into_parts().0);
+        let asked = GateOptions::of(&request.body(()).expect("a request").into_parts().0);
         (asked.join, asked.redirect)
     }
 
