@@ -3,13 +3,9 @@
 
 use std::time::Duration;
 
-use anteroom_admission::http::extract::parse_json;
-use anteroom_admission::http::queue::backend::BackendJoin;
-use anteroom_admission::http::queue::calls::{JoinBody, is_strong_key};
-use anteroom_admission::http::queue::overrides::Overrides;
-use anteroom_admission::http::queue::page::form_key;
-use anteroom_admission::problem::Code;
-use anteroom_admission::problem::Problem;
+use anteroom_admission::{
+    BackendJoin, Code, JoinBody, Overrides, Problem, form_key, is_strong_key, parse_json,
+};
 use anteroom_core::queue::{Override, Pace, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -36,11 +36,11 @@ pub struct App {
     /// Where answers are counted for the success ratio.
     pub operations: Operations,
     /// How many event streams there may be.
-    pub stream_slots: Arc<StreamSlots>,
+    pub(crate) stream_slots: Arc<StreamSlots>,
     /// Whom this process has told to come back.
-    pub returning: Arc<Returning>,
+    pub(crate) returning: Arc<Returning>,
     /// Cancelled when this process takes no more connections: streams end.
-    pub stopping: CancellationToken,
+    pub(crate) stopping: CancellationToken,
     /// Signs tokens when no secret is configured; this process's own.
     own_secret: SecretString,
     /// Fixed when the process starts, like the lanes themselves.
@@ -48,7 +48,7 @@ pub struct App {
 }
 
 /// One configuration in force, with all that is made from it.
-pub struct Live {
+pub(crate) struct Live {
     /// The configuration.
     pub config: Arc<Config>,
     /// The secrets that sign tokens.
@@ -108,7 +108,7 @@ impl App {
     }
 
     /// What is in force now. Not to be kept across a wait.
-    pub fn live(&self) -> Guard<Arc<Live>> {
+    pub(crate) fn live(&self) -> Guard<Arc<Live>> {
         self.live.load()
     }
 
@@ -118,12 +118,12 @@ impl App {
     }
 
     /// Every queue.
-    pub fn queues(&self) -> Vec<Arc<QueueState>> {
+    pub(crate) fn queues(&self) -> Vec<Arc<QueueState>> {
         self.live.load().queues.all().cloned().collect()
     }
 
     /// Puts another configuration in force.
-    pub fn reload(&self, config: Arc<Config>) {
+    pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
         let fixed = Fixed {
             store: &self.store,

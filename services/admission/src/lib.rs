@@ -4,15 +4,37 @@
 //! shell to a handler, the handler calls one operation of `anteroom_core` and replies. Whatever is
 //! refused leaves by the one table in [`problem`].
 
-pub mod app;
-pub mod callers;
-pub mod defences;
-pub mod durations;
-pub mod entities;
-pub mod http;
-pub mod metrics;
-pub mod problem;
-pub mod queue;
+mod app;
+mod callers;
+mod defences;
+mod durations;
+mod entities;
+mod http;
+mod metrics;
+mod problem;
+mod queue;
 pub mod role;
-pub mod serve;
-pub mod tasks;
+mod serve;
+mod tasks;
+
+// What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the compiler tells what
+// nobody uses.
+pub use crate::http::extract::{Peer, parse_json, whole_body};
+pub use crate::http::queue::backend::BackendJoin;
+pub use crate::http::queue::calls::{JoinBody, is_strong_key};
+pub use crate::http::queue::gate::original::Original;
+pub use crate::http::queue::gate::refusal;
+pub use crate::http::queue::hot;
+pub use crate::http::queue::overrides::Overrides;
+pub use crate::http::queue::page::form_key;
+pub use crate::http::shell::{Answer, Shell};
+pub use crate::http::{Port, port, public, service};
+pub use app::App;
+pub use callers::client_address::client_address;
+pub use callers::cookies::Cookies;
+pub use callers::keys::digest;
+pub use callers::new_key;
+pub use metrics::Metrics;
+pub use problem::{Code, Problem};
+pub use queue::return_to::{ReturnTo, room};
+pub use serve::descriptors::Share;

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use anteroom_admission::callers::new_key;
-use anteroom_admission::role;
+use anteroom_admission::{new_key, role};
 use anteroom_runtime::{Service, shell};
 
 fn main() -> ExitCode {

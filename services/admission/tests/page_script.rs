@@ -5,7 +5,7 @@ mod port_support;
 
 use std::process::Command;
 
-use anteroom_admission::http::public;
+use anteroom_admission::public;
 use http_body_util::BodyExt as _;
 use port_support::{app, ask, request};
 use serde_json::{Value, json};

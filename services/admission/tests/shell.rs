@@ -5,11 +5,7 @@ mod port_support;
 use std::future::{Pending, pending};
 use std::sync::Arc;
 
-use anteroom_admission::http::extract::whole_body;
-use anteroom_admission::http::queue::hot::PUBLIC;
-use anteroom_admission::http::shell::{Answer, Shell};
-use anteroom_admission::http::{Port, port as ports};
-use anteroom_admission::problem::Problem;
+use anteroom_admission::{Answer, Port, Problem, Shell, hot::PUBLIC, port as ports, whole_body};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;
@@ -122,7 +118,7 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_body_is_the_clients_own_fault() {
     let app = app("request_timeout = \"1s\"");
-    let (public, operations) = (anteroom_admission::http::public(&app), app.operations.clone());
+    let (public, operations) = (anteroom_admission::public(&app), app.operations.clone());
     let slow = || stream::pending::<Result<Bytes, std::io::Error>>();
     let broken =
         || stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);

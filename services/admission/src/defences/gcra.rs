@@ -82,13 +82,9 @@ impl<K: Hash + Eq> Gcra<K> {
     }
 
     /// How many keys are remembered.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).refilled_at.len()).sum()
-    }
-
-    /// Whether no key is remembered.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn shard(&self, key: &K) -> std::sync::MutexGuard<'_, Shard<K>> {

@@ -80,8 +80,9 @@ impl PerAddress {
     }
 
     /// Whether nothing is counted.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.len() == 0
     }
 }
 

@@ -41,6 +41,7 @@ macro_rules! codes {
         }
 
         $(#[$group_doc])*
+        #[cfg_attr(not(test), allow(dead_code, reason = "some are listed by the tests only"))]
         pub const $group: &[$crate::problem::Code] = &[$($crate::problem::Code::$code,)*];
     };
 }

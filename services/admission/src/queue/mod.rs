@@ -32,34 +32,34 @@ pub struct QueueState {
     /// The operations.
     pub queue: Queue,
     /// Its configuration.
-    pub config: QueueConfig,
+    pub(crate) config: QueueConfig,
     /// How its cookie is named and guarded.
-    pub cookies: Arc<Cookies>,
+    pub(crate) cookies: Arc<Cookies>,
     /// Where a visitor may go on to.
-    pub return_to: ReturnTo,
+    pub(crate) return_to: ReturnTo,
     /// The newest snapshot.
-    pub latest: Arc<Latest>,
+    pub(crate) latest: Arc<Latest>,
     /// Who this process knows as active.
-    pub known: Arc<Known>,
+    pub(crate) known: Arc<Known>,
     /// Who passes while the store is away and `on_store_error` is `open`.
-    pub opening: Arc<Opening>,
+    pub(crate) opening: Arc<Opening>,
     /// How many joined from which address.
-    pub joins_per_address: JoinsPerAddress,
+    pub(crate) joins_per_address: JoinsPerAddress,
     /// How many requests named which place.
-    pub requests_per_place: RequestsPerPlace,
+    pub(crate) requests_per_place: RequestsPerPlace,
     /// Streams that are open, by place.
-    pub streams: Arc<Streams>,
+    pub(crate) streams: Arc<Streams>,
     /// What it counts.
-    pub metrics: Arc<QueueMetrics>,
+    pub(crate) metrics: Arc<QueueMetrics>,
     /// Whom this process has told to come back.
-    pub returning: Arc<Returning>,
+    pub(crate) returning: Arc<Returning>,
     /// Whom it has told so because the queue takes nobody in: no concern of other queues.
-    pub refused: Arc<Returning>,
+    pub(crate) refused: Arc<Returning>,
 }
 
 impl QueueState {
     /// A queue that was not there before.
-    pub fn new(
+    pub(crate) fn new(
         queue: Queue,
         config: QueueConfig,
         cookies: Arc<Cookies>,
@@ -84,7 +84,7 @@ impl QueueState {
     }
 
     /// The same queue under another configuration, with all that it remembers.
-    pub fn with(&self, config: QueueConfig, cookies: Arc<Cookies>) -> Self {
+    pub(crate) fn with(&self, config: QueueConfig, cookies: Arc<Cookies>) -> Self {
         self.queue.set_rules(config.rules.clone());
         Self {
             queue: self.queue.clone(),
@@ -106,13 +106,13 @@ impl QueueState {
     }
 
     /// The name of the queue.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.queue.name()
     }
 
     /// How long the holder of a place may be silent: half of the time in which a turn must be claimed, and
     /// a new place be heard of. As far as this process knows: an operator may have changed it.
-    pub fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         let shortest =
             |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
         let configured = shortest(self.config.rules.claim_ttl, self.config.rules.first_poll_ttl);
@@ -124,17 +124,17 @@ impl QueueState {
     }
 
     /// When to come back after a failure on our side.
-    pub fn retry(&self) -> Duration {
+    pub(crate) fn retry(&self) -> Duration {
         self.returning.tell(self.depth(), retry::SOONEST, self.patience())
     }
 
     /// The same as a hint to many requests of one visitor, who does not come back for each.
-    pub fn retry_hint(&self) -> Duration {
+    pub(crate) fn retry_hint(&self) -> Duration {
         retry::after(self.depth(), retry::SOONEST, self.patience(), rand::rng().random())
     }
 
     /// A failure of the store, with the time to come back.
-    pub fn failed(&self, error: &store::Error) -> Problem {
+    pub(crate) fn failed(&self, error: &store::Error) -> Problem {
         let problem = Problem::from(error);
         if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
     }

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use anteroom_admission::app::App;
-use anteroom_admission::http::Port;
-use anteroom_admission::http::extract::Peer;
-use anteroom_admission::metrics::Metrics;
-use anteroom_admission::serve::descriptors::Share;
+use anteroom_admission::{App, Metrics, Peer, Port, Share};
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};

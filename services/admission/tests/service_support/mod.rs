@@ -5,11 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anteroom_admission::app::App;
-use anteroom_admission::callers::keys;
-use anteroom_admission::http::{self as ports, Port, extract::Peer};
-use anteroom_admission::metrics::Metrics;
-use anteroom_admission::serve::descriptors::Share;
+use anteroom_admission::{App, Metrics, Peer, Port, Share, digest, public, service};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -40,7 +36,7 @@ pub struct World {
 impl World {
     pub async fn start() -> Self {
         let key = |name: &str, key: &str, role: &str, scopes: &str| {
-            let digest: String = keys::digest(key).iter().map(|b| format!("{b:02x}")).collect();
+            let digest: String = digest(key).iter().map(|b| format!("{b:02x}")).collect();
             format!(
                 "[keys.{name}]\ndigest = \"sha256:{digest}\"\nrole = \"{role}\"\nscopes = [{scopes}]\n"
             )
@@ -77,12 +73,8 @@ impl World {
         let share = Share { connections: 1_000, farewells: 1 };
         let app = App::new(config, store, metrics, Operations::new(), share, stop.clone());
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
-        let world = Self {
-            redis,
-            service: ports::service(&app),
-            public: ports::public(&app),
-            _stop: stop.drop_guard(),
-        };
+        let world =
+            Self { redis, service: service(&app), public: public(&app), _stop: stop.drop_guard() };
         // The store gets its rules, and this process its first snapshot.
         app.queue("shop").expect("a queue").queue.snapshot().await.expect("a snapshot");
         world
