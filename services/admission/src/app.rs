@@ -1,6 +1,6 @@
 //! What all handlers share: the configuration in force, what it names, the metrics.
 //!
-//! A reload makes a new [`Live`] and swaps it in whole. What has a memory of its own is carried over from the entity of
+//! A reload makes a new [`LiveConfig`] and swaps it in whole. What has a memory of its own is carried over from the entity of
 //! the same name.
 
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::callers::cookies::Cookies;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::Entities;
-use crate::metrics::Metrics;
+use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::Returning;
 use crate::queue::QueueState;
 use crate::serve::descriptors::Share;
 
 /// The state behind every handler.
 pub struct App {
-    live: ArcSwap<Live>,
+    live: ArcSwap<LiveConfig>,
     /// The store, for its readiness.
     pub store: Store,
     /// What admission counts.
-    pub metrics: Metrics,
+    pub metrics: AdmissionMetrics,
     /// Where answers are counted for the success ratio.
     pub operations: Operations,
     /// How many event streams there may be.
@@ -48,7 +48,7 @@ pub struct App {
 }
 
 /// One configuration in force, with all that is made from it.
-pub(crate) struct Live {
+pub(crate) struct LiveConfig {
     /// The configuration.
     pub config: Arc<Config>,
     /// The secrets that sign tokens.
@@ -66,7 +66,7 @@ pub(crate) struct Live {
 /// What no configuration changes while the process runs.
 struct Fixed<'a> {
     store: &'a Store,
-    metrics: &'a Metrics,
+    metrics: &'a AdmissionMetrics,
     returning: &'a Arc<Returning>,
     own_secret: &'a SecretString,
     lane_bound: usize,
@@ -77,7 +77,7 @@ impl App {
     pub fn new(
         config: Arc<Config>,
         store: Store,
-        metrics: Metrics,
+        metrics: AdmissionMetrics,
         operations: Operations,
         share: Share,
         stopping: CancellationToken,
@@ -92,7 +92,7 @@ impl App {
             own_secret: &own_secret,
             lane_bound,
         };
-        let live = ArcSwap::from_pointee(Live::new(config, None, &fixed));
+        let live = ArcSwap::from_pointee(LiveConfig::new(config, None, &fixed));
         let stream_slots = StreamSlots::new(share.connections, metrics.streams.clone());
         Arc::new(Self {
             live,
@@ -108,7 +108,7 @@ impl App {
     }
 
     /// What is in force now. Not to be kept across a wait.
-    pub(crate) fn live(&self) -> Guard<Arc<Live>> {
+    pub(crate) fn live(&self) -> Guard<Arc<LiveConfig>> {
         self.live.load()
     }
 
@@ -132,7 +132,7 @@ impl App {
             own_secret: &self.own_secret,
             lane_bound: self.lane_bound,
         };
-        let live = Live::new(config, Some(&before), &fixed);
+        let live = LiveConfig::new(config, Some(&before), &fixed);
         for name in before.queues.left_out(&live.queues) {
             self.metrics.gauges.forget(name);
         }
@@ -140,7 +140,7 @@ impl App {
     }
 }
 
-impl Live {
+impl LiveConfig {
     fn new(config: Arc<Config>, before: Option<&Self>, fixed: &Fixed<'_>) -> Self {
         let cookies = Arc::new(Cookies::new(
             config.admission.secure_cookies,
@@ -167,7 +167,7 @@ impl Live {
     }
 }
 
-impl AsRef<Entities<QueueState>> for Live {
+impl AsRef<Entities<QueueState>> for LiveConfig {
     fn as_ref(&self) -> &Entities<QueueState> {
         &self.queues
     }

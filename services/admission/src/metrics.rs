@@ -54,7 +54,7 @@ const STATUSES: [(u16, &str); 23] = [
 
 /// All of admission's own metrics, and its part of those that all services share.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct AdmissionMetrics {
     http: HistogramVec,
     joined: IntCounterVec,
     counts: QueueCounts,
@@ -71,7 +71,7 @@ pub struct Metrics {
     pub forwarding: Arc<Forwarding>,
 }
 
-impl Metrics {
+impl AdmissionMetrics {
     /// Registers everything.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
         let forwarding_ignored = IntCounter::new(
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn unknown_methods_routes_and_statuses_share_one_label() {
-        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
+        let metrics = AdmissionMetrics::register(&Registry::new()).expect("fresh names");
         let public = metrics.http("public", ["/known"].into_iter());
         let service = metrics.http("service", ["/known"].into_iter());
         let [get, brew, other] = ["GET", "BREW", "other"]
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn every_gate_answer_has_its_own_counter() {
-        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
+        let metrics = AdmissionMetrics::register(&Registry::new()).expect("fresh names");
         let queue = metrics.queue("concert");
         for (index, answer) in GateAnswer::ALL.into_iter().enumerate() {
             assert_eq!(answer as usize, index);

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::http;
-use crate::metrics::Metrics;
+use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
 use crate::tasks::{revocations, snapshots};
 
@@ -24,7 +24,7 @@ use crate::tasks::{revocations, snapshots};
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations } = context;
     let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
-    let metrics = Metrics::register(&registry)?;
+    let metrics = AdmissionMetrics::register(&registry)?;
     let public = bind("admission.listen", config.admission.listen)?;
     let service = bind("admission.service_listen", config.admission.service_listen)?;
     let stopping = CancellationToken::new();

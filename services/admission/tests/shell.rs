@@ -5,7 +5,9 @@ mod port_support;
 use std::future::{Pending, pending};
 use std::sync::Arc;
 
-use anteroom_admission::{Answer, Port, Problem, Shell, hot::PUBLIC, port as ports, whole_body};
+use anteroom_admission::{
+    Answer, PortService, Problem, Shell, hot::PUBLIC, port as ports, whole_body,
+};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;
@@ -20,7 +22,7 @@ const GATE: &str = "/v1/queues/{queue}/authorize/{*path}";
 const AT_GATE: &str = "/v1/queues/shop/authorize/a";
 
 /// A port whose routes answer, panic, hang or read the body, as the header `do` says.
-fn port(more: &str) -> Port {
+fn port(more: &str) -> PortService {
     let app = app(more);
     let state = app.clone();
     let work = async move |request: Request| -> Result<&'static str, Problem> {

@@ -12,7 +12,7 @@ use http::{HeaderMap, Uri};
 
 use super::audit::AuditEntry;
 use super::extract::Peer;
-use crate::app::{App, Live};
+use crate::app::{App, LiveConfig};
 use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
 use crate::entities::{Entities, Entity, name_in};
 use crate::problem::{Code, Problem};
@@ -39,7 +39,7 @@ pub struct OperatorOfAny<T> {
 
 impl<T: Entity> Backend<T>
 where
-    Live: AsRef<Entities<T>>,
+    LiveConfig: AsRef<Entities<T>>,
 {
     /// Who sends the head of a request, and what for.
     pub fn of(
@@ -56,7 +56,7 @@ where
 
 impl<T: Entity> FromRequestParts<Arc<App>> for Backend<T>
 where
-    Live: AsRef<Entities<T>>,
+    LiveConfig: AsRef<Entities<T>>,
 {
     type Rejection = Problem;
 
@@ -67,7 +67,7 @@ where
 
 impl<T: Entity> FromRequestParts<Arc<App>> for Operator<T>
 where
-    Live: AsRef<Entities<T>>,
+    LiveConfig: AsRef<Entities<T>>,
 {
     type Rejection = Problem;
 
@@ -98,7 +98,7 @@ fn peer(parts: &Parts) -> Option<IpAddr> {
 }
 
 fn caller(
-    live: &Live,
+    live: &LiveConfig,
     uri: &Uri,
     headers: &HeaderMap,
     peer: Option<IpAddr>,
@@ -112,7 +112,7 @@ fn caller(
 }
 
 /// An operator; the audit log learns who calls before it is asked what they may.
-fn operator(live: &Live, parts: &Parts) -> Result<(Caller, AuditEntry), Problem> {
+fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Problem> {
     let entry = AuditEntry::of(parts)?;
     let caller = caller(live, &parts.uri, &parts.headers, peer(parts))?;
     entry.key(caller.name());
@@ -121,9 +121,9 @@ fn operator(live: &Live, parts: &Parts) -> Result<(Caller, AuditEntry), Problem>
 }
 
 /// Looked up only for a known caller: strangers do not learn what there is.
-fn entity<T: Entity>(live: &Live, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem>
+fn entity<T: Entity>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem>
 where
-    Live: AsRef<Entities<T>>,
+    LiveConfig: AsRef<Entities<T>>,
 {
     let entity = live.as_ref().at(uri.path())?;
     // There is one, so the path has its name.

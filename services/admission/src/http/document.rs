@@ -80,7 +80,7 @@ problems! {
         (name = "page", description = "The waiting page"),
     ),
 )]
-pub struct Public;
+pub struct PublicDocument;
 
 /// The document of the service port.
 #[derive(utoipa::OpenApi)]
@@ -97,7 +97,7 @@ pub struct Public;
         (name = "operators", description = "What operators call"),
     ),
 )]
-pub struct Service;
+pub struct ServiceDocument;
 
 /// The ways in which a token travels.
 struct Tokens;

@@ -11,7 +11,7 @@ use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
-use crate::app::{App, Live};
+use crate::app::{App, LiveConfig};
 use crate::entities::{Entities, Entity};
 use crate::problem::{Code, Problem};
 
@@ -27,7 +27,7 @@ pub struct At<T>(pub Arc<T>);
 
 impl<T: Entity> FromRequestParts<Arc<App>> for At<T>
 where
-    Live: AsRef<Entities<T>>,
+    LiveConfig: AsRef<Entities<T>>,
 {
     type Rejection = Problem;
 

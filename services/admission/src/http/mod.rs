@@ -37,7 +37,7 @@ use crate::problem::{Code, Problem};
 const OPENAPI: &str = "/openapi.json";
 
 /// What one port answers with.
-pub struct Port {
+pub struct PortService {
     /// All its routes, each inside the shell.
     router: Router,
     /// Its calls that need no router, inside the same shell.
@@ -46,7 +46,7 @@ pub struct Port {
     pub under_way: Arc<AtomicUsize>,
 }
 
-impl Port {
+impl PortService {
     /// The answer to a request from this peer.
     pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> ResponseFuture {
         if let Some(row) = self.fast_path.find(&request) {
@@ -60,15 +60,16 @@ impl Port {
 }
 
 /// What visitors and gateways reach.
-pub fn public(app: &Arc<App>) -> Port {
-    let routes = OpenApiRouter::with_openapi(document::Public::openapi()).merge(queue::public());
+pub fn public(app: &Arc<App>) -> PortService {
+    let routes =
+        OpenApiRouter::with_openapi(document::PublicDocument::openapi()).merge(queue::public());
     port(app, true, routes, queue::hot::PUBLIC)
 }
 
 /// What backends and operators reach.
-pub fn service(app: &Arc<App>) -> Port {
+pub fn service(app: &Arc<App>) -> PortService {
     let audit = Audit::default();
-    let routes = OpenApiRouter::with_openapi(document::Service::openapi());
+    let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
     port(app, false, routes.merge(queue::service(&audit)), queue::hot::SERVICE)
 }
 
@@ -79,7 +80,7 @@ pub fn port(
     is_public: bool,
     routes: OpenApiRouter<Arc<App>>,
     hot: &[HotRoute],
-) -> Port {
+) -> PortService {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
     let port = if is_public { "public" } else { "service" };
@@ -94,7 +95,7 @@ pub fn port(
         .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
-    Port { router, fast_path, under_way }
+    PortService { router, fast_path, under_way }
 }
 
 /// This document.

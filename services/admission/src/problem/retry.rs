@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// A line in virtual time: visitors who come when they were told, and a store that is away for a while.
-    struct Line {
+    struct SimulatedLine {
         waiting: u64,
         /// Places promoted a second; the ETA is unknown without.
         rate: Option<u64>,
@@ -229,7 +229,7 @@ mod tests {
         start: Instant,
     }
 
-    impl Line {
+    impl SimulatedLine {
         fn new(waiting: u64, rate: Option<u64>) -> Self {
             let mut line = Self {
                 waiting,
@@ -286,7 +286,7 @@ mod tests {
         for (waiting, rate, away) in
             [(100_000, None, 40), (100_000, Some(220), 5), (5_000, Some(20), 60), (150, None, 300)]
         {
-            let mut line = Line::new(waiting, rate);
+            let mut line = SimulatedLine::new(waiting, rate);
             let calm = line.busiest(0, 20, true);
             let during = line.busiest(20, 20 + away, false);
             let after = line.busiest(20 + away, 50 + away, true);
@@ -299,7 +299,7 @@ mod tests {
     /// Nobody waits yet, and everybody wants in at the very moment that the store is away.
     #[test]
     fn those_without_a_place_are_spread_as_well() {
-        let mut line = Line::new(100_000, None);
+        let mut line = SimulatedLine::new(100_000, None);
         let calm = line.busiest(0, 20, true);
         line.coming =
             (1..=100_000).map(|visitor| Reverse((20_000 + visitor / 100, visitor))).collect();

@@ -9,11 +9,11 @@ use arc_swap::ArcSwapOption;
 
 /// The newest snapshot of one queue, if there was any.
 #[derive(Debug, Default)]
-pub struct Latest(ArcSwapOption<Seen>);
+pub struct Latest(ArcSwapOption<SeenSnapshot>);
 
 /// A snapshot and when it came.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SeenSnapshot {
     /// What the store said.
     pub snapshot: Snapshot,
     at: Instant,
@@ -21,18 +21,18 @@ pub struct Seen {
 
 impl Latest {
     /// The newest snapshot.
-    pub fn get(&self) -> Option<Arc<Seen>> {
+    pub fn get(&self) -> Option<Arc<SeenSnapshot>> {
         self.0.load_full()
     }
 
     /// The newest snapshot, unless it is too old to be told as the present state.
-    pub fn fresh(&self) -> Option<Arc<Seen>> {
+    pub fn fresh(&self) -> Option<Arc<SeenSnapshot>> {
         self.get().filter(|seen| seen.at.elapsed() <= FRESH_FOR)
     }
 
     /// Takes a newer one.
     pub fn set(&self, snapshot: Snapshot) {
-        self.0.store(Some(Arc::new(Seen { snapshot, at: Instant::now() })));
+        self.0.store(Some(Arc::new(SeenSnapshot { snapshot, at: Instant::now() })));
     }
 
     /// How long an active place lives without renewal, overrides applied; unknown before the first snapshot.
@@ -54,7 +54,7 @@ impl Latest {
     }
 }
 
-impl Seen {
+impl SeenSnapshot {
     /// The store's clock now: what it said then, and what has gone by since.
     pub fn store_time_us(&self) -> u64 {
         let since = u64::try_from(self.at.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -1,9 +1,9 @@
 //! What this process keeps of a queue between requests, and what a queue refuses.
 
 pub mod codes;
+pub mod fail_open;
 pub mod known;
 pub mod latest;
-pub mod outage;
 pub mod return_to;
 pub mod streams;
 
@@ -15,9 +15,9 @@ use anteroom_core::store;
 use anteroom_runtime::config::{Origin, QueueConfig};
 use rand::Rng as _;
 
+use self::fail_open::FailOpen;
 use self::known::Known;
 use self::latest::Latest;
-use self::outage::Opening;
 use self::return_to::ReturnTo;
 use self::streams::Streams;
 use crate::callers::cookies::Cookies;
@@ -42,7 +42,7 @@ pub struct QueueState {
     /// Who this process knows as active.
     pub(crate) known: Arc<Known>,
     /// Who passes while the store is away and `on_store_error` is `open`.
-    pub(crate) opening: Arc<Opening>,
+    pub(crate) fail_open: Arc<FailOpen>,
     /// How many joined from which address.
     pub(crate) joins_per_address: JoinsPerAddress,
     /// How many requests named which place.
@@ -75,7 +75,7 @@ impl QueueState {
             config,
             latest: Arc::default(),
             known: Arc::default(),
-            opening: Arc::default(),
+            fail_open: Arc::default(),
             streams: Arc::default(),
             metrics,
             returning,
@@ -97,7 +97,7 @@ impl QueueState {
             config,
             latest: self.latest.clone(),
             known: self.known.clone(),
-            opening: self.opening.clone(),
+            fail_open: self.fail_open.clone(),
             streams: self.streams.clone(),
             metrics: self.metrics.clone(),
             returning: self.returning.clone(),

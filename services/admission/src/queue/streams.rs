@@ -11,11 +11,11 @@ const MOST_PER_PLACE: usize = 2;
 
 /// Each open stream of one queue, by the place it tells of.
 #[derive(Debug, Default)]
-pub struct Streams(Mutex<HashMap<PlaceRef, Vec<Stream>>>);
+pub struct Streams(Mutex<HashMap<PlaceRef, Vec<StreamHandle>>>);
 
 /// How to reach an open stream.
 #[derive(Clone, Debug, Default)]
-pub struct Stream {
+pub struct StreamHandle {
     /// Cancelled when the stream is to end, or has ended.
     pub end: CancellationToken,
     /// Told when the place has changed by a call of this process.
@@ -24,7 +24,7 @@ pub struct Stream {
 
 impl Streams {
     /// Adds a stream of a place; the oldest ends when there are too many.
-    pub fn add(&self, of: PlaceRef, stream: Stream) {
+    pub fn add(&self, of: PlaceRef, stream: StreamHandle) {
         let mut streams = self.lock();
         let of_place = streams.entry(of).or_default();
         of_place.push(stream);
@@ -51,7 +51,7 @@ impl Streams {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceRef, Vec<Stream>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlaceRef, Vec<StreamHandle>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_third_stream_ends_the_oldest() {
         let streams = Streams::default();
-        let open: Vec<_> = (0..3).map(|_| Stream::default()).collect();
+        let open: Vec<_> = (0..3).map(|_| StreamHandle::default()).collect();
         for stream in &open {
             streams.add(OF, stream.clone());
         }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn nothing_stays_behind_an_ended_stream() {
         let streams = Streams::default();
-        let (one, two) = (Stream::default(), Stream::default());
+        let (one, two) = (StreamHandle::default(), StreamHandle::default());
         streams.add(OF, one.clone());
         streams.add(OF, two.clone());
         one.end.cancel();

@@ -5,7 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anteroom_admission::{App, Metrics, Peer, Port, Share, digest, public, service};
+use anteroom_admission::{
+    AdmissionMetrics, App, Peer, PortService, Share, digest, public, service,
+};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -28,8 +30,8 @@ const SECRET: &str = "a-secret-of-thirty-two-bytes-and-more";
 
 pub struct World {
     pub redis: Redis,
-    service: Port,
-    public: Port,
+    service: PortService,
+    public: PortService,
     _stop: DropGuard,
 }
 
@@ -68,7 +70,7 @@ impl World {
         let config = Arc::new(Config::load(Some(&file)).expect("a configuration"));
         let registry = Registry::new();
         let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
-        let metrics = Metrics::register(&registry).expect("metrics");
+        let metrics = AdmissionMetrics::register(&registry).expect("metrics");
         let stop = CancellationToken::new();
         let share = Share { connections: 1_000, farewells: 1 };
         let app = App::new(config, store, metrics, Operations::new(), share, stop.clone());

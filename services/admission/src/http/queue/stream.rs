@@ -28,7 +28,7 @@ use crate::durations::millis;
 use crate::problem::Problem;
 use crate::problem::retry;
 use crate::queue::QueueState;
-use crate::queue::streams::{Stream as OpenStream, Streams};
+use crate::queue::streams::{StreamHandle, Streams};
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
@@ -59,7 +59,7 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
         return Ok(empty(StatusCode::NO_CONTENT));
     };
     let place = visits::place(&queue, of).await?;
-    let open = Open::new(&app, &queue, of, slot);
+    let open = OpenStream::new(&app, &queue, of, slot);
     let watch = Watch { app, of, open, step: Step::Tell(place, queue), hinted: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
@@ -85,7 +85,7 @@ fn empty(status: StatusCode) -> Response {
 struct Watch {
     app: Arc<App>,
     of: PlaceRef,
-    open: Open,
+    open: OpenStream,
     step: Step,
     /// Whether the client knows when to come back.
     hinted: bool,
@@ -174,24 +174,24 @@ impl Watch {
 
 /// Holds a stream's slot and its place in the table, until it is dropped: at its end, or when
 /// the client went away.
-struct Open {
-    stream: OpenStream,
+struct OpenStream {
+    stream: StreamHandle,
     of: PlaceRef,
     streams: Arc<Streams>,
     queue_name: String,
     _slot: StreamSlot,
 }
 
-impl Open {
+impl OpenStream {
     fn new(app: &App, queue: &QueueState, of: PlaceRef, slot: StreamSlot) -> Self {
-        let stream = OpenStream { end: app.stopping.child_token(), ..OpenStream::default() };
+        let stream = StreamHandle { end: app.stopping.child_token(), ..StreamHandle::default() };
         queue.streams.add(of, stream.clone());
         let queue_name = queue.name().to_owned();
         Self { stream, of, streams: queue.streams.clone(), queue_name, _slot: slot }
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.stream.end.cancel();
         self.streams.remove_ended(self.of);

@@ -10,7 +10,7 @@ use http::Uri;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
 use http::request::Parts;
 
-use crate::app::{App, Live};
+use crate::app::{App, LiveConfig};
 use crate::callers::client_address::client_address;
 use crate::defences::{Asked, Unit};
 use crate::http::extract::Peer;
@@ -155,7 +155,7 @@ impl Visitor {
 
 /// The token looked for in the header, then the cookie, then `Authorization: Bearer art1.…`. The
 /// first place where one stands decides, valid or not.
-fn held(live: &Live, queue: &QueueState, headers: &HeaderMap) -> (Held, bool) {
+fn held(live: &LiveConfig, queue: &QueueState, headers: &HeaderMap) -> (Held, bool) {
     let verify =
         |text: &str| live.tokens.verify(queue.name(), text).map_or(Held::Forged, Held::Valid);
     if let Some(token) = headers.get(TOKEN) {

@@ -27,7 +27,7 @@ use anteroom_core::queue::{PlaceRef, Revocations};
 use tokio::sync::Notify;
 
 use self::reading::Readings;
-use self::shard::{Entry, Local, Shard};
+use self::shard::{ActivePlace, KnownShard, Local};
 
 /// Calls about different places seldom wait for each other.
 const SHARDS: usize = 64;
@@ -40,7 +40,7 @@ const LATE: Duration = Duration::from_secs(2);
 /// The places of one queue that were active when last seen.
 #[derive(Debug)]
 pub struct Known {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Mutex<KnownShard>; SHARDS],
     readings: Readings,
     used: AtomicBool,
     wake: Notify,
@@ -134,7 +134,7 @@ impl Known {
         let local = basis.reading.filter(|_| in_time).map(|(generation, queue_time_us)| {
             Local::new(generation, queue_time_us, expires_in, session_ttl)
         });
-        let entry = Entry { place, until: basis.at + expires_in, local };
+        let entry = ActivePlace { place, until: basis.at + expires_in, local };
         self.shard(place).note(entry, basis.at, now);
     }
 
@@ -202,13 +202,13 @@ impl Known {
         }
     }
 
-    fn shard(&self, place: PlaceRef) -> MutexGuard<'_, Shard> {
+    fn shard(&self, place: PlaceRef) -> MutexGuard<'_, KnownShard> {
         lock(&self.shards[usize::from(place.id.0[13]) % SHARDS])
     }
 }
 
 /// A table whose holder panicked is still a table.
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+fn lock(shard: &Mutex<KnownShard>) -> MutexGuard<'_, KnownShard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -20,7 +20,7 @@ const MARGIN_US: u64 = 500_000;
 
 /// An active place.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct ActivePlace {
     /// Which place; a later one of the same identity is another.
     pub place: PlaceRef,
     /// Its end by this process's clock.
@@ -78,13 +78,13 @@ struct Ended {
 
 /// A part of the table.
 #[derive(Debug, Default)]
-pub struct Shard {
-    places: HashMap<PlaceId, Entry, BuildHasherDefault<DigestHasher>>,
+pub struct KnownShard {
+    places: HashMap<PlaceId, ActivePlace, BuildHasherDefault<DigestHasher>>,
     ended: HashMap<PlaceId, Ended, BuildHasherDefault<DigestHasher>>,
     cleaned: Option<Instant>,
 }
 
-impl Shard {
+impl KnownShard {
     /// What the place may pass by without the store.
     pub fn local(&self, place: PlaceRef) -> Option<Local> {
         self.places.get(&place.id).filter(|entry| entry.place == place)?.local
@@ -97,7 +97,7 @@ impl Shard {
 
     /// Notes an answer to a call that was sent at `asked`, unless the place has ended meanwhile, or there is no
     /// room.
-    pub fn note(&mut self, entry: Entry, asked: Instant, now: Instant) {
+    pub fn note(&mut self, entry: ActivePlace, asked: Instant, now: Instant) {
         let place = entry.place;
         let ended = self.ended.get(&place.id);
         if ended.is_some_and(|ended| ended.ticket >= place.ticket && ended.at >= asked) {

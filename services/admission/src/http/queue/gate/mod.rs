@@ -220,7 +220,7 @@ fn decide(app: &App, visitor: &Visitor, options: &GateOptions, parts: &Parts) ->
             None => Decision::Undecided(Question::Authorize),
         },
         Err(problem) if problem.code() == Code::TOKEN_MISSING => {
-            if !app.store.is_up() && may_open(visitor) {
+            if !app.store.is_up() && may_fail_open(visitor) {
                 Decision::Passes(Pass::unnamed(GateAnswer::Opened))
             } else if options.join {
                 Decision::Undecided(Question::Join)
@@ -266,7 +266,7 @@ async fn ask(app: &App, visitor: &Visitor, options: &GateOptions) -> Result<Pass
     let basis = queue.known.basis();
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
-            queue.opening.over();
+            queue.fail_open.reset();
             if basis.is_local() || queue.config.without_store() != WithoutStore::Closed {
                 note(queue, token.place, &visit, basis);
             }
@@ -349,7 +349,7 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
     };
     // A crowd that fills a lane of a store that is there opens nothing.
     let is_away = !matches!(error, store::Error::Overloaded);
-    let opened = || (is_away && may_open(visitor)).then(|| Pass::unnamed(GateAnswer::Opened));
+    let opened = || (is_away && may_fail_open(visitor)).then(|| Pass::unnamed(GateAnswer::Opened));
     let pass = match visitor.queue.config.without_store() {
         WithoutStore::Hold => known(),
         WithoutStore::Open { .. } => known().or_else(opened),
@@ -362,10 +362,10 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
 }
 
 /// Whether `on_store_error = "open"` has room for one more from the visitor's address.
-fn may_open(visitor: &Visitor) -> bool {
+fn may_fail_open(visitor: &Visitor) -> bool {
     match visitor.queue.config.without_store() {
         WithoutStore::Open { rate, lasts } => {
-            visitor.queue.opening.admit(visitor.address(), rate, lasts, Instant::now())
+            visitor.queue.fail_open.admit(visitor.address(), rate, lasts, Instant::now())
         }
         WithoutStore::Hold | WithoutStore::Closed => false,
     }

@@ -114,7 +114,7 @@ pub async fn join(
     let words = Words::of(request.headers());
     let (parts, body) = request.into_parts();
     let form = whole_body(&parts.headers, body, &app).await?;
-    if let Some(step) = Step::of(&form) {
+    if let Some(step) = FormStep::of(&form) {
         return visit(&visitor, &uri, words, step).await;
     }
     let joined = match held(&visitor).await {
@@ -161,12 +161,12 @@ fn failed(
 
 /// What the form can do with a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FormStep {
     Claim,
     Finish,
 }
 
-impl Step {
+impl FormStep {
     fn of(form: &[u8]) -> Option<Self> {
         let (_, step) = url::form_urlencoded::parse(form).find(|(name, _)| name == "step")?;
         match &*step {
@@ -183,19 +183,21 @@ async fn visit(
     visitor: &Visitor,
     uri: &Uri,
     words: &'static Words,
-    step: Step,
+    step: FormStep,
 ) -> Result<Response, Problem> {
     let done = match (&visitor.held, step) {
         (Held::Nothing, _) => Ok(()),
-        (_, Step::Claim) => visits::claim(&visitor.queue, visitor.holder()?.place).await.map(drop),
-        (_, Step::Finish) => visits::leave(&visitor.queue, visitor.holder()?.place).await,
+        (_, FormStep::Claim) => {
+            visits::claim(&visitor.queue, visitor.holder()?.place).await.map(drop)
+        }
+        (_, FormStep::Finish) => visits::leave(&visitor.queue, visitor.holder()?.place).await,
     };
     match (done, step) {
         (Err(problem), _) if !matches!(problem.code(), Code::NOT_READY | Code::PLACE_GONE) => {
             Ok(kept(visitor, uri, words, &problem))
         }
-        (_, Step::Claim) => Ok(back(visitor, uri, None)),
-        (_, Step::Finish) => {
+        (_, FormStep::Claim) => Ok(back(visitor, uri, None)),
+        (_, FormStep::Finish) => {
             let over = format!("{}?{OVER}", visitor.queue.name());
             Ok(see(&over, visitor.no_cookie()))
         }

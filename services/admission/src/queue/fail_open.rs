@@ -1,4 +1,4 @@
-//! `on_store_error = "open"`: how many pass from one address while the store is away, and for how long.
+//! `on_store_error = "open"`: the gate fails open, for a while, and for so many a client address.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -8,16 +8,16 @@ use anteroom_runtime::config::Rate;
 
 use crate::defences::PerAddress;
 
-/// The opening of one queue. It begins with the first failure after a success.
+/// When the gate of one queue began to fail open: with the first failure after a success.
 #[derive(Debug, Default)]
-pub struct Opening {
+pub struct FailOpen {
     since: Mutex<Option<Instant>>,
     passed: PerAddress,
 }
 
-impl Opening {
-    /// The store answered: the next failure begins a new opening.
-    pub fn over(&self) {
+impl FailOpen {
+    /// The store answered: the next failure begins anew.
+    pub fn reset(&self) {
         let mut since = self.lock();
         if since.is_some() {
             *since = None;
@@ -48,36 +48,36 @@ mod tests {
 
     #[test]
     fn each_address_has_the_rate_with_a_burst_of_one_window() {
-        let opening = Opening::default();
+        let fail_open = FailOpen::default();
         let start = Instant::now();
         let later = start + Duration::from_millis(500);
         for one in [client("203.0.113.1"), client("203.0.113.2"), client("2001:db8::1")] {
-            let passed = |now| (0..100).filter(|_| opening.admit(one, RATE, LASTS, now)).count();
+            let passed = |now| (0..100).filter(|_| fail_open.admit(one, RATE, LASTS, now)).count();
             assert_eq!((passed(start), passed(later)), (10, 5), "{one:?}");
         }
-        assert!(!opening.admit(client("2001:db8::2"), RATE, LASTS, later), "the same /64");
-        assert!(!opening.admit(client("::ffff:203.0.113.1"), RATE, LASTS, later));
+        assert!(!fail_open.admit(client("2001:db8::2"), RATE, LASTS, later), "the same /64");
+        assert!(!fail_open.admit(client("::ffff:203.0.113.1"), RATE, LASTS, later));
     }
 
     #[test]
     fn an_ipv6_48_has_eight_times_the_rate() {
-        let (opening, now) = (Opening::default(), Instant::now());
+        let (fail_open, now) = (FailOpen::default(), Instant::now());
         let passed = |subscriber: usize| {
             let one = client(&format!("2001:db8:1:{subscriber:x}::1"));
-            (0..100).filter(|_| opening.admit(one, RATE, LASTS, now)).count()
+            (0..100).filter(|_| fail_open.admit(one, RATE, LASTS, now)).count()
         };
         assert_eq!((0..100).map(passed).sum::<usize>(), 80);
-        assert!(opening.admit(client("2001:db8:2::1"), RATE, LASTS, now), "another site");
+        assert!(fail_open.admit(client("2001:db8:2::1"), RATE, LASTS, now), "another site");
     }
 
     #[test]
     fn it_ends_and_begins_anew_only_after_the_store_answered() {
-        let opening = Opening::default();
+        let fail_open = FailOpen::default();
         let (start, from) = (Instant::now(), client("203.0.113.1"));
-        assert!(opening.admit(from, RATE, LASTS, start));
-        assert!(!opening.admit(from, RATE, LASTS, start + LASTS));
-        assert!(!opening.admit(from, RATE, LASTS, start + 10 * LASTS));
-        opening.over();
-        assert!(opening.admit(from, RATE, LASTS, start + 10 * LASTS));
+        assert!(fail_open.admit(from, RATE, LASTS, start));
+        assert!(!fail_open.admit(from, RATE, LASTS, start + LASTS));
+        assert!(!fail_open.admit(from, RATE, LASTS, start + 10 * LASTS));
+        fail_open.reset();
+        assert!(fail_open.admit(from, RATE, LASTS, start + 10 * LASTS));
     }
 }
