@@ -1,7 +1,7 @@
 //! What all handlers share: the configuration in force, what it names, the metrics.
 //!
-//! A reload makes a new [`LiveConfig`] and swaps it in whole. What has a memory of its own is carried over from the entity of
-//! the same name.
+//! A reload makes a new [`LiveConfig`] and swaps it in whole. What has a memory of its own is
+//! carried over from the entity of the same name.
 
 use std::sync::Arc;
 
@@ -24,7 +24,6 @@ use crate::entities::Entities;
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::Returning;
 use crate::queue::QueueState;
-use crate::serve::descriptors::Share;
 
 /// The state behind every handler.
 pub struct App {
@@ -73,13 +72,13 @@ struct Fixed<'a> {
 }
 
 impl App {
-    /// Makes the state from the first configuration, on ports of this share each.
+    /// Makes the state from the first configuration, on ports of so many connections each.
     pub fn new(
         config: Arc<Config>,
         store: Store,
         metrics: AdmissionMetrics,
         operations: Operations,
-        share: Share,
+        max_connections: usize,
         stopping: CancellationToken,
     ) -> Arc<Self> {
         let own_secret = random_secret();
@@ -93,7 +92,7 @@ impl App {
             lane_bound,
         };
         let live = ArcSwap::from_pointee(LiveConfig::new(config, None, &fixed));
-        let stream_slots = StreamSlots::new(share.connections, metrics.streams.clone());
+        let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
             live,
             store,

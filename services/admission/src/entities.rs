@@ -1,7 +1,7 @@
 //! What the configuration names, by name.
 //!
-//! Queues are one kind of it. A kind says by [`Entity`] where the name stands in a path and what a key's scope, an
-//! audit line and a refusal call it; [`Entities`] holds those in force.
+//! Queues are one kind of it. A kind says by [`Entity`] where the name stands in a path and what a
+//! key's scope, an audit line and a refusal call it; [`Entities`] holds those in force.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub trait Entity: Send + Sync + 'static {
     const UNKNOWN: Code;
 }
 
-/// The name in a path: the part behind the section, where every template has it; a name needs no escapes. The decoded
-/// parameters of the router fail as a whole when another one is no UTF-8, and the visitor's own path behind
-/// `…/authorize/` may be in any encoding.
+/// The name in a path: the part behind the section, where every template has it; a name needs no
+/// escapes. The decoded parameters of the router fail as a whole when another one is no UTF-8, and
+/// the visitor's own path behind `…/authorize/` may be in any encoding.
 pub fn name_in<T: Entity>(path: &str) -> Option<&str> {
     path.split('/').skip_while(|part| *part != T::SECTION).nth(1)
 }
@@ -35,8 +35,8 @@ impl<T> Default for Entities<T> {
 }
 
 impl<T: Entity> Entities<T> {
-    /// Those of a new configuration. `make` is given what had the name before, if anything, to carry over what has a
-    /// memory.
+    /// Those of a new configuration. `make` is given what had the name before, if anything, to
+    /// carry over what has a memory.
     pub fn reload<C>(
         &self,
         configured: &BTreeMap<String, C>,

@@ -17,8 +17,8 @@ pub mod role;
 mod serve;
 mod tasks;
 
-// What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the compiler tells what
-// nobody uses.
+// What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
+// compiler tells what nobody uses.
 pub use crate::http::extract::{Peer, parse_json, whole_body};
 pub use crate::http::queue::backend::BackendJoin;
 pub use crate::http::queue::calls::{JoinBody, is_strong_key};
@@ -37,4 +37,3 @@ pub use callers::new_key;
 pub use metrics::AdmissionMetrics;
 pub use problem::{Code, Problem};
 pub use queue::return_to::{ReturnTo, room};
-pub use serve::descriptors::Share;

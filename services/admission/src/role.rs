@@ -29,7 +29,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let service = bind("admission.service_listen", config.admission.service_listen)?;
     let stopping = CancellationToken::new();
     let share = descriptors::share(config.admission.max_connections);
-    let app = App::new(config, store, metrics, operations, share, stopping.clone());
+    let app = App::new(config, store, metrics, operations, share.connections, stopping.clone());
 
     tokio::spawn(follow_changes(app.clone(), changes));
     watch_store(&app.store, &readiness, app.live().config.queues.is_empty(), &registry)?;

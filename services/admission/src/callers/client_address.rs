@@ -43,8 +43,8 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNe
     client
 }
 
-/// Tells of forwarding headers that were not believed: somebody forgot to name the proxy in front, and
-/// all its visitors now share one address; or a visitor tries to be somebody else.
+/// Tells of forwarding headers that were not believed: somebody forgot to name the proxy in front,
+/// and all its visitors now share one address; or a visitor tries to be somebody else.
 #[derive(Debug)]
 pub struct Forwarding {
     ignored: IntCounter,
@@ -182,7 +182,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_is_survived(peer: IpAddr, bytes: Vec<u8>, entries in "[0-9a-f.:, \\[\\]]{0,60}") {
+        fn any_header_is_survived(
+            peer: IpAddr, bytes: Vec<u8>, entries in "[0-9a-f.:, \\[\\]]{0,60}",
+        ) {
             let everyone = ["0.0.0.0/0".parse()?, "::/0".parse()?];
             let mut headers = HeaderMap::new();
             for bytes in [&bytes[..], entries.as_bytes()] {
@@ -202,7 +204,9 @@ mod tests {
         }
 
         #[test]
-        fn what_a_client_invents_changes_nothing(invented in any::<Vec<IpAddr>>(), client: [u8; 4]) {
+        fn what_a_client_invents_changes_nothing(
+            invented in any::<Vec<IpAddr>>(), client: [u8; 4],
+        ) {
             let client = IpAddr::from([203, 0, client[2], client[3]]);
             let trusted = ["10.0.0.0/8".parse()?];
             let line = invented.iter().chain([&client]).map(IpAddr::to_string).collect::<Vec<_>>();

@@ -100,7 +100,8 @@ mod tests {
             (
                 true,
                 None,
-                "__Host-anteroom_shop=art1.x; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=604800",
+                "__Host-anteroom_shop=art1.x; Path=/; HttpOnly; SameSite=Lax; Secure; \
+                 Max-Age=604800",
             ),
             (
                 true,

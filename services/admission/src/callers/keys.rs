@@ -1,11 +1,11 @@
 //! Who may call the service port: keys of backends and operators.
 //!
-//! A key travels as `Authorization: Bearer ark1.…`; the configuration knows only its SHA-256 digest,
-//! under a name that the audit log shows. Operators may do what backends may, and `/v1/admin` is for
-//! operators only. Scopes such as `queues:shop` narrow a key to what they name.
+//! A key travels as `Authorization: Bearer ark1.…`; the configuration knows only its SHA-256
+//! digest, under a name that the audit log shows. Operators may do what backends may, and
+//! `/v1/admin` is for operators only. Scopes such as `queues:shop` narrow a key to what they name.
 //!
-//! Without any key the port asks for none: it then listens on loopback only (the configuration
-//! sees to that), answers only peers on this machine that call it by a loopback name, and refuses what
+//! Without any key the port asks for none: it then listens on loopback only (the configuration sees
+//! to that), answers only peers on this machine that call it by a loopback name, and refuses what
 //! came through a proxy or from a web page, for both bring strangers to a loopback address.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Who calls: the keys of backends and operators, a client's address behind its proxies, the cookie that
-//! carries a token, and the origins from which a browser may call.
+//! Who calls: the keys of backends and operators, a client's address behind its proxies, the cookie
+//! that carries a token, and the origins from which a browser may call.
 
 pub mod client_address;
 pub mod cookies;

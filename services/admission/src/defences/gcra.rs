@@ -1,8 +1,8 @@
 //! The generic cell rate algorithm (ITU-T I.371), one cell a key, in bounded memory.
 //!
 //! A key may do `count` things at once and then one every `window / count`; after a quiet `window`
-//! it may do them all again. Its whole state is one time: when it will be fully refilled. A key that
-//! is refilled is as good as one never seen, so it is forgotten when room is needed.
+//! it may do them all again. Its whole state is one time: when it will be fully refilled. A key
+//! that is refilled is as good as one never seen, so it is forgotten when room is needed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash, RandomState};

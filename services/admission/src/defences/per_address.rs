@@ -1,7 +1,7 @@
 //! Rates by client address, and how much of an IPv6 address is one client.
 //!
-//! IPv6 addresses are counted by their /64, which is what one subscriber has at least, and by their /48,
-//! which is what one may have, with eight times as much.
+//! IPv6 addresses are counted by their /64, which is what one subscriber has at least, and by their
+//! /48, which is what one may have, with eight times as much.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -16,10 +16,12 @@ const MOST_NETWORKS: usize = 200_000;
 
 /// An IPv4 address has the rate.
 const IPV4: &[(u8, u32)] = &[(32, 1)];
-/// How many bits of an IPv6 address name the client, and how many times the rate all of these addresses have.
+/// How many bits of an IPv6 address name the client, and how many times the rate all of these
+/// addresses have.
 const IPV6: &[(u8, u32)] = &[(64, 1), (48, 8)];
 
-/// The networks that an address is counted by, and how many times as much as one client each of them may have.
+/// The networks that an address is counted by, and how many times as much as one client each of
+/// them may have.
 pub fn networks(address: IpAddr) -> impl Iterator<Item = (IpNet, u32)> {
     let address = address.to_canonical();
     let parts = if address.is_ipv4() { IPV4 } else { IPV6 };
@@ -60,7 +62,8 @@ impl PerAddress {
     ///
     /// # Errors
     ///
-    /// When the address has used up its rate: how long until there is room again. Nothing is taken then.
+    /// When the address has used up its rate: how long until there is room again. Nothing is taken
+    /// then.
     pub fn take(&self, address: IpAddr, rate: Rate, now: Instant) -> Result<Unit<'_>, Duration> {
         let mut unit = self.nothing();
         for (at, (net, times)) in networks(address).enumerate() {

@@ -1,8 +1,8 @@
 //! How many event streams this process serves: all together, and for one client address.
 //!
-//! A stream keeps its connection for hours, so streams may never take all of them: half are left for
-//! those who only ask. A slot is taken before the store is asked, so that many who come at once cannot
-//! pass a count that none of them has raised yet.
+//! A stream keeps its connection for hours, so streams may never take all of them: half are left
+//! for those who only ask. A slot is taken before the store is asked, so that many who come at once
+//! cannot pass a count that none of them has raised yet.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -1,9 +1,10 @@
 //! The audit log: who changed what, and who tried.
 //!
-//! Each call of an operator's operation writes one line with the target `audit`, whatever comes of it: the name
-//! of the key (never the key), the operation, what it is about, the outcome (`done`, or the code of the refusal), and what it
-//! found and left. [`Audit`] stands around the operators' routes and writes it; whoever learns something of the call on
-//! its way notes it in the [`AuditEntry`]. A call that failed on its way to the store may have had its effect.
+//! Each call of an operator's operation writes one line with the target `audit`, whatever comes of
+//! it: the name of the key (never the key), the operation, what it is about, the outcome (`done`,
+//! or the code of the refusal), and what it found and left. [`Audit`] stands around the operators'
+//! routes and writes it; whoever learns something of the call on its way notes it in the
+//! [`AuditEntry`]. A call that failed on its way to the store may have had its effect.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,8 +27,8 @@ use crate::defences::Gcra;
 use crate::entities::{Entity, name_in};
 use crate::problem::{Code, Problem};
 
-/// Lines that callers without a known key leave at most: they could fill the log. The next line says how many
-/// were left out.
+/// Lines that callers without a known key leave at most: they could fill the log. The next line
+/// says how many were left out.
 const STRANGERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
 /// How such a caller is called.
 const NOBODY: &str = "(unknown)";
@@ -72,8 +73,8 @@ impl Default for Audit {
 }
 
 impl Audit {
-    /// The answer to a call of this operation, about an entity of this kind. It runs to its end, line included, also
-    /// when the caller hangs up in the middle.
+    /// The answer to a call of this operation, about an entity of this kind. It runs to its end,
+    /// line included, also when the caller hangs up in the middle.
     pub async fn answer<T: Entity>(
         self,
         operation: &'static str,

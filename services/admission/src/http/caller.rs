@@ -1,4 +1,5 @@
-//! Who calls the service port, and what the call is about: known, and allowed, before any handler runs.
+//! Who calls the service port, and what the call is about: known, and allowed, before any handler
+//! runs.
 
 use std::marker::PhantomData;
 use std::net::IpAddr;

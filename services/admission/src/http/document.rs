@@ -1,5 +1,5 @@
-//! The API documents of the two ports: made from the groups of codes and the routes' own documentation, so that
-//! they agree with what is answered.
+//! The API documents of the two ports: made from the groups of codes and the routes' own
+//! documentation, so that they agree with what is answered.
 
 use std::collections::BTreeMap;
 
@@ -36,9 +36,9 @@ pub fn responses(
     names.into_iter().map(|(status, names)| (status.to_string(), response(names))).collect()
 }
 
-/// Declares the refusals of calls: those of the groups named, and what any call may answer. A call `of` something
-/// that the configuration names asks the store about it, so it may answer that there is none, and what any call to
-/// the store may answer.
+/// Declares the refusals of calls: those of the groups named, and what any call may answer. A call
+/// `of` something that the configuration names asks the store about it, so it may answer that there
+/// is none, and what any call to the store may answer.
 macro_rules! problems {
     ($($(#[$doc:meta])* $name:ident $(of $unknown:path)?: $($codes:expr),*;)*) => {$(
         $(#[$doc])*
@@ -69,7 +69,8 @@ problems! {
 #[openapi(
     info(
         title = "Anteroom: public port",
-        description = "Join a queue, wait, pass. Refusals are application/problem+json; decide by `code`.",
+        description =
+            "Join a queue, wait, pass. Refusals are application/problem+json; decide by `code`.",
         license(name = "Apache-2.0"),
     ),
     components(schemas(ProblemBody)),
@@ -87,7 +88,8 @@ pub struct PublicDocument;
 #[openapi(
     info(
         title = "Anteroom: service port",
-        description = "For backends and operators. Refusals are application/problem+json; decide by `code`.",
+        description =
+            "For backends and operators. Refusals are application/problem+json; decide by `code`.",
         license(name = "Apache-2.0"),
     ),
     components(schemas(ProblemBody)),
@@ -132,8 +134,8 @@ impl Modify for Keys {
     }
 }
 
-/// What the routes' own documentation does not say: what their parameters look like, by name, and that these
-/// operations, whose body may be `{}`, take none as well.
+/// What the routes' own documentation does not say: what their parameters look like, by name, and
+/// that these operations, whose body may be `{}`, take none as well.
 pub fn complete(
     document: &mut OpenApi,
     parameter: impl Fn(&str) -> Option<ObjectBuilder>,

@@ -1,9 +1,10 @@
 //! The calls that are nearly all requests of a port, answered without the router.
 //!
 //! The router finds a route in a tree, collects the parameters of its path, and passes the request
-//! through a box for each layer: twice the time of all that such a call does itself. So each port has a
-//! table of them. They are recognised by what stands before and behind the name in their path, and handed to
-//! their handlers inside the same [`Shell`]. Everything else, and every mistake in a path, is the router's.
+//! through a box for each layer: twice the time of all that such a call does itself. So each port
+//! has a table of them. They are recognised by what stands before and behind the name in their
+//! path, and handed to their handlers inside the same [`Shell`]. Everything else, and every mistake
+//! in a path, is the router's.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -73,8 +73,8 @@ pub fn service(app: &Arc<App>) -> PortService {
     port(app, false, routes.merge(queue::service(&audit)), queue::hot::SERVICE)
 }
 
-/// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them that go around the
-/// router.
+/// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them
+/// that go around the router.
 pub fn port(
     app: &Arc<App>,
     is_public: bool,

@@ -1,7 +1,8 @@
-//! A refusal's code: status, stable name and title. A caller decides by the name, which is also the label in metrics.
+//! A refusal's code: status, stable name and title. A caller decides by the name, which is also the
+//! label in metrics.
 //!
-//! Codes stand in groups, by who refuses: each group is one table, in the file of whoever raises its codes, and is
-//! what the API document lists them by.
+//! Codes stand in groups, by who refuses: each group is one table, in the file of whoever raises
+//! its codes, and is what the API document lists them by.
 
 use std::fmt;
 
@@ -25,7 +26,8 @@ pub(crate) enum RaisedBy {
     Rule,
 }
 
-/// Declares a group of codes: a constant of [`Code`] each, and one of the group that holds them all.
+/// Declares a group of codes: a constant of [`Code`] each, and one of the group that holds them
+/// all.
 macro_rules! codes {
     (
         $(#[$group_doc:meta])* $group:ident by $raised_by:ident;
@@ -94,11 +96,18 @@ impl fmt::Debug for Code {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::problem::all_codes;
+    use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
+    use crate::problem::store::STORE;
+    use crate::queue::codes::{QUEUE, TOKEN};
+
+    /// Every code of every group.
+    pub fn all_codes() -> impl Iterator<Item = Code> {
+        [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, TOKEN, QUEUE].into_iter().flatten().copied()
+    }
 
     #[test]
     fn every_code_has_its_own_name_and_an_error_status() {

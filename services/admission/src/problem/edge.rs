@@ -1,4 +1,5 @@
-//! What the edge refuses, before or whatever a subsystem has to say: the request itself, its body, its key.
+//! What the edge refuses, before or whatever a subsystem has to say: the request itself, its body,
+//! its key.
 
 use super::code::codes;
 
@@ -34,7 +35,8 @@ codes! {
     /// The body is longer than 16 KiB.
     BODY_TOO_LARGE = PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large";
     /// The body is not declared as JSON.
-    UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json";
+    UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
+        "The body must be application/json";
 }
 
 codes! {
@@ -54,7 +56,10 @@ codes! {
     /// The key's role or scopes do not cover this call.
     KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The key does not allow this call";
     /// A request that came through a proxy reached the service port, which has no keys.
-    FORWARDED_REFUSED = FORBIDDEN, "forwarded_refused", "Forwarded requests are refused on this port";
-    /// A changing call authenticated by cookie, or any call while there are no keys, came from another site.
-    ORIGIN_REFUSED = FORBIDDEN, "origin_refused", "The request came from an origin that is not allowed";
+    FORWARDED_REFUSED = FORBIDDEN, "forwarded_refused",
+        "Forwarded requests are refused on this port";
+    /// A changing call authenticated by cookie, or any call while there are no keys, came from
+    /// another site.
+    ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
+        "The request came from an origin that is not allowed";
 }

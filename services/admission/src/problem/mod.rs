@@ -163,7 +163,8 @@ impl IntoResponse for Problem {
             reason: inner.reason.map(GoneReason::name),
             retry_after_ms: inner.retry_after.map(millis),
         };
-        // Strings and numbers only: this cannot fail, and an empty body would still carry the status.
+        // Strings and numbers only: this cannot fail, and an empty body would still carry the
+        // status.
         let body = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
@@ -184,27 +185,11 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Every code of every group.
-#[cfg(test)]
-pub fn all_codes() -> impl Iterator<Item = Code> {
-    use crate::queue::codes::{QUEUE, TOKEN};
-    let groups = [
-        edge::ANY,
-        edge::ADDRESS,
-        edge::BODY,
-        edge::VALUE,
-        edge::CALLER,
-        store::STORE,
-        TOKEN,
-        QUEUE,
-    ];
-    groups.into_iter().flatten().copied()
-}
-
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt as _;
 
+    use super::code::tests::all_codes;
     use super::*;
 
     #[test]

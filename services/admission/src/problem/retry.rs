@@ -1,12 +1,12 @@
 //! When callers who could not be served are to come back.
 //!
-//! Whoever is refused with the same time comes back together, and whoever is refused with a short one
-//! comes back for as long as the fault lasts: a store that recovers would meet all of them at once. So
-//! the time grows with the number of those who must come back, as far apart as the line is polled when
-//! all is well, and is drawn from half to one and a half of it.
+//! Whoever is refused with the same time comes back together, and whoever is refused with a short
+//! one comes back for as long as the fault lasts: a store that recovers would meet all of them at
+//! once. So the time grows with the number of those who must come back, as far apart as the line is
+//! polled when all is well, and is drawn from half to one and a half of it.
 //!
-//! Nobody knows that number exactly. A process knows how long the line was when it was read last, and
-//! how many it has told to come back whose time is still ahead.
+//! Nobody knows that number exactly. A process knows how long the line was when it was read last,
+//! and how many it has told to come back whose time is still ahead.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,12 +27,12 @@ const MOST_PER_SECOND: u64 = 5_000;
 
 /// No retry time is longer.
 pub const LONGEST: Duration = Duration::from_secs(3_600);
-/// For callers of whom nothing is known: half of the shortest `first_poll_ttl` that there may be, within
-/// which whoever has a place must be heard.
+/// For callers of whom nothing is known: half of the shortest `first_poll_ttl` that there may be,
+/// within which whoever has a place must be heard.
 pub const UNKNOWN: Duration = Duration::from_secs(15);
 
-/// When one of `returning` callers is to come back: at least about `least`, never later than `most`.
-/// `random` is from 0 to 1.
+/// When one of `returning` callers is to come back: at least about `least`, never later than
+/// `most`. `random` is from 0 to 1.
 pub fn after(returning: u64, least: Duration, most: Duration, random: f64) -> Duration {
     let most = most.min(LONGEST);
     // Cut before the jitter: cut after it, half of all would be told the very same time.
@@ -73,7 +73,8 @@ impl Default for Returning {
 }
 
 impl Returning {
-    /// Tells one caller when to come back; `line` is how many must do so as far as is known otherwise.
+    /// Tells one caller when to come back; `line` is how many must do so as far as is known
+    /// otherwise.
     pub fn tell(&self, line: u64, least: Duration, most: Duration) -> Duration {
         self.tell_at(line, Duration::ZERO, least, most, Instant::now())
     }
@@ -83,8 +84,8 @@ impl Returning {
         self.tell(0, SOONEST, UNKNOWN)
     }
 
-    /// Tells somebody who may come again from a known time on. Whoever is not `counted` makes nobody else wait
-    /// longer.
+    /// Tells somebody who may come again from a known time on. Whoever is not `counted` makes
+    /// nobody else wait longer.
     pub fn tell_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
         let now = Instant::now();
         let mut due = self.due(now);
@@ -218,7 +219,8 @@ mod tests {
         assert!(returning.0.lock().expect("whole").by_second.len() <= 3_601);
     }
 
-    /// A line in virtual time: visitors who come when they were told, and a store that is away for a while.
+    /// A line in virtual time: visitors who come when they were told, and a store that is away for
+    /// a while.
     struct SimulatedLine {
         waiting: u64,
         /// Places promoted a second; the ETA is unknown without.

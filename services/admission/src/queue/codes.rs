@@ -17,9 +17,11 @@ codes! {
     /// No queue of that name is configured.
     UNKNOWN_QUEUE = NOT_FOUND, "unknown_queue", "There is no such queue";
     /// The assertion was not signed by a trusted backend for this queue, or is out of date.
-    ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid", "The assertion is not valid for this queue";
+    ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
+        "The assertion is not valid for this queue";
     /// The token's place is over, and its visitor is one for whom a backend must vouch anew.
-    ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing", "The place is over: the visitor must be vouched for anew";
+    ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
+        "The place is over: the visitor must be vouched for anew";
     /// The gate: it is not this visitor's turn.
     NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted";
     /// A claim of a place that still waits.

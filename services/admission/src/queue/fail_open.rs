@@ -24,7 +24,8 @@ impl FailOpen {
         }
     }
 
-    /// Whether one more may pass at `now` from this address. One client must not use up what is for all.
+    /// Whether one more may pass at `now` from this address. One client must not use up what is for
+    /// all.
     pub fn admit(&self, from: IpAddr, rate: Rate, lasts: Duration, now: Instant) -> bool {
         let since = *self.lock().get_or_insert(now);
         now.saturating_duration_since(since) < lasts && self.passed.take(from, rate, now).is_ok()

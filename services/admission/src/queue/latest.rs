@@ -35,7 +35,8 @@ impl Latest {
         self.0.store(Some(Arc::new(SeenSnapshot { snapshot, at: Instant::now() })));
     }
 
-    /// How long an active place lives without renewal, overrides applied; unknown before the first snapshot.
+    /// How long an active place lives without renewal, overrides applied; unknown before the first
+    /// snapshot.
     pub fn session_ttl(&self) -> Option<Duration> {
         self.0.load().as_ref().map(|seen| seen.snapshot.rules.session_ttl)
     }

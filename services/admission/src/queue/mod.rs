@@ -110,8 +110,9 @@ impl QueueState {
         self.queue.name()
     }
 
-    /// How long the holder of a place may be silent: half of the time in which a turn must be claimed, and
-    /// a new place be heard of. As far as this process knows: an operator may have changed it.
+    /// How long the holder of a place may be silent: half of the time in which a turn must be
+    /// claimed, and a new place be heard of. As far as this process knows: an operator may have
+    /// changed it.
     pub(crate) fn patience(&self) -> Duration {
         let shortest =
             |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);

@@ -173,7 +173,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_a_browser_stays_on_the_hosts_it_may(text in "[/\\\\.:@?#%a-z\\PC]{0,24}") {
+        fn whatever_comes_a_browser_stays_on_the_hosts_it_may(
+            text in "[/\\\\.:@?#%a-z\\PC]{0,24}",
+        ) {
             for text in [text.clone(), format!("/{text}"), format!("https://shop.example{text}")] {
                 if let Some(to) = rule(true).parse(&text) {
                     let here = Url::parse("https://room.example/queues/shop")?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anteroom_admission::{AdmissionMetrics, App, Peer, PortService, Share};
+use anteroom_admission::{AdmissionMetrics, App, Peer, PortService};
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -33,8 +33,7 @@ pub fn app(more: &str) -> Arc<App> {
     let registry = Registry::new();
     let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
     let metrics = AdmissionMetrics::register(&registry).expect("metrics");
-    let share = Share { connections: 1_000, farewells: 1 };
-    App::new(config, store, metrics, Operations::new(), share, CancellationToken::new())
+    App::new(config, store, metrics, Operations::new(), 1_000, CancellationToken::new())
 }
 
 /// What a port answers, on the way that every connection's requests take.

@@ -5,9 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anteroom_admission::{
-    AdmissionMetrics, App, Peer, PortService, Share, digest, public, service,
-};
+use anteroom_admission::{AdmissionMetrics, App, Peer, PortService, digest, public, service};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -72,8 +70,7 @@ impl World {
         let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
         let metrics = AdmissionMetrics::register(&registry).expect("metrics");
         let stop = CancellationToken::new();
-        let share = Share { connections: 1_000, farewells: 1 };
-        let app = App::new(config, store, metrics, Operations::new(), share, stop.clone());
+        let app = App::new(config, store, metrics, Operations::new(), 1_000, stop.clone());
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
         let world =
             Self { redis, service: service(&app), public: public(&app), _stop: stop.drop_guard() };

@@ -26,8 +26,8 @@ use crate::queue::QueueState;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackendJoin {
-    /// Whom the backend speaks for: 1 to 128 bytes of UTF-8 without control characters, and without white
-    /// space at the ends.
+    /// Whom the backend speaks for: 1 to 128 bytes of UTF-8 without control characters, and without
+    /// white space at the ends.
     #[schema(
         min_length = 1,
         max_length = 128,
@@ -64,8 +64,8 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     if !check_visitor_id(&visitor_id) {
         return Err(Problem::new(Code::INVALID_VALUE).detail(format!(
-            "visitor_id must be 1 to {MAX_VISITOR_ID} bytes without control characters, and without white \
-             space at the ends"
+            "visitor_id must be 1 to {MAX_VISITOR_ID} bytes without control characters, and without \
+             white space at the ends"
         )));
     }
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);

@@ -36,15 +36,16 @@ pub struct JoinBody {
 
 /// Joins the queue.
 ///
-/// With an assertion: the place of the visitor it names. With a valid token: its place; when that is over
-/// and a backend had vouched for its visitor, `assertion_missing`. Else the place of the
-/// `Idempotency-Key`, or a new place when none came. A browser gets its token as a cookie, anybody else in
-/// the body.
+/// With an assertion: the place of the visitor it names. With a valid token: its place; when that
+/// is over and a backend had vouched for its visitor, `assertion_missing`. Else the place of the
+/// `Idempotency-Key`, or a new place when none came. A browser gets its token as a cookie, anybody
+/// else in the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
     params(
         ("queue" = String, Path, description = "name of the queue"),
-        ("Idempotency-Key" = Option<String>, Header, description = "at least 128 random bits, made before the join; as secret as the token"),
+        ("Idempotency-Key" = Option<String>, Header, 
+            description = "at least 128 random bits, made before the join; as secret as the token"),
     ),
     request_body = JoinBody,
     security((), ("token" = []), ("cookie" = [])),
@@ -83,8 +84,8 @@ pub async fn join(
     joined_response(&visitor, &joined, token)
 }
 
-/// The place of the visitor's token and the visitor_id in it, while the place is there. The token of a gone
-/// place counts as none; but who an identified visitor is, only its backend can say.
+/// The place of the visitor's token and the visitor_id in it, while the place is there. The token
+/// of a gone place counts as none; but who an identified visitor is, only its backend can say.
 pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>, Problem> {
     if visitor.held == Held::Nothing {
         return Ok(None);

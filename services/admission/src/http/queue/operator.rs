@@ -1,4 +1,5 @@
-//! The calls of an operator: overrides, a new life for a queue, its purge, a look at a ticket, eviction.
+//! The calls of an operator: overrides, a new life for a queue, its purge, a look at a ticket,
+//! eviction.
 //!
 //! Each one notes in its entry of the audit log what it found and what it left.
 
@@ -92,8 +93,8 @@ pub async fn reset(
 
 /// Takes all away that the store holds of a queue which the configuration no longer names.
 ///
-/// The same again when there is nothing. Whoever still has the queue in its configuration, another admission or a
-/// scheduler, gives the store its rules again: call this when all have left it out.
+/// The same again when there is nothing. Whoever still has the queue in its configuration, another
+/// admission or a scheduler, gives the store its rules again: call this when all have left it out.
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "purge_queue",
     params((

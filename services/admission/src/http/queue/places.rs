@@ -27,10 +27,11 @@ pub struct Part {
 
 /// The line in order, page by page: who holds a place, since when, and its handle.
 ///
-/// `next` of one page is `after` of the next, until it is null. A page may hold fewer places than `limit`, even none,
-/// although the line goes on: what has ended is passed over, of ready or active places no more than 200 of both are
-/// looked at, and a page ends early where tickets stand far apart. Whoever holds a place while all pages are read, in the
-/// state that is asked for, is on exactly one of them.
+/// `next` of one page is `after` of the next, until it is null. A page may hold fewer places than
+/// `limit`, even none, although the line goes on: what has ended is passed over, of ready or active
+/// places no more than 200 of both are looked at, and a page ends early where tickets stand far
+/// apart. Whoever holds a place while all pages are read, in the state that is asked for, is on
+/// exactly one of them.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places", tag = "operators", operation_id = "list_places",
     params(

@@ -1,10 +1,10 @@
 //! `GET …/token/events`: the place as Server-Sent Events.
 //!
 //! Each event is a look at the store, which is also the heartbeat: as often as `poll_after_ms` says
-//! and at least every 15 s, and at once after a call of this process that changed the place. A place
-//! has two streams at most; a third ends the oldest with an event `replaced`, so that its page polls
-//! instead of coming back. Past the most streams of the process, or of one address, the answer is 204,
-//! which tells a browser not to come back either.
+//! and at least every 15 s, and at once after a call of this process that changed the place. A
+//! place has two streams at most; a third ends the oldest with an event `replaced`, so that its
+//! page polls instead of coming back. Past the most streams of the process, or of one address, the
+//! answer is 204, which tells a browser not to come back either.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -34,15 +34,16 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
 /// My place as a stream of events.
 ///
-/// `place` carries the same JSON as `GET …/token`; `gone` carries `{"reason": "…"}` and is the last;
-/// `replaced` is the last too: two newer streams of this place are open. Past the most streams that
-/// a process serves the answer is 204: poll instead.
+/// `place` carries the same JSON as `GET …/token`; `gone` carries `{"reason": "…"}` and is the
+/// last; `replaced` is the last too: two newer streams of this place are open. Past the most
+/// streams that a process serves the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
     params(("queue" = String, Path, description = "name of the queue")),
     security(("token" = []), ("cookie" = [])),
     responses(
-        (status = 200, description = "the stream", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "the stream", body = String,
+            content_type = "text/event-stream"),
         (status = 204, description = "too many streams, or too many of this address: poll instead"),
         HolderProblems,
     ),
@@ -153,8 +154,8 @@ impl Watch {
         format!("{hint}event: place\ndata: {data}\n\n")
     }
 
-    /// When the page is to open its stream anew, should this one end: all streams of this process may end
-    /// at once.
+    /// When the page is to open its stream anew, should this one end: all streams of this process
+    /// may end at once.
     fn come_back(&self) -> Duration {
         let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
         let patience = self.app.queue(&self.open.queue_name).map(|queue| queue.patience());

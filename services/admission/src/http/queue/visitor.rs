@@ -19,8 +19,8 @@ use crate::queue::QueueState;
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
-/// How many cookies of the queue's name are looked at. More than one comes only where a sibling host or
-/// another path set its own; a header has room for hundreds, and each costs a digest.
+/// How many cookies of the queue's name are looked at. More than one comes only where a sibling
+/// host or another path set its own; a header has room for hundreds, and each costs a digest.
 const MOST_COOKIES: usize = 4;
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -73,8 +73,8 @@ impl Visitor {
         let (held, by_cookie) = held(live, &queue, headers);
         let is_browser =
             by_cookie || headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
-        // Another site's page can make a browser send its cookie, or join and be given one; a token in
-        // a header it would have to know.
+        // Another site's page can make a browser send its cookie, or join and be given one; a token
+        // in a header it would have to know.
         let could_be_misled = by_cookie || (is_browser && matches!(held, Held::Nothing));
         let origin_allowed =
             !could_be_misled || live.origins.check(headers, queue.config.public_url.url()).is_ok();

@@ -39,8 +39,8 @@ impl Joined {
     }
 }
 
-/// Joins: the place of this identity, the one it has or a new one. Of a refused one `is_counted` tells whether it
-/// counts among those who will come back.
+/// Joins: the place of this identity, the one it has or a new one. Of a refused one `is_counted`
+/// tells whether it counts among those who will come back.
 pub async fn join(
     queue: &QueueState,
     id: PlaceId,
@@ -70,8 +70,8 @@ pub async fn join(
     }
 }
 
-/// Joins: the place of this identity, which may be asked for as often as any place, or without one a new place.
-/// Only a new place counts for the visitor's address.
+/// Joins: the place of this identity, which may be asked for as often as any place, or without one
+/// a new place. Only a new place counts for the visitor's address.
 pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined, Problem> {
     if let Some(id) = id {
         visitor.may_ask(Asked::Join(id))?;
@@ -90,8 +90,8 @@ pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined,
     joined
 }
 
-/// The place that a token names, while it is there: a token acts on no other. Looked for before a join,
-/// which needs no script of its own, because what is gone stays gone.
+/// The place that a token names, while it is there: a token acts on no other. Looked for before a
+/// join, which needs no script of its own, because what is gone stays gone.
 pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
     match place(queue, of).await {
         Ok(place) => Ok(Some(Joined { created: false, of, place })),

@@ -1,5 +1,6 @@
-//! Random histories: calls that are decided at the store and answered late, readings that come late, fail or
-//! miss something, places that end meanwhile. At no time may a place pass 100 ms after it ended.
+//! Random histories: calls that are decided at the store and answered late, readings that come
+//! late, fail or miss something, places that end meanwhile. At no time may a place pass 100 ms
+//! after it ended.
 
 use std::cell::Cell;
 
@@ -236,7 +237,8 @@ impl World {
         }
     }
 
-    /// How many pass, and how many of them although they have ended; nobody may who ended too long ago.
+    /// How many pass, and how many of them although they have ended; nobody may who ended too long
+    /// ago.
     fn check(&self) -> Result<(u64, u64), TestCaseError> {
         let (mut passed, mut after_the_end) = (0, 0);
         for place in &self.places {

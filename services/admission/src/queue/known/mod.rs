@@ -1,16 +1,18 @@
-//! Whom this process knows as active: for `on_store_error = "hold"`, and for the rule `local_answers`.
+//! Whom this process knows as active: for `on_store_error = "hold"`, and for the rule
+//! `local_answers`.
 //!
 //! While the store is away, a place that authorize let through passes until the end that was known
-//! then ([`Known::left`]). With `local_answers` it passes without a call ([`Known::passes`]) while all
-//! of this holds:
+//! then ([`Known::left`]). With `local_answers` it passes without a call ([`Known::passes`]) while
+//! all of this holds:
 //!
-//! - the last reading of who ended before the time was sent less than 100 ms ago. Whatever it does not
-//!   name ended after it was sent, and the store withholds that slot for 150 ms;
-//! - the readings since the place was last asked for follow each other without a gap (they are of one
-//!   *generation*), and none of them names it;
+//! - the last reading of who ended before the time was sent less than 100 ms ago. Whatever it does
+//!   not name ended after it was sent, and the store withholds that slot for 150 ms;
+//! - the readings since the place was last asked for follow each other without a gap (they are of
+//!   one *generation*), and none of them names it;
 //! - its end is more than half a second away in queue time, and its renewal is not due.
 //!
-//! The table is bounded: past the bound nobody new is noted, and the store's answer decides as ever.
+//! The table is bounded: past the bound nobody new is noted, and the store's answer decides as
+//! ever.
 
 #[cfg(test)]
 mod histories;
@@ -33,8 +35,8 @@ use self::shard::{ActivePlace, KnownShard, Local};
 const SHARDS: usize = 64;
 /// How long a reading lets places pass, from when it was sent.
 pub const FRESH: Duration = Duration::from_millis(100);
-/// An answer that took longer says too little of now. Well below the time for which it is remembered who
-/// ended before the time ([`shard::REMEMBERED`]).
+/// An answer that took longer says too little of now. Well below the time for which it is
+/// remembered who ended before the time ([`shard::REMEMBERED`]).
 const LATE: Duration = Duration::from_secs(2);
 
 /// The places of one queue that were active when last seen.
@@ -78,8 +80,9 @@ impl Known {
         self.passes_at(place, Instant::now)
     }
 
-    /// The order matters: a reading is published once those it names are forgotten, and the time is taken
-    /// last, so that no pause of the thread lets anybody pass on a reading that has become old.
+    /// The order matters: a reading is published once those it names are forgotten, and the time is
+    /// taken last, so that no pause of the thread lets anybody pass on a reading that has become
+    /// old.
     fn passes_at(&self, place: PlaceRef, now: impl FnOnce() -> Instant) -> Option<Duration> {
         let reading = self.readings.newest();
         let reading = reading.as_ref()?;
@@ -108,8 +111,8 @@ impl Known {
         Basis { at, reading: fresh.map(|reading| (reading.generation, reading.queue_time_us)) }
     }
 
-    /// Notes what the store answered: the place is active for so long. `session_ttl` is given where the
-    /// gate renews.
+    /// Notes what the store answered: the place is active for so long. `session_ttl` is given where
+    /// the gate renews.
     pub fn note(
         &self,
         place: PlaceRef,
@@ -161,8 +164,8 @@ impl Known {
         self.readings.newest().as_ref().map(|reading| reading.version)
     }
 
-    /// Takes a reading that was sent at this time. One that does not follow the one before, or tells that
-    /// nothing is noted, ends the generation: nobody passes on what was known before.
+    /// Takes a reading that was sent at this time. One that does not follow the one before, or
+    /// tells that nothing is noted, ends the generation: nobody passes on what was known before.
     pub fn read(&self, sent: Instant, read: &Revocations) {
         self.read_at(sent, read, Instant::now());
     }

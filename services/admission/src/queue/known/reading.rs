@@ -34,8 +34,8 @@ impl Readings {
         self.newest.load()
     }
 
-    /// Whether a reading continues the newest: it names all who ended since then, in the same life of the
-    /// queue, and nothing went back, as it would in another store.
+    /// Whether a reading continues the newest: it names all who ended since then, in the same life
+    /// of the queue, and nothing went back, as it would in another store.
     pub fn follows(&self, read: &Revocations) -> bool {
         read.local_answers
             && read.whole

@@ -12,10 +12,11 @@ use super::micros;
 pub const MOST: usize = 4_096;
 /// A full shard is cleaned at most this often, so that a full table does not make calls slow.
 const CLEAN_EVERY: Duration = Duration::from_secs(1);
-/// Who ended before the time is remembered this long, because answers to earlier calls may still come.
+/// Who ended before the time is remembered this long, because answers to earlier calls may still
+/// come.
 pub const REMEMBERED: Duration = Duration::from_secs(5);
-/// Before its end a place is asked for again: steps of the store's clock that it does not take for leaps
-/// (a quarter of a second), and what a reading is behind, fit into this.
+/// Before its end a place is asked for again: steps of the store's clock that it does not take for
+/// leaps (a quarter of a second), and what a reading is behind, fit into this.
 const MARGIN_US: u64 = 500_000;
 
 /// An active place.
@@ -40,7 +41,8 @@ pub struct Local {
 }
 
 impl Local {
-    /// The store said "so long" after the queue time of a reading, so the end is at least that far from it.
+    /// The store said "so long" after the queue time of a reading, so the end is at least that far
+    /// from it.
     pub fn new(
         generation: u64,
         queue_time_us: u64,
@@ -48,8 +50,9 @@ impl Local {
         session_ttl: Option<Duration>,
     ) -> Self {
         let until_us = queue_time_us + micros(expires_in);
-        // The store renews from a quarter of the session on. A session that is not longer than three quarters
-        // after a call that renews is near session_max: it is asked for again at the same pace.
+        // The store renews from a quarter of the session on. A session that is not longer than
+        // three quarters after a call that renews is near session_max: it is asked for again at the
+        // same pace.
         let renewal_us = session_ttl.map_or(u64::MAX, |session_ttl| {
             let rest = session_ttl * 3 / 4;
             if expires_in > rest {
@@ -95,8 +98,8 @@ impl KnownShard {
         self.places.get(&place.id).filter(|entry| entry.place == place).map(|entry| entry.until)
     }
 
-    /// Notes an answer to a call that was sent at `asked`, unless the place has ended meanwhile, or there is no
-    /// room.
+    /// Notes an answer to a call that was sent at `asked`, unless the place has ended meanwhile, or
+    /// there is no room.
     pub fn note(&mut self, entry: ActivePlace, asked: Instant, now: Instant) {
         let place = entry.place;
         let ended = self.ended.get(&place.id);

@@ -47,10 +47,10 @@ pub const TEMPLATES: [&str; 3] = [PLAIN, BEHIND, BEHIND_ROOT];
 /// May this visitor pass?
 ///
 /// Any method; the body is ignored. Claims the place when its turn has come. 200 carries
-/// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-visitor-kind` (`identified` or
-/// `anonymous`), `x-anteroom-place` (a handle for the service port, no token) and
-/// `x-anteroom-expires-in` (seconds). 401 and 403 carry `x-anteroom-room`, the address of the waiting
-/// page, and `x-anteroom-refusal`, the code.
+/// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-visitor-kind` (`identified`
+/// or `anonymous`), `x-anteroom-place` (a handle for the service port, no token) and
+/// `x-anteroom-expires-in` (seconds). 401 and 403 carry `x-anteroom-room`, the address of the
+/// waiting page, and `x-anteroom-refusal`, the code.
 #[utoipa::path(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize", tag = "gateways",
@@ -232,8 +232,8 @@ fn decide(app: &App, visitor: &Visitor, options: &GateOptions, parts: &Parts) ->
     }
 }
 
-/// Everybody passes; by name only the holder of a place that is known. Sessions in use live on, so that
-/// not everybody falls out at the end; the answer does not wait for that.
+/// Everybody passes; by name only the holder of a place that is known. Sessions in use live on, so
+/// that not everybody falls out at the end; the answer does not wait for that.
 fn bypass(visitor: &Visitor) -> Pass {
     let Held::Valid(token) = &visitor.held else { return Pass::unnamed(GateAnswer::Bypass) };
     let queue = &visitor.queue;
@@ -250,8 +250,8 @@ fn bypass(visitor: &Visitor) -> Pass {
     }
 }
 
-/// Asks as outside a bypass, for what it does to the place and what it tells of it. What fails is asked
-/// again by the visitor's next request.
+/// Asks as outside a bypass, for what it does to the place and what it tells of it. What fails is
+/// asked again by the visitor's next request.
 async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
     let basis = queue.known.basis();
     if let Ok(visit) = queue.queue.authorize(of, queue.config.renew_on_authorize).await {
@@ -310,14 +310,15 @@ fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
     }
 }
 
-/// The time after which a place that passes must be renewed by a quarter; none where the gate renews nothing.
+/// The time after which a place that passes must be renewed by a quarter; none where the gate
+/// renews nothing.
 fn renewal(queue: &QueueState) -> Option<Duration> {
     let session_ttl = || queue.latest.session_ttl().unwrap_or(queue.config.rules.session_ttl);
     queue.config.renew_on_authorize.then(session_ttl)
 }
 
-/// Gives whoever has no place one. On a quiet day it passes at once; that session is short until its token
-/// is shown, and so it is not noted.
+/// Gives whoever has no place one. On a quiet day it passes at once; that session is short until
+/// its token is shown, and so it is not noted.
 async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
     let joined = visits::join_from(visitor, None).await?;
@@ -340,8 +341,8 @@ async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     }
 }
 
-/// What `on_store_error` says for somebody with a valid token. Where it is open, whoever is known does not
-/// need the rate, and a token of a place that is not known gives no name.
+/// What `on_store_error` says for somebody with a valid token. Where it is open, whoever is known
+/// does not need the rate, and a token of a place that is not known gives no name.
 fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Result<Pass, Problem> {
     let known = || {
         let left = visitor.queue.known.left(token.place)?;

@@ -45,13 +45,15 @@ impl GateOptions {
                 }
             }
         }
-        // A join takes a slot: another site's picture, a script or a page fetched in advance gets none.
+        // A join takes a slot: another site's picture, a script or a page fetched in advance gets
+        // none.
         options.join = options.join && is_visit(parts);
         options
     }
 }
 
-/// The header that gateways overwrite. Where it stands twice, one is a client's own, and neither counts.
+/// The header that gateways overwrite. Where it stands twice, one is a client's own, and neither
+/// counts.
 fn gateway_says(headers: &HeaderMap) -> &str {
     let mut values = headers.get_all(GATE).iter();
     match (values.next(), values.next()) {

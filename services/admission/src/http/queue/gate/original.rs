@@ -1,8 +1,8 @@
 //! What the visitor asked of the gateway, as far as the gateway says: the method and the path.
 //!
-//! Used to come back later (`return_to`, which is checked) and to tell a navigation from a script: a
-//! client that lies there misleads nobody but itself. Whether it is a preflight, which passes where
-//! the queue says so, is believed only when nothing that names a method says otherwise.
+//! Used to come back later (`return_to`, which is checked) and to tell a navigation from a script:
+//! a client that lies there misleads nobody but itself. Whether it is a preflight, which passes
+//! where the queue says so, is believed only when nothing that names a method says otherwise.
 
 use http::Method;
 use http::header::{HeaderMap, HeaderName};
@@ -32,9 +32,9 @@ impl<'a> Original<'a> {
         Self { method: Self::method_of(parts), path: path_of(parts) }
     }
 
-    /// Whether the method is OPTIONS by every account: each header that a gateway may have set, or the
-    /// request's own where there is none or the gateway calls with the original path behind ours (then
-    /// the method is the original one, and headers are the client's).
+    /// Whether the method is OPTIONS by every account: each header that a gateway may have set, or
+    /// the request's own where there is none or the gateway calls with the original path behind
+    /// ours (then the method is the original one, and headers are the client's).
     pub fn is_options(parts: &Parts) -> bool {
         let named: Vec<_> =
             METHODS.into_iter().flat_map(|name| parts.headers.get_all(name)).collect();
@@ -66,7 +66,8 @@ fn path_of(parts: &Parts) -> Option<&str> {
     }
 }
 
-/// The path of an address: ingress-nginx sends the whole one; the host in it is the client's word only.
+/// The path of an address: ingress-nginx sends the whole one; the host in it is the client's word
+/// only.
 fn path_in(uri: &str) -> &str {
     // In a query an address is common, and none of ours.
     let Some((_, rest)) = uri.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?']))

@@ -2,9 +2,10 @@
 //!
 //! A GET never joins. Without JavaScript a button joins and `meta refresh` keeps the page current;
 //! with it the page joins by itself, follows its place by events, takes the turn and goes on to
-//! `return_to`. Without a `return_to` the page itself is where the visit is: it says how long it lasts,
-//! and has a button that finishes. All that comes from outside is escaped, and the Content-Security-Policy lets nothing
-//! run but the one script and the one style whose digests it names.
+//! `return_to`. Without a `return_to` the page itself is where the visit is: it says how long it
+//! lasts, and has a button that finishes. All that comes from outside is escaped, and the
+//! Content-Security-Policy lets nothing run but the one script and the one style whose digests it
+//! names.
 
 mod render;
 mod words;
@@ -35,7 +36,8 @@ use crate::problem::{Code, Problem};
     params(
         ("queue" = String, Path, description = "name of the queue"),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
-        ("over" = Option<String>, Query, description = "where the button that finishes leads: says so to whoever has no place"),
+        ("over" = Option<String>, Query, 
+            description = "where the button that finishes leads: says so to whoever has no place"),
     ),
     security((), ("cookie" = [])),
     responses(
@@ -82,8 +84,8 @@ async fn look(visitor: &Visitor) -> Shown {
     }
 }
 
-/// What the buttons of the page do without JavaScript: join, and on a page without `return_to` take the
-/// turn (`step=claim`) and finish (`step=finish`).
+/// What the buttons of the page do without JavaScript: join, and on a page without `return_to` take
+/// the turn (`step=claim`) and finish (`step=finish`).
 #[utoipa::path(
     post, path = "/queues/{queue}", tag = "page", operation_id = "join_by_form",
     params(
@@ -177,8 +179,8 @@ impl FormStep {
     }
 }
 
-/// Takes the turn or finishes, and goes back to the page, which says how it stands now. Whoever has no
-/// place any more does not get a new one by this.
+/// Takes the turn or finishes, and goes back to the page, which says how it stands now. Whoever has
+/// no place any more does not get a new one by this.
 async fn visit(
     visitor: &Visitor,
     uri: &Uri,

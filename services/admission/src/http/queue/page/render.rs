@@ -25,8 +25,8 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Nothing runs but what has these digests, nothing is loaded but from here, and forms lead nowhere else; where
-/// may be added to that.
+/// Nothing runs but what has these digests, nothing is loaded but from here, and forms lead nowhere
+/// else; where may be added to that.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
@@ -37,7 +37,8 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The policy of a page that leads to `return_to`: browsers hold what a form's answer redirects to to it as well.
+/// The policy of a page that leads to `return_to`: browsers hold what a form's answer redirects to
+/// to it as well.
 fn policy(return_to: Option<&str>) -> HeaderValue {
     let elsewhere =
         return_to.and_then(|to| Some(Url::parse(to).ok()?.origin().ascii_serialization()));
@@ -159,15 +160,16 @@ pub struct Page<'a> {
     pub reason: Option<&'a str>,
     /// Where the form goes.
     pub action: &'a str,
-    /// Where the visitor goes when the turn has come; checked. Without one the page itself is where the
-    /// visit is: it shows the time left and ends it.
+    /// Where the visitor goes when the turn has come; checked. Without one the page itself is where
+    /// the visit is: it shows the time left and ends it.
     pub return_to: Option<&'a str>,
     /// What to show.
     pub shown: &'a Shown,
 }
 
 impl Page<'_> {
-    /// When a browser without JavaScript is to load the page again. That is a GET, which never joins.
+    /// When a browser without JavaScript is to load the page again. That is a GET, which never
+    /// joins.
     pub fn refresh(&self) -> Option<Duration> {
         match self.shown {
             Shown::Nobody | Shown::Gone | Shown::Over | Shown::Refused(_) => None,
@@ -426,7 +428,8 @@ mod tests {
         assert!(html.contains("<noscript></noscript>"), "{html}");
     }
 
-    /// `page_script::numbers_and_times_are_told_as_the_page_without_a_script_tells_them` holds the script to it.
+    /// `page_script::numbers_and_times_are_told_as_the_page_without_a_script_tells_them` holds the
+    /// script to it.
     #[test]
     fn numbers_and_times_are_told_as_the_script_tells_them() {
         let said = include_str!("../../../../tests/page_script/said.json");

@@ -1,5 +1,5 @@
-//! What the page says, in the visitor's language. All of it comes from one table, so that title, texts
-//! and script agree.
+//! What the page says, in the visitor's language. All of it comes from one table, so that title,
+//! texts and script agree.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -188,8 +188,8 @@ impl Words {
         }
     }
 
-    /// Why the line does not go on as usual, if so, and what the operator says of it; but nothing that the
-    /// page's `message` says already.
+    /// Why the line does not go on as usual, if so, and what the operator says of it; but nothing
+    /// that the page's `message` says already.
     pub fn notice(&self, state: StateView, reason: Option<&str>, message: &str) -> String {
         let text = match state {
             StateView::Paused => self.paused,
@@ -213,8 +213,8 @@ impl Words {
         Self::with(self.number, grouped)
     }
 
-    /// How long it is to be waited, rounded up: nothing is promised too early. The script says the same
-    /// (a table holds the two together).
+    /// How long it is to be waited, rounded up: nothing is promised too early. The script says the
+    /// same (a table holds the two together).
     pub fn wait(&self, eta: Duration) -> String {
         let ms = millis(eta);
         match ms.div_ceil(60_000) {

@@ -13,7 +13,8 @@ use utoipa::ToSchema;
 
 use crate::durations::{millis, whole_seconds};
 
-/// Looks come this far apart at the front of the line, and never closer, however short the wait is …
+/// Looks come this far apart at the front of the line, and never closer, however short the wait is
+/// …
 const SOONEST: Duration = Duration::from_secs(1);
 /// … and this far at the back.
 const LATEST: Duration = Duration::from_secs(20);

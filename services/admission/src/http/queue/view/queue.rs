@@ -48,8 +48,8 @@ pub struct QueueView<'a> {
     pub ready: u64,
     /// Places claimed.
     pub active: u64,
-    /// Turns a minute while places waited, in the last five minutes of such time or the last 20 turns; null when
-    /// unknown.
+    /// Turns a minute while places waited, in the last five minutes of such time or the last 20
+    /// turns; null when unknown.
     #[schema(required = true)]
     pub rate_per_minute: Option<f64>,
     /// From when on joins are taken.
