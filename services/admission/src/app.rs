@@ -48,7 +48,6 @@ pub struct App {
 
 /// One configuration in force, with all that is made from it.
 pub(crate) struct LiveConfig {
-    /// The configuration.
     pub config: Arc<Config>,
     /// The secrets that sign tokens.
     pub tokens: TokenKeys,
@@ -58,7 +57,6 @@ pub(crate) struct LiveConfig {
     pub origins: Origins,
     /// Tells of forwarding headers that were not believed.
     pub forwarding: Arc<Forwarding>,
-    /// The queues.
     pub queues: Entities<QueueState>,
 }
 
@@ -116,7 +114,6 @@ impl App {
         self.live.load().queues.get(name)
     }
 
-    /// Every queue.
     pub(crate) fn queues(&self) -> Vec<Arc<QueueState>> {
         self.live.load().queues.all().cloned().collect()
     }

@@ -181,7 +181,6 @@ impl GateAnswer {
         Self::StoreUnavailable,
     ];
 
-    /// The label.
     pub fn name(self) -> &'static str {
         match self {
             Self::Admitted => "admitted",
@@ -199,7 +198,6 @@ impl GateAnswer {
 /// What one queue counts.
 #[derive(Debug)]
 pub struct QueueMetrics {
-    /// Places given.
     pub joined: IntCounter,
     /// Places that were promoted by their own join.
     pub promoted: IntCounter,
@@ -286,7 +284,6 @@ impl RouteMetrics {
 pub struct MethodLabel(usize);
 
 impl MethodLabel {
-    /// The label of this method.
     pub fn of(method: &Method) -> Self {
         let name = method.as_str();
         Self(METHODS.iter().position(|known| *known == name).unwrap_or(METHODS.len() - 1))

@@ -82,7 +82,6 @@ impl<K: Hash + Eq> Gcra<K> {
         }
     }
 
-    /// How many keys are remembered.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).refilled_at.len()).sum()

@@ -43,7 +43,6 @@ pub struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// It was not used.
     pub fn give_back(self) {
         for (net, rate) in self.taken.into_iter().flatten() {
             self.counts.give_back(&net, rate);
@@ -82,7 +81,6 @@ impl PerAddress {
         Unit { counts: &self.0, taken: [None; 2] }
     }
 
-    /// Whether nothing is counted.
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.0.len() == 0

@@ -25,7 +25,6 @@ pub struct Backend<T>(pub Arc<T>);
 pub struct Operator<T> {
     /// What the audit log will say of the call.
     pub entry: AuditEntry,
-    /// The entity.
     pub entity: Arc<T>,
 }
 
@@ -33,7 +32,6 @@ pub struct Operator<T> {
 pub struct OperatorOfAny<T> {
     /// What the audit log will say of the call.
     pub entry: AuditEntry,
-    /// The name of the entity.
     pub name: String,
     kind: PhantomData<T>,
 }

@@ -14,13 +14,11 @@ pub struct Latest(ArcSwapOption<SeenSnapshot>);
 /// A snapshot and when it came.
 #[derive(Debug)]
 pub struct SeenSnapshot {
-    /// What the store said.
     pub snapshot: Snapshot,
     at: Instant,
 }
 
 impl Latest {
-    /// The newest snapshot.
     pub fn get(&self) -> Option<Arc<SeenSnapshot>> {
         self.0.load_full()
     }

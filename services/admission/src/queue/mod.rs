@@ -31,7 +31,6 @@ use crate::problem::{Code, Problem};
 pub struct QueueState {
     /// The operations.
     pub queue: Queue,
-    /// Its configuration.
     pub(crate) config: QueueConfig,
     /// How its cookie is named and guarded.
     pub(crate) cookies: Arc<Cookies>,
@@ -49,7 +48,6 @@ pub struct QueueState {
     pub(crate) requests_per_place: RequestsPerPlace,
     /// Streams that are open, by place.
     pub(crate) streams: Arc<Streams>,
-    /// What it counts.
     pub(crate) metrics: Arc<QueueMetrics>,
     /// Whom this process has told to come back.
     pub(crate) returning: Arc<Returning>,
@@ -105,7 +103,6 @@ impl QueueState {
         }
     }
 
-    /// The name of the queue.
     pub(crate) fn name(&self) -> &str {
         self.queue.name()
     }

@@ -26,9 +26,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A request of a visitor of one queue.
 pub struct Visitor {
-    /// The queue.
     pub queue: Arc<QueueState>,
-    /// What the token says.
     pub held: Held,
     /// Whether the token came as the queue's cookie.
     pub by_cookie: bool,
@@ -103,7 +101,6 @@ impl Visitor {
         }
     }
 
-    /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.address
     }

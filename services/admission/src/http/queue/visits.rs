@@ -24,11 +24,9 @@ const RETRY_FULL: Duration = Duration::from_secs(10);
 /// A place that a join gave, or gave again.
 #[derive(Debug)]
 pub struct Joined {
-    /// Whether it is new.
     pub created: bool,
     /// Which place.
     pub of: PlaceRef,
-    /// Where it stands.
     pub place: Place,
 }
 

@@ -124,7 +124,6 @@ impl KnownShard {
         *ended = Ended { ticket: ticket.max(ended.ticket), at: now };
     }
 
-    /// Forgets a place.
     pub fn forget(&mut self, place: PlaceRef) {
         if self.until(place).is_some() {
             self.places.remove(&place.id);

@@ -23,7 +23,6 @@ pub const BLANK: HeaderValue = HeaderValue::from_static("");
 /// Who passes, and by which rule.
 #[derive(Debug)]
 pub struct Pass {
-    /// The rule.
     pub by: GateAnswer,
     visitor: HeaderValue,
     /// A ticket and a visitor_id may look alike.
@@ -35,12 +34,10 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Passes without a place.
     pub fn unnamed(by: GateAnswer) -> Self {
         Self { by, visitor: BLANK, kind: BLANK, place: BLANK, expires_in: BLANK, cookie: None }
     }
 
-    /// Passes with a place.
     pub fn named(by: GateAnswer, token: &Token, expires_in: Option<Duration>) -> Self {
         // One piece of memory holds the texts of all three headers.
         let mut text = token.place.to_handle();
@@ -73,7 +70,6 @@ impl Pass {
         }
     }
 
-    /// The 200.
     pub fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         let headers = response.headers_mut();

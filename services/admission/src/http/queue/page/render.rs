@@ -59,7 +59,6 @@ pub enum Shown {
     Gone,
     /// Somebody who has finished.
     Over,
-    /// A place.
     Place(Stand),
     /// Why a join did not work.
     Refused(Code),
@@ -148,7 +147,6 @@ impl Shown {
 
 /// One page for one visitor.
 pub struct Page<'a> {
-    /// The name of the queue.
     pub queue: &'a str,
     /// The title that the operator set.
     pub title: Option<&'a str>,
@@ -163,7 +161,6 @@ pub struct Page<'a> {
     /// Where the visitor goes when the turn has come; checked. Without one the page itself is where
     /// the visit is: it shows the time left and ends it.
     pub return_to: Option<&'a str>,
-    /// What to show.
     pub shown: &'a Shown,
 }
 
@@ -185,7 +182,6 @@ impl Page<'_> {
         }
     }
 
-    /// The page as an answer.
     pub fn response(&self) -> Response {
         let mut response = Response::new(Body::from(self.html()));
         let headers = response.headers_mut();

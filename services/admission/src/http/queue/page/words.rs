@@ -46,7 +46,6 @@ pub struct Words {
     pub ended: &'static str,
     /// … what can be done about it.
     pub ended_detail: &'static str,
-    /// The position.
     pub number: &'static str,
     /// What stands between the thousands of a number.
     pub thousands: &'static str,
