@@ -130,7 +130,7 @@ impl App {
         };
         let live = LiveConfig::new(config, Some(&before), &fixed);
         for name in before.queues.left_out(&live.queues) {
-            self.metrics.gauges.forget(name);
+            self.metrics.queues.gauges.forget(name);
         }
         self.live.store(Arc::new(live));
     }
@@ -148,7 +148,7 @@ impl LiveConfig {
             Some(before) => before.with(queue.clone(), cookies.clone()),
             None => {
                 let opened = Queue::open(fixed.store, name, queue.rules.clone(), fixed.lane_bound);
-                let metrics = Arc::new(fixed.metrics.queue(name));
+                let metrics = Arc::new(fixed.metrics.queues.of(name));
                 let returning = fixed.returning.clone();
                 QueueState::new(opened, queue.clone(), cookies.clone(), metrics, returning)
             }

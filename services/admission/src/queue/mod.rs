@@ -4,6 +4,7 @@ pub mod codes;
 pub mod fail_open;
 pub mod known;
 pub mod latest;
+pub mod metrics;
 pub mod return_to;
 pub mod streams;
 
@@ -18,12 +19,12 @@ use rand::Rng as _;
 use self::fail_open::FailOpen;
 use self::known::Known;
 use self::latest::Latest;
+use self::metrics::QueueMetrics;
 use self::return_to::ReturnTo;
 use self::streams::Streams;
 use crate::callers::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
 use crate::entities::Entity;
-use crate::metrics::QueueMetrics;
 use crate::problem::retry::{self, Returning};
 use crate::problem::{Code, Problem};
 

@@ -35,7 +35,7 @@ async fn read(app: &App, queue: &QueueState) -> bool {
     // A store that is away fails at once, and it says so itself when it goes.
     match queue.queue.snapshot().await {
         Ok(snapshot) => {
-            app.metrics.gauges.show(queue.name(), &snapshot);
+            app.metrics.queues.gauges.show(queue.name(), &snapshot);
             if queue.latest.get().is_some_and(|old| old.snapshot.epoch != snapshot.epoch) {
                 queue.known.clear();
             }

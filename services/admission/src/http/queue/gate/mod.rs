@@ -29,10 +29,10 @@ use super::problems::GateProblems;
 use super::visitor::{Held, Visitor};
 use super::visits;
 use crate::app::App;
-use crate::metrics::GateAnswer;
 use crate::problem::{Code, Problem};
 use crate::queue::QueueState;
 use crate::queue::known::Basis;
+use crate::queue::metrics::GateAnswer;
 use crate::queue::return_to;
 
 /// Where a gateway asks that says the original path in a header, if at all.

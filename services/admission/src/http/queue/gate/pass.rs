@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::response::Response;
 use http::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 
-use crate::metrics::GateAnswer;
+use crate::queue::metrics::GateAnswer;
 
 const VISITOR: HeaderName = HeaderName::from_static("x-anteroom-visitor");
 const KIND: HeaderName = HeaderName::from_static("x-anteroom-visitor-kind");
