@@ -29,14 +29,14 @@ use crate::problem::{Code, Problem};
 
 /// Lines that callers without a known key leave at most: they could fill the log. The next line
 /// says how many were left out.
-const STRANGERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
+const UNKNOWN_CALLERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
 /// How such a caller is called.
-const NOBODY: &str = "(unknown)";
+const UNKNOWN_KEY: &str = "(unknown)";
 
 /// Writes the lines.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    strangers: Arc<Gcra<()>>,
+    unknown: Arc<Gcra<()>>,
     /// Lines of theirs that were left out; the next line tells.
     left_out: Arc<AtomicU64>,
 }
@@ -68,7 +68,7 @@ impl Subject {
 
 impl Default for Audit {
     fn default() -> Self {
-        Self { strangers: Arc::new(Gcra::new(1)), left_out: Arc::default() }
+        Self { unknown: Arc::new(Gcra::new(1)), left_out: Arc::default() }
     }
 }
 
@@ -105,12 +105,12 @@ impl Audit {
         answer: &Response,
     ) {
         let Noted { key, ticket, before, after } = &*entry.noted();
-        if key.is_none() && self.strangers.check((), STRANGERS, Instant::now()).is_err() {
+        if key.is_none() && self.unknown.check((), UNKNOWN_CALLERS, Instant::now()).is_err() {
             self.left_out.fetch_add(1, Relaxed);
             return;
         }
         let left_out = Some(self.left_out.swap(0, Relaxed)).filter(|lines| *lines > 0);
-        let key = key.as_deref().unwrap_or(NOBODY);
+        let key = key.as_deref().unwrap_or(UNKNOWN_KEY);
         let outcome = answer.extensions().get::<Code>().map_or("done", |code| code.name());
         tracing::info!(
             target: AUDIT,

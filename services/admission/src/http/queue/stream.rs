@@ -61,7 +61,7 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
     };
     let place = visits::place(&queue, of).await?;
     let open = OpenStream::new(&app, &queue, of, slot);
-    let watch = Watch { app, of, open, step: Step::Tell(place, queue), hinted: false };
+    let watch = Watch { app, of, open, next_step: Next::Tell(place, queue), told_retry: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -87,12 +87,12 @@ struct Watch {
     app: Arc<App>,
     of: PlaceRef,
     open: OpenStream,
-    step: Step,
+    next_step: Next,
     /// Whether the client knows when to come back.
-    hinted: bool,
+    told_retry: bool,
 }
 
-enum Step {
+enum Next {
     Tell(Place, Arc<QueueState>),
     Wait(Duration),
     End,
@@ -108,12 +108,12 @@ impl Watch {
 
     /// The next event; `None` after the last.
     async fn next(&mut self) -> Option<String> {
-        match std::mem::replace(&mut self.step, Step::End) {
-            Step::End => None,
-            Step::Tell(place, queue) => Some(self.tell(&place, &queue)),
-            Step::Wait(pause) => {
+        match std::mem::replace(&mut self.next_step, Next::End) {
+            Next::End => None,
+            Next::Tell(place, queue) => Some(self.tell(&place, &queue)),
+            Next::Wait(pause) => {
                 tokio::select! {
-                    () = self.open.stream.end.cancelled() => Some(self.last_words()),
+                    () = self.open.stream.end.cancelled() => Some(self.final_event()),
                     () = self.open.stream.changed.notified() => self.look().await,
                     () = tokio::time::sleep(pause) => self.look().await,
                 }
@@ -133,7 +133,7 @@ impl Watch {
                 format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
             }
             Err(_) => {
-                self.step = Step::Wait(queue.retry());
+                self.next_step = Next::Wait(queue.retry());
                 // A comment: it keeps the connection, and finds out whether anybody is there.
                 ": the store is away\n\n".to_owned()
             }
@@ -142,21 +142,21 @@ impl Watch {
 
     fn tell(&mut self, place: &Place, queue: &QueueState) -> String {
         let view = visits::view(queue, place);
-        self.step = Step::Wait(pause(view.poll_after()));
+        self.next_step = Next::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();
         // Without a word browsers would all come back after the same few seconds.
-        let hint = if std::mem::replace(&mut self.hinted, true) {
+        let hint = if std::mem::replace(&mut self.told_retry, true) {
             String::new()
         } else {
-            format!("retry: {}\n", millis(self.come_back()))
+            format!("retry: {}\n", millis(self.reconnect_after()))
         };
         format!("{hint}event: place\ndata: {data}\n\n")
     }
 
     /// When the page is to open its stream anew, should this one end: all streams of this process
     /// may end at once.
-    fn come_back(&self) -> Duration {
+    fn reconnect_after(&self) -> Duration {
         let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
         let patience = self.app.queue(&self.open.queue_name).map(|queue| queue.patience());
         let most = patience.unwrap_or(retry::UNKNOWN);
@@ -164,9 +164,9 @@ impl Watch {
     }
 
     /// On the way out all streams come back at once, to other processes: spread them.
-    fn last_words(&self) -> String {
+    fn final_event(&self) -> String {
         if self.app.stopping.is_cancelled() {
-            format!("retry: {}\n\n", millis(self.come_back()))
+            format!("retry: {}\n\n", millis(self.reconnect_after()))
         } else {
             "event: replaced\ndata: {}\n\n".to_owned()
         }

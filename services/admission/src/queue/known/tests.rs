@@ -20,13 +20,13 @@ fn ms(ms: u64) -> Duration {
 }
 
 /// A table and a store whose queue time goes as fast as this process's clock.
-struct World {
+struct Fixture {
     known: Known,
     start: Instant,
     version: u64,
 }
 
-impl World {
+impl Fixture {
     /// One reading was good.
     fn new() -> Self {
         let world = Self { known: Known::default(), start: Instant::now(), version: START_US };
@@ -66,7 +66,7 @@ impl World {
 
 #[test]
 fn a_place_passes_while_the_last_reading_was_sent_less_than_100_ms_ago() {
-    let world = World::new();
+    let world = Fixture::new();
     world.asks(place(1), ms(10), MINUTE, None);
     assert_eq!(world.passes(place(1), ms(60)), Some(MINUTE - ms(60)), "counted from the reading");
     assert!(world.passes(place(1), ms(99)).is_some());
@@ -85,7 +85,7 @@ fn a_place_passes_while_the_last_reading_was_sent_less_than_100_ms_ago() {
 
 #[test]
 fn who_ended_before_the_time_passes_no_more() {
-    let world = World::new();
+    let world = Fixture::new();
     for number in 1..4 {
         world.asks(place(number), ms(10), MINUTE, None);
     }
@@ -100,7 +100,7 @@ fn who_ended_before_the_time_passes_no_more() {
 
 #[test]
 fn an_answer_that_was_overtaken_by_the_reading_is_not_noted() {
-    let world = World::new();
+    let world = Fixture::new();
     let (early, earlier_place) = (world.basis(ms(10)), PlaceRef { ticket: 1, ..place(1) });
     world.reads(ms(50), &[place(1)]);
     for place in [place(1), earlier_place] {
@@ -118,7 +118,7 @@ fn an_answer_that_was_overtaken_by_the_reading_is_not_noted() {
 
 #[test]
 fn who_ended_is_remembered_for_longer_than_an_answer_may_take() {
-    let world = World::new();
+    let world = Fixture::new();
     let early = world.basis(ms(10));
     world.reads(ms(50), &[place(1)]);
     // Others end in the meantime, and the table is cleaned.
@@ -147,8 +147,8 @@ fn who_ended_is_remembered_for_longer_than_an_answer_may_take() {
 
 #[test]
 fn after_a_gap_between_readings_every_place_is_asked_for_again() {
-    type Change = fn(&mut Revocations);
-    let gaps: [(&str, Change); 6] = [
+    type Tamper = fn(&mut Revocations);
+    let gaps: [(&str, Tamper); 6] = [
         ("more ended than it names", |read| read.whole = false),
         ("a new life of the queue", |read| read.epoch = Epoch([2; 8])),
         ("the list of another store", |read| read.version -= 1),
@@ -157,7 +157,7 @@ fn after_a_gap_between_readings_every_place_is_asked_for_again() {
         ("a reading failed", |_| {}),
     ];
     for (gap, makes) in gaps {
-        let world = World::new();
+        let world = Fixture::new();
         world.asks(place(1), ms(10), MINUTE, None);
         let early = world.basis(ms(20));
         let mut read = world.reading(ms(50), &[]);
@@ -185,7 +185,7 @@ fn after_a_gap_between_readings_every_place_is_asked_for_again() {
 
 #[test]
 fn nothing_is_built_on_an_old_reading_or_on_none() {
-    let world = World::new();
+    let world = Fixture::new();
     world.asks(place(1), ms(100), MINUTE, None);
     world.reads(ms(150), &[]);
     assert_eq!(world.passes(place(1), ms(160)), None);
@@ -199,7 +199,7 @@ fn nothing_is_built_on_an_old_reading_or_on_none() {
 
 #[test]
 fn the_store_is_asked_again_from_half_a_second_before_the_end() {
-    let world = World::new();
+    let world = Fixture::new();
     world.asks(place(1), ms(10), SECOND, None);
     world.reads(ms(400), &[]);
     assert_eq!(world.passes(place(1), ms(499)), Some(ms(501)));
@@ -224,7 +224,7 @@ fn the_store_is_asked_when_the_renewal_is_due() {
         (SECOND * 30, SECOND * 25),
         (SECOND * 20, ms(19_500)),
     ] {
-        let world = World::new();
+        let world = Fixture::new();
         world.asks(place(1), Duration::ZERO, expires_in, ttl);
         world.reads(due - ms(50), &[]);
         assert!(world.passes(place(1), due - ms(1)).is_some(), "{expires_in:?}");
@@ -257,7 +257,7 @@ fn a_place_is_known_until_its_end_and_only_as_itself_while_the_store_is_away() {
 
 #[test]
 fn the_table_is_bounded_and_makes_room_for_the_living() {
-    let world = World::new();
+    let world = Fixture::new();
     let in_one_shard = |number: u64| {
         let mut place = place(number);
         place.id.0[13] = 0;
