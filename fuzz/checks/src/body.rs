@@ -3,13 +3,9 @@
 
 use std::time::Duration;
 
-use anteroom_admission::http::code::Code;
-use anteroom_admission::http::extract::parse_json;
-use anteroom_admission::http::overrides::Overrides;
-use anteroom_admission::http::page::form_key;
-use anteroom_admission::http::problem::Problem;
-use anteroom_admission::http::queue::{JoinBody, is_strong_key};
-use anteroom_admission::http::service::BackendJoin;
+use anteroom_admission::{
+    BackendJoin, Code, JoinBody, Overrides, Problem, form_key, is_strong_key, parse_json,
+};
 use anteroom_core::queue::{Override, Pace, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -62,7 +58,7 @@ fn parsed<T: DeserializeOwned>(body: &[u8], fields: &[&str]) -> Option<T> {
             Some(value)
         }
         Err(problem) => {
-            refused(&problem, Code::InvalidBody);
+            refused(&problem, Code::INVALID_BODY);
             None
         }
     }
@@ -85,7 +81,7 @@ fn overridden(overrides: &Overrides, body: &[u8]) {
     let rules = rules();
     let change = match overrides.check(NOW, &rules, &rules) {
         Ok(change) => change,
-        Err(wrong) => return refused(&wrong.into(), Code::InvalidValue),
+        Err(wrong) => return refused(&wrong.into(), Code::INVALID_VALUE),
     };
     assert!(change.until.is_none_or(|until| until > NOW), "{change:?}");
     let object = object(body);

@@ -1,6 +1,6 @@
 //! The queue's own cookies are found, and nobody else's.
 
-use anteroom_admission::cookies::Cookies;
+use anteroom_admission::Cookies;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 

@@ -1,8 +1,7 @@
 //! No open redirect: whatever is asked for, a visitor goes to a path of the same host, or to an origin
 //! that the configuration names.
 
-use anteroom_admission::http::original::Original;
-use anteroom_admission::return_to::{ReturnTo, room};
+use anteroom_admission::{Original, ReturnTo, room};
 use http::{HeaderValue, Request};
 use url::Url;
 

@@ -2,30 +2,38 @@
 //!
 //! A request takes one way: [`serve`] accepts the connection, [`http`] routes it through one lean
 //! shell to a handler, the handler calls one operation of `anteroom_core` and replies. Whatever is
-//! refused leaves by the one table in [`http::problem`].
+//! refused leaves by the one table in [`problem`].
 
-pub mod admin_view;
-pub mod app;
-pub mod client_address;
-pub mod cookies;
-pub mod defences;
-pub mod each_queue;
-pub mod http;
-pub mod keys;
-pub mod known;
-pub mod latest;
-pub mod metrics;
-pub mod new_key;
-pub mod origin;
-pub mod outage;
-pub mod place_view;
-pub mod queue_view;
-pub mod retry;
-pub mod return_to;
-pub mod revocations;
+mod app;
+mod callers;
+mod defences;
+mod durations;
+mod entities;
+mod http;
+mod metrics;
+mod problem;
+mod queue;
 pub mod role;
-pub mod serve;
-pub mod snapshots;
-pub mod stream_slots;
-pub mod streams;
-pub mod visits;
+mod serve;
+mod tasks;
+
+// What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
+// compiler tells what nobody uses.
+pub use crate::http::extract::{Peer, parse_json, whole_body};
+pub use crate::http::queue::backend::BackendJoin;
+pub use crate::http::queue::calls::{JoinBody, is_strong_key};
+pub use crate::http::queue::gate::original::Original;
+pub use crate::http::queue::gate::refusal;
+pub use crate::http::queue::hot;
+pub use crate::http::queue::overrides::Overrides;
+pub use crate::http::queue::page::form_key;
+pub use crate::http::shell::{Answer, Shell};
+pub use crate::http::{PortService, port, public, service};
+pub use app::App;
+pub use callers::client_address::client_address;
+pub use callers::cookies::Cookies;
+pub use callers::keys::digest;
+pub use callers::new_key;
+pub use metrics::AdmissionMetrics;
+pub use problem::{Code, Problem};
+pub use queue::return_to::{ReturnTo, room};

@@ -5,14 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anteroom_core::queue::GoneReason;
-use anteroom_runtime::{QueueCounts, QueueGauges};
 use http::{Method, StatusCode};
-use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
-};
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
-use crate::client_address::Forwarding;
+use crate::callers::client_address::Forwarding;
+use crate::queue::metrics::QueueFamilies;
 
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
@@ -54,13 +51,10 @@ const STATUSES: [(u16, &str); 23] = [
 
 /// All of admission's own metrics, and its part of those that all services share.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct AdmissionMetrics {
     http: HistogramVec,
-    joined: IntCounterVec,
-    counts: QueueCounts,
-    gate: IntCounterVec,
-    /// The state of each queue, from its snapshots.
-    pub gauges: QueueGauges,
+    /// Those of the queues.
+    pub queues: QueueFamilies,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -71,7 +65,7 @@ pub struct Metrics {
     pub forwarding: Arc<Forwarding>,
 }
 
-impl Metrics {
+impl AdmissionMetrics {
     /// Registers everything.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
         let forwarding_ignored = IntCounter::new(
@@ -89,19 +83,7 @@ impl Metrics {
                 .buckets(HTTP_BUCKETS.to_vec()),
                 &["port", "method", "route", "status"],
             )?,
-            joined: IntCounterVec::new(
-                Opts::new("anteroom_queue_joined_total", "Places given."),
-                &["queue"],
-            )?,
-            gate: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_gate_answers_total",
-                    "Answers of authorize: what passed by which rule, and what was refused.",
-                ),
-                &["queue", "answer"],
-            )?,
-            counts: QueueCounts::register(registry)?,
-            gauges: QueueGauges::register(registry)?,
+            queues: QueueFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",
@@ -113,26 +95,10 @@ impl Metrics {
             )?,
         };
         registry.register(Box::new(metrics.http.clone()))?;
-        registry.register(Box::new(metrics.joined.clone()))?;
-        registry.register(Box::new(metrics.gate.clone()))?;
         registry.register(Box::new(metrics.streams.clone()))?;
         registry.register(Box::new(metrics.connections_closed.clone()))?;
         registry.register(Box::new(metrics.connections_refused.clone()))?;
         Ok(metrics)
-    }
-
-    /// The children of one queue, so that no request formats a label.
-    pub fn queue(&self, name: &str) -> QueueMetrics {
-        let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);
-        QueueMetrics {
-            joined: self.joined.with_label_values(&[name]),
-            promoted: self.counts.promoted.with_label_values(&[name]),
-            left: gone(GoneReason::Left),
-            completed: gone(GoneReason::Completed),
-            evicted: gone(GoneReason::Evicted),
-            wait: self.counts.wait.with_label_values(&[name]),
-            gate: GateAnswer::ALL.map(|answer| self.gate.with_label_values(&[name, answer.name()])),
-        }
     }
 
     /// The metrics of the routes of a port: public, service.
@@ -144,80 +110,6 @@ impl Metrics {
         let route = |template| Arc::new(RouteMetrics::new(&self.http, port, template));
         let routes = templates.map(|template| (template.to_owned(), route(template))).collect();
         HttpMetrics { routes, unmatched: route(UNMATCHED) }
-    }
-}
-
-/// By which rule authorize answered as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateAnswer {
-    /// 200: the place is active.
-    Admitted,
-    /// 200: this process knows the place as active, by the rule `local_answers`.
-    Local,
-    /// 200: the queue is in state bypass.
-    Bypass,
-    /// 200: a CORS preflight, let through by `pass_preflight`.
-    Preflight,
-    /// 200: the store is away, and this process knew the place as active.
-    Held,
-    /// 200: the store is away, and `on_store_error = "open"` had room.
-    Opened,
-    /// 401 or 403 by the rules of the queue.
-    Refused,
-    /// 403 because the store is away.
-    StoreUnavailable,
-}
-
-impl GateAnswer {
-    /// Every answer, in the order of the variants.
-    pub const ALL: [Self; 8] = [
-        Self::Admitted,
-        Self::Local,
-        Self::Bypass,
-        Self::Preflight,
-        Self::Held,
-        Self::Opened,
-        Self::Refused,
-        Self::StoreUnavailable,
-    ];
-
-    /// The label.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Admitted => "admitted",
-            Self::Local => "local",
-            Self::Bypass => "bypass",
-            Self::Preflight => "preflight",
-            Self::Held => "held",
-            Self::Opened => "opened",
-            Self::Refused => "refused",
-            Self::StoreUnavailable => "store_unavailable",
-        }
-    }
-}
-
-/// What one queue counts.
-#[derive(Debug)]
-pub struct QueueMetrics {
-    /// Places given.
-    pub joined: IntCounter,
-    /// Places that were promoted by their own join.
-    pub promoted: IntCounter,
-    /// Places that were given up.
-    pub left: IntCounter,
-    /// Places that were finished.
-    pub completed: IntCounter,
-    /// Places that an operator removed.
-    pub evicted: IntCounter,
-    /// The wait of those promoted by their own join: none.
-    pub wait: Histogram,
-    gate: [IntCounter; GateAnswer::ALL.len()],
-}
-
-impl QueueMetrics {
-    /// Counts one answer of authorize.
-    pub fn gate(&self, answer: GateAnswer) {
-        self.gate[answer as usize].inc();
     }
 }
 
@@ -286,7 +178,6 @@ impl RouteMetrics {
 pub struct MethodLabel(usize);
 
 impl MethodLabel {
-    /// The label of this method.
     pub fn of(method: &Method) -> Self {
         let name = method.as_str();
         Self(METHODS.iter().position(|known| *known == name).unwrap_or(METHODS.len() - 1))
@@ -299,7 +190,7 @@ mod tests {
 
     #[test]
     fn unknown_methods_routes_and_statuses_share_one_label() {
-        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
+        let metrics = AdmissionMetrics::register(&Registry::new()).expect("fresh names");
         let public = metrics.http("public", ["/known"].into_iter());
         let service = metrics.http("service", ["/known"].into_iter());
         let [get, brew, other] = ["GET", "BREW", "other"]
@@ -315,16 +206,5 @@ mod tests {
         assert_eq!(times(["public", "GET", "/known", "200"]), 1);
         assert_eq!(times(["service", "GET", "/known", "200"]), 2);
         assert_eq!(times(["public", "other", "unmatched", "other"]), 2);
-    }
-
-    #[test]
-    fn every_gate_answer_has_its_own_counter() {
-        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
-        let queue = metrics.queue("concert");
-        for (index, answer) in GateAnswer::ALL.into_iter().enumerate() {
-            assert_eq!(answer as usize, index);
-            queue.gate(answer);
-            assert_eq!(metrics.gate.with_label_values(&["concert", answer.name()]).get(), 1);
-        }
     }
 }

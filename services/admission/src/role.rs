@@ -11,9 +11,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::metrics::Metrics;
+use crate::http;
+use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
-use crate::{http, revocations, snapshots};
+use crate::tasks::{revocations, snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -23,12 +24,12 @@ use crate::{http, revocations, snapshots};
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations } = context;
     let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
-    let metrics = Metrics::register(&registry)?;
+    let metrics = AdmissionMetrics::register(&registry)?;
     let public = bind("admission.listen", config.admission.listen)?;
     let service = bind("admission.service_listen", config.admission.service_listen)?;
     let stopping = CancellationToken::new();
     let share = descriptors::share(config.admission.max_connections);
-    let app = App::new(config, store, metrics, operations, share, stopping.clone());
+    let app = App::new(config, store, metrics, operations, share.connections, stopping.clone());
 
     tokio::spawn(follow_changes(app.clone(), changes));
     watch_store(&app.store, &readiness, app.live().config.queues.is_empty(), &registry)?;

@@ -5,15 +5,15 @@ mod port_support;
 
 use std::process::Command;
 
-use anteroom_admission::http::public;
+use anteroom_admission::public;
 use http_body_util::BodyExt as _;
 use port_support::{app, ask, request};
 use serde_json::{Value, json};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/page/page.js");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/queue/page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
 
-/// What is to be said, as `[number, text]`: with the script, and without it (`http::page::render`).
+/// What is to be said, as `[number, text]`: with the script, and without it (`http::queue::page::render`).
 const SAID: &str = include_str!("page_script/said.json");
 
 const SECOND: f64 = 1_000.0;

@@ -2,7 +2,7 @@
 
 mod port_support;
 
-use anteroom_admission::http::{gate, public};
+use anteroom_admission::{Code, Problem, public, refusal};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
 use axum::body::Body;
 use axum::response::Response;
@@ -257,10 +257,8 @@ async fn the_gate_never_answers_anything_but_401_and_403() {
             assert_eq!((status, code.as_str()), expected, "{method} {path}");
         }
     }
-    let overloaded = anteroom_admission::http::problem::Problem::new(
-        anteroom_admission::http::problem::Code::Overloaded,
-    );
-    assert_eq!(gate::refusal(overloaded, None).status(), StatusCode::FORBIDDEN);
+    let overloaded = Problem::new(Code::OVERLOADED);
+    assert_eq!(refusal(overloaded, None).status(), StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

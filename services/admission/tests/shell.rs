@@ -5,16 +5,14 @@ mod port_support;
 use std::future::{Pending, pending};
 use std::sync::Arc;
 
-use anteroom_admission::http::extract::whole_body;
-use anteroom_admission::http::problem::Problem;
-use anteroom_admission::http::shell::Shell;
-use anteroom_admission::http::{Port, port as ports};
+use anteroom_admission::{
+    Answer, PortService, Problem, Shell, hot::PUBLIC, port as ports, whole_body,
+};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt as _;
-use futures_util::future::{Either, Ready};
 use futures_util::stream;
 use port_support::{app, ask, problem, request};
 use utoipa_axum::router::OpenApiRouter;
@@ -24,7 +22,7 @@ const GATE: &str = "/v1/queues/{queue}/authorize/{*path}";
 const AT_GATE: &str = "/v1/queues/shop/authorize/a";
 
 /// A port whose routes answer, panic, hang or read the body, as the header `do` says.
-fn port(more: &str) -> Port {
+fn port(more: &str) -> PortService {
     let app = app(more);
     let state = app.clone();
     let work = async move |request: Request| -> Result<&'static str, Problem> {
@@ -38,7 +36,8 @@ fn port(more: &str) -> Port {
         Ok("done")
     };
     let routes = OpenApiRouter::new().route(WORK, any(work.clone())).route(GATE, any(work));
-    ports(&app, true, routes)
+    // Of the calls that go around the router, the gate's.
+    ports(&app, true, routes, &PUBLIC[..1])
 }
 
 #[tokio::test]
@@ -104,9 +103,8 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     let app = app("request_timeout = \"100ms\"");
     let metrics = app.metrics.http("public", [WORK, GATE].into_iter());
     let shell = Arc::new(Shell::new(app, true, metrics));
-    let panics = |_: Request| -> Either<Ready<Response>, Pending<Response>> { panic!("as told") };
-    let hangs =
-        |_: Request| -> Either<Ready<Response>, Pending<Response>> { Either::Right(pending()) };
+    let panics = |_: Request| -> Answer<Pending<Response>> { panic!("as told") };
+    let hangs = |_: Request| Answer::Pending(pending());
     let (gate, work) = (shell.route(Some(GATE)), shell.route(Some(WORK)));
     is_gate_refusal(shell.answer(&gate, request("GET", AT_GATE, &[]), panics).await, "internal")
         .await;
@@ -122,7 +120,7 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_body_is_the_clients_own_fault() {
     let app = app("request_timeout = \"1s\"");
-    let (public, operations) = (anteroom_admission::http::public(&app), app.operations.clone());
+    let (public, operations) = (anteroom_admission::public(&app), app.operations.clone());
     let slow = || stream::pending::<Result<Bytes, std::io::Error>>();
     let broken =
         || stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);

@@ -1,8 +1,8 @@
 //! The generic cell rate algorithm (ITU-T I.371), one cell a key, in bounded memory.
 //!
 //! A key may do `count` things at once and then one every `window / count`; after a quiet `window`
-//! it may do them all again. Its whole state is one time: when it will be fully refilled. A key that
-//! is refilled is as good as one never seen, so it is forgotten when room is needed.
+//! it may do them all again. Its whole state is one time: when it will be fully refilled. A key
+//! that is refilled is as good as one never seen, so it is forgotten when room is needed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -21,13 +21,13 @@ const CLEAN_EVERY: Duration = Duration::from_secs(1);
 /// Rates of many keys.
 #[derive(Debug)]
 pub struct Gcra<K> {
-    shards: Box<[Mutex<Shard<K>>]>,
+    shards: Box<[Mutex<RateShard<K>>]>,
     most_per_shard: usize,
     hasher: RandomState,
 }
 
 #[derive(Debug)]
-struct Shard<K> {
+struct RateShard<K> {
     /// When each key is fully refilled.
     refilled_at: HashMap<K, Instant>,
     /// At this length the refilled ones are looked for.
@@ -39,8 +39,9 @@ impl<K: Hash + Eq> Gcra<K> {
     /// Remembers about `most` keys. Past that, keys not yet known go uncounted: who has more
     /// addresses than this could not be held back by counting them either.
     pub fn new(most: usize) -> Self {
-        let shard =
-            || Mutex::new(Shard { refilled_at: HashMap::new(), clean_at: SMALL, cleaned: None });
+        let shard = || {
+            Mutex::new(RateShard { refilled_at: HashMap::new(), clean_at: SMALL, cleaned: None })
+        };
         Self {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             most_per_shard: most.div_ceil(SHARDS),
@@ -81,24 +82,19 @@ impl<K: Hash + Eq> Gcra<K> {
         }
     }
 
-    /// How many keys are remembered.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).refilled_at.len()).sum()
     }
 
-    /// Whether no key is remembered.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn shard(&self, key: &K) -> std::sync::MutexGuard<'_, Shard<K>> {
+    fn shard(&self, key: &K) -> std::sync::MutexGuard<'_, RateShard<K>> {
         // The low bits choose the shard; the shard's own map hashes with another seed.
         let hash = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or(0);
         lock(&self.shards[hash])
     }
 }
 
-impl<K: Hash + Eq> Shard<K> {
+impl<K: Hash + Eq> RateShard<K> {
     /// Makes room for one more key, if there may be one more.
     fn has_room(&mut self, most: usize, now: Instant) -> bool {
         let full = self.refilled_at.len() >= most;
@@ -115,7 +111,7 @@ impl<K: Hash + Eq> Shard<K> {
 }
 
 /// A panic elsewhere cannot leave a table of plain times in a state worth refusing everybody for.
-fn lock<K>(shard: &Mutex<Shard<K>>) -> std::sync::MutexGuard<'_, Shard<K>> {
+fn lock<K>(shard: &Mutex<RateShard<K>>) -> std::sync::MutexGuard<'_, RateShard<K>> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

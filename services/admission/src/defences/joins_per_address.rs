@@ -1,11 +1,11 @@
 //! `joins_per_address`: how many new places one client address may be given.
 //!
-//! Behind one IPv4 address there may be a whole office or a mobile network, so the default is generous, and
-//! networks known to be crowded can be exempt.
+//! Behind one IPv4 address there may be a whole office or a mobile network, so the default is
+//! generous, and networks known to be crowded can be exempt.
 //!
-//! A join takes a [`Unit`] before the store is asked, so that a flood is refused without a command, and
-//! gives it back when it turns out that the place was not new; whoever hangs up meanwhile may have been given
-//! a place.
+//! A join takes a [`Unit`] before the store is asked, so that a flood is refused without a command,
+//! and gives it back when it turns out that the place was not new; whoever hangs up meanwhile may
+//! have been given a place.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ impl JoinsPerAddress {
         self.take_at(address, Instant::now())
     }
 
-    /// Counts a join that the queue refused, within the same rate; false past it. Refused ones cost the address
-    /// nothing, so only this keeps one client from being taken for a crowd.
+    /// Counts a join that the queue refused, within the same rate; false past it. Refused ones cost
+    /// the address nothing, so only this keeps one client from being taken for a crowd.
     pub fn count_refused(&self, address: IpAddr) -> bool {
         let Some(rate) = self.rate else { return true };
         self.refused.take(address, rate, Instant::now()).is_ok()

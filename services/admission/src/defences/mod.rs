@@ -9,6 +9,7 @@ mod gcra;
 mod joins_per_address;
 mod per_address;
 mod requests_per_place;
+pub mod stream_slots;
 
 pub use gcra::Gcra;
 pub use joins_per_address::JoinsPerAddress;

@@ -1,7 +1,7 @@
 //! Rates by client address, and how much of an IPv6 address is one client.
 //!
-//! IPv6 addresses are counted by their /64, which is what one subscriber has at least, and by their /48,
-//! which is what one may have, with eight times as much.
+//! IPv6 addresses are counted by their /64, which is what one subscriber has at least, and by their
+//! /48, which is what one may have, with eight times as much.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -16,10 +16,12 @@ const MOST_NETWORKS: usize = 200_000;
 
 /// An IPv4 address has the rate.
 const IPV4: &[(u8, u32)] = &[(32, 1)];
-/// How many bits of an IPv6 address name the client, and how many times the rate all of these addresses have.
+/// How many bits of an IPv6 address name the client, and how many times the rate all of these
+/// addresses have.
 const IPV6: &[(u8, u32)] = &[(64, 1), (48, 8)];
 
-/// The networks that an address is counted by, and how many times as much as one client each of them may have.
+/// The networks that an address is counted by, and how many times as much as one client each of
+/// them may have.
 pub fn networks(address: IpAddr) -> impl Iterator<Item = (IpNet, u32)> {
     let address = address.to_canonical();
     let parts = if address.is_ipv4() { IPV4 } else { IPV6 };
@@ -41,7 +43,6 @@ pub struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// It was not used.
     pub fn give_back(self) {
         for (net, rate) in self.taken.into_iter().flatten() {
             self.counts.give_back(&net, rate);
@@ -60,7 +61,8 @@ impl PerAddress {
     ///
     /// # Errors
     ///
-    /// When the address has used up its rate: how long until there is room again. Nothing is taken then.
+    /// When the address has used up its rate: how long until there is room again. Nothing is taken
+    /// then.
     pub fn take(&self, address: IpAddr, rate: Rate, now: Instant) -> Result<Unit<'_>, Duration> {
         let mut unit = self.nothing();
         for (at, (net, times)) in networks(address).enumerate() {
@@ -79,9 +81,9 @@ impl PerAddress {
         Unit { counts: &self.0, taken: [None; 2] }
     }
 
-    /// Whether nothing is counted.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.len() == 0
     }
 }
 

@@ -1,8 +1,9 @@
-//! `requests_per_place`: how many requests a second may name one place, and six times as many at once:
-//! an admitted visitor's page asks for all its parts together.
+//! `requests_per_place`: how many requests a second may name one place, and six times as many at
+//! once: an admitted visitor's page asks for all its parts together.
 //!
-//! A join by an Idempotency-Key or an assertion names a place as well, which only the store knows: it is counted for
-//! the identity. A join without either gets a new place each time, which `joins_per_address` counts.
+//! A join by an Idempotency-Key or an assertion names a place as well, which only the store knows:
+//! it is counted for the identity. A join without either gets a new place each time, which
+//! `joins_per_address` counts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +30,8 @@ pub struct RequestsPerPlace {
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asked {
-    /// The place that a token names: the token of a gone one takes nothing from the place that its holder has now.
+    /// The place that a token names: the token of a gone one takes nothing from the place that its
+    /// holder has now.
     Place(PlaceRef),
     /// The place of an identity that joins.
     Join(PlaceId),

@@ -1,9 +1,10 @@
 //! The audit log: who changed what, and who tried.
 //!
-//! Each call of an operator's operation writes one line with the target `audit`, whatever comes of it: the name
-//! of the key (never the key), the operation, the queue, the outcome (`done`, or the code of the refusal), and what it
-//! found and left. [`Audit`] stands around the operators' routes and writes it; whoever learns something of the call on
-//! its way notes it in the [`Entry`]. A call that failed on its way to the store may have had its effect.
+//! Each call of an operator's operation writes one line with the target `audit`, whatever comes of
+//! it: the name of the key (never the key), the operation, what it is about, the outcome (`done`,
+//! or the code of the refusal), and what it found and left. [`Audit`] stands around the operators'
+//! routes and writes it; whoever learns something of the call on its way notes it in the
+//! [`AuditEntry`]. A call that failed on its way to the store may have had its effect.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,92 +22,107 @@ use http::request::Parts;
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use super::extract::queue_name;
-use super::problem::{Code, Problem};
 use super::shell::panicked;
 use crate::defences::Gcra;
+use crate::entities::{Entity, name_in};
+use crate::problem::{Code, Problem};
 
-/// Lines that callers without a known key leave at most: they could fill the log. The next line says how many
-/// were left out.
-const STRANGERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
+/// Lines that callers without a known key leave at most: they could fill the log. The next line
+/// says how many were left out.
+const UNKNOWN_CALLERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
 /// How such a caller is called.
-const NOBODY: &str = "(unknown)";
+const UNKNOWN_KEY: &str = "(unknown)";
 
 /// Writes the lines.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    strangers: Arc<Gcra<()>>,
+    unknown: Arc<Gcra<()>>,
     /// Lines of theirs that were left out; the next line tells.
     left_out: Arc<AtomicU64>,
 }
 
 /// What is known of a call so far.
 #[derive(Clone, Debug, Default)]
-pub struct Entry(Arc<Mutex<Known>>);
+pub struct AuditEntry(Arc<Mutex<Noted>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct Noted {
     key: Option<String>,
     ticket: Option<Ticket>,
     before: Value,
     after: Value,
 }
 
+/// What a call is about: an entity, if its path has the name of one.
+struct Subject {
+    label: &'static str,
+    name: Option<String>,
+}
+
+impl Subject {
+    /// The name, if this is the label of its kind.
+    fn under(&self, label: &str) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.label == label)
+    }
+}
+
 impl Default for Audit {
     fn default() -> Self {
-        Self { strangers: Arc::new(Gcra::new(1)), left_out: Arc::default() }
+        Self { unknown: Arc::new(Gcra::new(1)), left_out: Arc::default() }
     }
 }
 
 impl Audit {
-    /// The answer to a call of this operation. It runs to its end, line included, also when the caller hangs up in
-    /// the middle.
-    pub async fn answer(
+    /// The answer to a call of this operation, about an entity of this kind. It runs to its end,
+    /// line included, also when the caller hangs up in the middle.
+    pub async fn answer<T: Entity>(
         self,
         operation: &'static str,
         mut request: Request,
         next: Next,
     ) -> Response {
-        let entry = Entry::default();
+        let entry = AuditEntry::default();
         request.extensions_mut().insert(entry.clone());
-        let name = queue_name(request.uri().path()).filter(|name| is_name(name));
-        let queue = name.map(str::to_owned);
+        let name = name_in::<T>(request.uri().path()).filter(|name| is_name(name));
+        let subject = Subject { label: T::LABEL, name: name.map(str::to_owned) };
         let call = async move {
             let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             let answer = answer.unwrap_or_else(|panic| panicked(&*panic).into_response());
-            self.write(operation, queue.as_deref(), &entry, &answer);
+            self.write(operation, &subject, &entry, &answer);
             answer
         };
         let answer = tokio::spawn(call.in_current_span()).await;
         answer.unwrap_or_else(|error| {
-            Problem::new(Code::Internal).cause(error.to_string()).into_response()
+            Problem::new(Code::INTERNAL).cause(error.to_string()).into_response()
         })
     }
 
     fn write(
         &self,
         operation: &'static str,
-        queue: Option<&str>,
-        entry: &Entry,
+        subject: &Subject,
+        entry: &AuditEntry,
         answer: &Response,
     ) {
-        let Known { key, ticket, before, after } = &*entry.known();
-        if key.is_none() && self.strangers.check((), STRANGERS, Instant::now()).is_err() {
+        let Noted { key, ticket, before, after } = &*entry.noted();
+        if key.is_none() && self.unknown.check((), UNKNOWN_CALLERS, Instant::now()).is_err() {
             self.left_out.fetch_add(1, Relaxed);
             return;
         }
         let left_out = Some(self.left_out.swap(0, Relaxed)).filter(|lines| *lines > 0);
-        let key = key.as_deref().unwrap_or(NOBODY);
+        let key = key.as_deref().unwrap_or(UNKNOWN_KEY);
         let outcome = answer.extensions().get::<Code>().map_or("done", |code| code.name());
         tracing::info!(
             target: AUDIT,
-            key, operation, queue, ticket, outcome, %before, %after, left_out,
+            // The name stands under the label of its kind: one field for each kind.
+            key, operation, queue = subject.under("queue"), ticket, outcome, %before, %after,
+            left_out,
             "operator call"
         );
     }
 }
 
-impl Entry {
+impl AuditEntry {
     /// The entry of a request.
     ///
     /// # Errors
@@ -114,30 +130,30 @@ impl Entry {
     /// On a route without an audit, which is ours to mend.
     pub fn of(parts: &Parts) -> Result<Self, Problem> {
         let entry = parts.extensions.get::<Self>().cloned();
-        entry.ok_or_else(|| Problem::new(Code::Internal).cause("a route without an audit"))
+        entry.ok_or_else(|| Problem::new(Code::INTERNAL).cause("a route without an audit"))
     }
 
     /// The name of the caller's key.
     pub fn key(&self, name: &str) {
-        self.known().key = Some(name.to_owned());
+        self.noted().key = Some(name.to_owned());
     }
 
     /// The ticket that the call is about.
     pub fn ticket(&self, ticket: Ticket) {
-        self.known().ticket = Some(ticket);
+        self.noted().ticket = Some(ticket);
     }
 
     /// What stood there before.
     pub fn before(&self, before: Value) {
-        self.known().before = before;
+        self.noted().before = before;
     }
 
     /// What stands there now.
     pub fn after(&self, after: Value) {
-        self.known().after = after;
+        self.noted().after = after;
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn noted(&self) -> MutexGuard<'_, Noted> {
         // Each part is written whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

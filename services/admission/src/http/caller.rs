@@ -1,101 +1,131 @@
-//! Who calls the service port, and which queue the call is about: known, and allowed, before any
-//! handler runs.
+//! Who calls the service port, and what the call is about: known, and allowed, before any handler
+//! runs.
 
+use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anteroom_runtime::config::is_name;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::uri::Authority;
+use http::{HeaderMap, Uri};
 
-use super::audit::Entry;
-use super::extract::{AtQueue, Peer, queue_name};
-use super::problem::{Code, Problem};
-use crate::app::{App, QueueState};
-use crate::keys::{Caller, elsewhere, is_loopback_name};
+use super::audit::AuditEntry;
+use super::extract::Peer;
+use crate::app::{App, LiveConfig};
+use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
+use crate::entities::{Entities, Entity, name_in};
+use crate::problem::{Code, Problem};
 
-/// A backend, or an operator, that may touch the queue of the path.
-pub struct Backend {
-    /// The queue.
-    pub queue: Arc<QueueState>,
+/// A backend, or an operator, that may touch the entity of the path.
+pub struct Backend<T>(pub Arc<T>);
+
+/// An operator that may touch the entity of the path.
+pub struct Operator<T> {
+    /// What the audit log will say of the call.
+    pub entry: AuditEntry,
+    pub entity: Arc<T>,
 }
 
-/// An operator that may touch the queue of the path.
-pub struct Operator {
+/// An operator that may touch the entity of the path, whether or not one is configured.
+pub struct OperatorOfAny<T> {
     /// What the audit log will say of the call.
-    pub entry: Entry,
-    /// The queue.
-    pub queue: Arc<QueueState>,
-}
-
-/// An operator that may touch the queue of the path, whether or not one is configured.
-pub struct OperatorOfAny {
-    /// What the audit log will say of the call.
-    pub entry: Entry,
-    /// The name of the queue.
+    pub entry: AuditEntry,
     pub name: String,
+    kind: PhantomData<T>,
 }
 
-impl FromRequestParts<Arc<App>> for Backend {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let caller = caller(parts, app)?;
-        let queue = queue(&caller, parts, app).await?;
-        Ok(Self { queue })
+impl<T: Entity> Backend<T>
+where
+    LiveConfig: AsRef<Entities<T>>,
+{
+    /// Who sends the head of a request, and what for.
+    pub fn of(
+        app: &App,
+        uri: &Uri,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Self, Problem> {
+        let live = app.live();
+        let caller = caller(&live, uri, headers, peer)?;
+        entity(&live, &caller, uri).map(Self)
     }
 }
 
-impl FromRequestParts<Arc<App>> for Operator {
+impl<T: Entity> FromRequestParts<Arc<App>> for Backend<T>
+where
+    LiveConfig: AsRef<Entities<T>>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let (caller, entry) = operator(parts, app)?;
-        let queue = queue(&caller, parts, app).await?;
-        Ok(Self { entry, queue })
+        Self::of(app, &parts.uri, &parts.headers, peer(parts))
     }
 }
 
-impl FromRequestParts<Arc<App>> for OperatorOfAny {
+impl<T: Entity> FromRequestParts<Arc<App>> for Operator<T>
+where
+    LiveConfig: AsRef<Entities<T>>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let (caller, entry) = operator(parts, app)?;
-        let name = queue_name(parts.uri.path()).filter(|name| is_name(name)).ok_or_else(|| {
-            Problem::new(Code::BadRequest).detail("the queue must match [a-z0-9-]{1,40}")
+        let live = app.live();
+        let (caller, entry) = operator(&live, parts)?;
+        Ok(Self { entry, entity: entity(&live, &caller, &parts.uri)? })
+    }
+}
+
+impl<T: Entity> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let (caller, entry) = operator(&app.live(), parts)?;
+        let name = name_in::<T>(parts.uri.path()).filter(|name| is_name(name));
+        let name = name.ok_or_else(|| {
+            let rule = format!("the {} must match [a-z0-9-]{{1,40}}", T::LABEL);
+            Problem::new(Code::BAD_REQUEST).detail(rule)
         })?;
-        caller.touches("queues", name)?;
-        Ok(Self { entry, name: name.to_owned() })
+        caller.touches(T::SECTION, name)?;
+        Ok(Self { entry, name: name.to_owned(), kind: PhantomData })
     }
 }
 
-fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
-    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
-    let config = &app.live().config;
+fn peer(parts: &Parts) -> Option<IpAddr> {
+    parts.extensions.get::<Peer>().map(|peer| peer.0.ip())
+}
+
+fn caller(
+    live: &LiveConfig,
+    uri: &Uri,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<Caller, Problem> {
     // A whole address in the request line goes before `Host`.
-    let named = parts.uri.authority().map(Authority::as_str);
-    if config.keys.is_empty() && named.is_some_and(|name| !is_loopback_name(name)) {
+    let named = uri.authority().map(Authority::as_str);
+    if live.config.keys.is_empty() && named.is_some_and(|name| !is_loopback_name(name)) {
         return Err(elsewhere());
     }
-    Caller::of(&config.keys, &parts.headers, peer)
+    Caller::of(&live.config.keys, headers, peer)
 }
 
 /// An operator; the audit log learns who calls before it is asked what they may.
-fn operator(parts: &Parts, app: &App) -> Result<(Caller, Entry), Problem> {
-    let entry = Entry::of(parts)?;
-    let caller = caller(parts, app)?;
+fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Problem> {
+    let entry = AuditEntry::of(parts)?;
+    let caller = caller(live, &parts.uri, &parts.headers, peer(parts))?;
     entry.key(caller.name());
     caller.operates()?;
     Ok((caller, entry))
 }
 
-/// Looked up only for a known caller: strangers do not learn which queues there are.
-async fn queue(
-    caller: &Caller,
-    parts: &mut Parts,
-    app: &Arc<App>,
-) -> Result<Arc<QueueState>, Problem> {
-    let AtQueue(queue) = AtQueue::from_request_parts(parts, app).await?;
-    caller.touches("queues", queue.name())?;
-    Ok(queue)
+/// Looked up only for a known caller: strangers do not learn what there is.
+fn entity<T: Entity>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem>
+where
+    LiveConfig: AsRef<Entities<T>>,
+{
+    let entity = live.as_ref().at(uri.path())?;
+    // There is one, so the path has its name.
+    caller.touches(T::SECTION, name_in::<T>(uri.path()).unwrap_or_default())?;
+    Ok(entity)
 }

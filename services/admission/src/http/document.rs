@@ -1,33 +1,26 @@
-//! How refusals stand in the API document: made from the one table, so that the two agree.
+//! The API documents of the two ports: made from the groups of codes and the routes' own
+//! documentation, so that they agree with what is answered.
 
 use std::collections::BTreeMap;
 
+use http::StatusCode;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::response::{Response, ResponseBuilder};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required};
-use utoipa::{IntoResponses, Modify, Path};
+use utoipa::{Modify, Path};
 
-use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Standing};
+use crate::problem::{Code, ProblemBody};
 
-use super::places::DEFAULT_PLACES;
-use super::problem::{Code, ProblemBody};
-
-/// What any call may answer, whatever it is.
-const ALWAYS: &[Code] = &[Code::BadRequest, Code::Internal, Code::Overloaded, Code::RequestTimeout];
-/// What any call of a queue that asks the store may answer as well.
-const STORE: &[Code] = &[Code::UnknownQueue, Code::StoreUnavailable, Code::EffectUnknown];
-
-/// The responses of these codes, with what any call to the store may answer.
-pub fn problems(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
-    responses([codes, ALWAYS, STORE].concat(), |code| code.status().as_u16())
-}
-
-fn responses(codes: Vec<Code>, status: impl Fn(Code) -> u16) -> BTreeMap<String, RefOr<Response>> {
+/// How refusals with these codes stand in the document: by status, which `status` says.
+pub fn responses(
+    codes: &[&[Code]],
+    status: impl Fn(Code) -> StatusCode,
+) -> BTreeMap<String, RefOr<Response>> {
     let mut names: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
-    for code in codes {
-        let names = names.entry(status(code)).or_default();
+    for code in codes.iter().copied().flatten() {
+        let names = names.entry(status(*code).as_u16()).or_default();
         if !names.contains(&code.name()) {
             names.push(code.name());
         }
@@ -43,89 +36,32 @@ fn responses(codes: Vec<Code>, status: impl Fn(Code) -> u16) -> BTreeMap<String,
     names.into_iter().map(|(status, names)| (status.to_string(), response(names))).collect()
 }
 
-/// Declares the refusals of a call.
+/// Declares the refusals of calls: those of the groups named, and what any call may answer. A call
+/// `of` something that the configuration names asks the store about it, so it may answer that there
+/// is none, and what any call to the store may answer.
 macro_rules! problems {
-    ($($(#[$doc:meta])* $name:ident: $($code:ident),*;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $(of $unknown:path)?: $($codes:expr),*;)*) => {$(
         $(#[$doc])*
         pub struct $name;
 
-        impl IntoResponses for $name {
-            fn responses() -> BTreeMap<String, RefOr<Response>> {
-                problems(&[$(Code::$code),*])
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> std::collections::BTreeMap<
+                String,
+                utoipa::openapi::RefOr<utoipa::openapi::response::Response>,
+            > {
+                use $crate::problem::{Code, edge::ANY};
+                let codes: &[&[Code]] =
+                    &[$($codes,)* ANY, $(&[$unknown], $crate::problem::store::STORE)?];
+                $crate::http::document::responses(codes, Code::status)
             }
         }
     )*};
 }
+pub(crate) use problems;
 
 problems! {
-    /// Refusals of a join.
-    JoinProblems: BadRequest, InvalidBody, TokenInvalid, AssertionInvalid, AssertionMissing, OriginRefused,
-        BodyTimeout,
-        BodyTooLarge, UnsupportedMediaType, JoinLimited, SlowDown, QueueFull, QueueClosed;
-    /// Refusals to who reads a place.
-    HolderProblems: TokenMissing, TokenInvalid, PlaceGone, SlowDown;
-    /// Refusals of a claim.
-    ClaimProblems: TokenMissing, TokenInvalid, OriginRefused, PlaceGone, NotReady, SlowDown;
-    /// Refusals of a renewal.
-    RenewProblems: TokenMissing, TokenInvalid, OriginRefused, PlaceGone, NotActive, SlowDown;
-    /// Refusals of a leave.
-    LeaveProblems: TokenMissing, TokenInvalid, OriginRefused, SlowDown;
-    /// Refusals to who reads a queue.
-    QueueProblems:;
-    /// Refusals of a join on a visitor's behalf.
-    BackendJoinProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused,
-        InvalidBody, InvalidValue, BodyTimeout, BodyTooLarge, UnsupportedMediaType, QueueFull,
-        QueueClosed;
-    /// Refusals of a renewal by the protected service.
-    BackendRenewProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused,
-        BadRequest, PlaceGone, NotActive;
-    /// Refusals of a finish by the protected service.
-    BackendFinishProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused,
-        BadRequest;
-    /// Refusals of calls with a key that take nothing but the name of a queue.
-    KeyProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused;
-    /// Refusals of overrides.
-    OverrideProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused,
-        InvalidBody, InvalidValue, BodyTimeout, BodyTooLarge, UnsupportedMediaType;
-    /// Refusals of an operator's look at a ticket, or its eviction.
-    TicketProblems: KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused,
-        BadRequest, NotFound;
-}
-
-/// Refusals of a purge, which needs no configured queue.
-pub struct PurgeProblems;
-
-impl IntoResponses for PurgeProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        use Code::{
-            BadRequest, EffectUnknown, ForwardedRefused, KeyForbidden, KeyInvalid, KeyMissing,
-            OriginRefused, QueueConfigured, StoreUnavailable,
-        };
-        let keys = [KeyMissing, KeyInvalid, KeyForbidden, ForwardedRefused, OriginRefused];
-        let own = [BadRequest, QueueConfigured, StoreUnavailable, EffectUnknown];
-        responses([&keys[..], &own, ALWAYS].concat(), |code| code.status().as_u16())
-    }
-}
-
-/// Refusals of a call that asks no store.
-pub struct ShellProblems;
-
-impl IntoResponses for ShellProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        responses(ALWAYS.to_vec(), |code| code.status().as_u16())
-    }
-}
-
-/// Refusals at the gate: 401 and 403, whatever the reason.
-pub struct GateProblems;
-
-impl IntoResponses for GateProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let own = [Code::TokenMissing, Code::TokenInvalid, Code::NotAdmitted, Code::PlaceGone];
-        let joins = [Code::AssertionMissing, Code::JoinLimited, Code::QueueFull, Code::QueueClosed];
-        let codes = [&own[..], &[Code::SlowDown], &joins, ALWAYS, STORE].concat();
-        responses(codes, |code| code.gate_status().as_u16())
-    }
+    /// Refusals of a call that asks no store.
+    ShellProblems:;
 }
 
 /// The document of the public port.
@@ -133,7 +69,8 @@ impl IntoResponses for GateProblems {
 #[openapi(
     info(
         title = "Anteroom: public port",
-        description = "Join a queue, wait, pass. Refusals are application/problem+json; decide by `code`.",
+        description =
+            "Join a queue, wait, pass. Refusals are application/problem+json; decide by `code`.",
         license(name = "Apache-2.0"),
     ),
     components(schemas(ProblemBody)),
@@ -144,14 +81,15 @@ impl IntoResponses for GateProblems {
         (name = "page", description = "The waiting page"),
     ),
 )]
-pub struct Public;
+pub struct PublicDocument;
 
 /// The document of the service port.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
         title = "Anteroom: service port",
-        description = "For backends and operators. Refusals are application/problem+json; decide by `code`.",
+        description =
+            "For backends and operators. Refusals are application/problem+json; decide by `code`.",
         license(name = "Apache-2.0"),
     ),
     components(schemas(ProblemBody)),
@@ -161,7 +99,7 @@ pub struct Public;
         (name = "operators", description = "What operators call"),
     ),
 )]
-pub struct Service;
+pub struct ServiceDocument;
 
 /// The ways in which a token travels.
 struct Tokens;
@@ -196,34 +134,13 @@ impl Modify for Keys {
     }
 }
 
-/// What the parameters of these names look like, wherever they stand: one rule, written once.
-fn rule(name: &str) -> Option<ObjectBuilder> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    Some(match name {
-        "queue" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
-        "place" => text.pattern(Some("^[A-Za-z0-9_-]{40}$")),
-        "Idempotency-Key" => text.pattern(Some("^[!-~]{22,128}$")),
-        "ticket" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(MAX_TICKET as f64)),
-        "state" => text.enum_values(Some(Standing::ALL.map(Standing::name))),
-        "after" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(0))
-            .maximum(Some(MAX_TICKET as f64)),
-        "limit" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(MAX_PLACES as f64))
-            .default(Some(DEFAULT_PLACES.into())),
-        _ => return None,
-    })
-}
-
-/// What the routes' own documentation does not say: the rules of their parameters, and that a call whose
-/// body may be `{}` takes none as well.
-pub fn complete(document: &mut OpenApi) {
+/// What the routes' own documentation does not say: what their parameters look like, by name, and
+/// that these operations, whose body may be `{}`, take none as well.
+pub fn complete(
+    document: &mut OpenApi,
+    parameter: impl Fn(&str) -> Option<ObjectBuilder>,
+    may_be_empty: &[&str],
+) {
     for path in document.paths.paths.values_mut() {
         let methods = [
             &mut path.get,
@@ -236,14 +153,13 @@ pub fn complete(document: &mut OpenApi) {
             &mut path.trace,
         ];
         for operation in methods.into_iter().flatten() {
-            for parameter in operation.parameters.iter_mut().flatten() {
-                if let RefOr::T(parameter) = parameter
-                    && let Some(rule) = rule(&parameter.name)
+            for described in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(described) = described
+                    && let Some(schema) = parameter(&described.name)
                 {
-                    parameter.schema = Some(rule.into());
+                    described.schema = Some(schema.into());
                 }
             }
-            let may_be_empty = ["join", "join_by_form", "override_rules"];
             if operation.operation_id.as_deref().is_some_and(|id| may_be_empty.contains(&id))
                 && let Some(RefOr::T(body)) = &mut operation.request_body
             {

@@ -1,4 +1,4 @@
-//! What handlers take from a request, checked: the peer, the queue, a JSON body.
+//! What handlers take from a request, checked: the peer, what the path names, a JSON body.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,8 +11,9 @@ use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
-use super::problem::{Code, Problem};
-use crate::app::{App, QueueState};
+use crate::app::{App, LiveConfig};
+use crate::entities::{Entities, Entity};
+use crate::problem::{Code, Problem};
 
 /// The longest body that any call takes, in bytes.
 pub const MAX_BODY: usize = 16 * 1024;
@@ -21,23 +22,20 @@ pub const MAX_BODY: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// The queue that the path names.
-pub struct AtQueue(pub Arc<QueueState>);
+/// The entity that the path names.
+pub struct At<T>(pub Arc<T>);
 
-impl FromRequestParts<Arc<App>> for AtQueue {
+impl<T: Entity> FromRequestParts<Arc<App>> for At<T>
+where
+    LiveConfig: AsRef<Entities<T>>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let queue = queue_name(parts.uri.path()).and_then(|name| app.queue(name));
-        queue.map(Self).ok_or_else(|| Problem::new(Code::UnknownQueue))
+        let live = app.live();
+        let entities: &Entities<T> = (**live).as_ref();
+        entities.at(parts.uri.path()).map(Self)
     }
-}
-
-/// The name of a queue in a path: the part behind `queues`, where every template has `{queue}`; a name needs no escapes. The
-/// decoded parameters fail as a whole when another one is no UTF-8, and the visitor's own path behind
-/// `…/authorize/` may be in any encoding.
-pub fn queue_name(path: &str) -> Option<&str> {
-    path.split('/').skip_while(|part| *part != "queues").nth(1)
 }
 
 /// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body stands for `{}`.
@@ -51,7 +49,7 @@ pub async fn json_body<T: DeserializeOwned>(
         return parse_json(b"{}");
     }
     if !headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())) {
-        return Err(Problem::new(Code::UnsupportedMediaType));
+        return Err(Problem::new(Code::UNSUPPORTED_MEDIA_TYPE));
     }
     parse_json(&body)
 }
@@ -64,11 +62,11 @@ pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Ve
     }
     plain(headers)?;
     if body.size_hint().lower() > MAX_BODY as u64 {
-        return Err(Problem::new(Code::BodyTooLarge));
+        return Err(Problem::new(Code::BODY_TOO_LARGE));
     }
     let limit = app.live().config.admission.body_timeout();
     let whole = tokio::time::timeout(limit, collected(body)).await;
-    whole.unwrap_or_else(|_| Err(Problem::new(Code::BodyTimeout)))
+    whole.unwrap_or_else(|_| Err(Problem::new(Code::BODY_TIMEOUT)))
 }
 
 /// Refuses a body that is packed: nothing here unpacks, and its bytes are not what they stand for.
@@ -78,11 +76,11 @@ fn plain(headers: &HeaderMap) -> Result<(), Problem> {
     };
     if !only(CONTENT_ENCODING, "identity") {
         return Err(
-            Problem::new(Code::UnsupportedMediaType).detail("Content-Encoding is not taken")
+            Problem::new(Code::UNSUPPORTED_MEDIA_TYPE).detail("Content-Encoding is not taken")
         );
     }
     if !only(TRANSFER_ENCODING, "chunked") {
-        return Err(Problem::new(Code::BadRequest).detail("Transfer-Encoding may be chunked only"));
+        return Err(Problem::new(Code::BAD_REQUEST).detail("Transfer-Encoding may be chunked only"));
     }
     Ok(())
 }
@@ -93,11 +91,11 @@ async fn collected(mut body: Body) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame
-            .map_err(|_| Problem::new(Code::InvalidBody).detail("the body broke off"))?
+            .map_err(|_| Problem::new(Code::INVALID_BODY).detail("the body broke off"))?
             .into_data()
             .unwrap_or_default();
         if bytes.len() + frame.len() > MAX_BODY {
-            return Err(Problem::new(Code::BodyTooLarge));
+            return Err(Problem::new(Code::BODY_TOO_LARGE));
         }
         bytes.extend_from_slice(&frame);
     }
@@ -129,7 +127,7 @@ fn is_json(content_type: &[u8]) -> bool {
 pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // serde would take an array for a struct, field by field.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Problem::new(Code::InvalidBody).detail("the body must be a JSON object"));
+        return Err(Problem::new(Code::INVALID_BODY).detail("the body must be a JSON object"));
     }
     let mut reader = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -138,11 +136,11 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         // An unknown field is named in the message itself.
         let named = path == "." || path == "?" || inner.starts_with("unknown field");
         let detail = if named { inner } else { format!("{path}: {inner}") };
-        Problem::new(Code::InvalidBody).detail(shortened(detail))
+        Problem::new(Code::INVALID_BODY).detail(shortened(detail))
     })?;
-    reader
-        .end()
-        .map_err(|_| Problem::new(Code::InvalidBody).detail("something follows the JSON object"))?;
+    reader.end().map_err(|_| {
+        Problem::new(Code::INVALID_BODY).detail("something follows the JSON object")
+    })?;
     Ok(value)
 }
 
@@ -172,7 +170,7 @@ mod tests {
 
     async fn detail(body: &[u8]) -> String {
         let problem = parse_json::<Sample>(body).expect_err("a refusal");
-        assert_eq!(problem.code(), Code::InvalidBody);
+        assert_eq!(problem.code(), Code::INVALID_BODY);
         let bytes = problem.into_response().into_body().collect().await.expect("a body").to_bytes();
         let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
         value["detail"].as_str().expect("a detail").to_owned()

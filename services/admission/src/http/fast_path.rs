@@ -1,143 +1,116 @@
-//! The calls that are nearly all requests, answered without the router: authorize, place and join.
+//! The calls that are nearly all requests of a port, answered without the router.
 //!
 //! The router finds a route in a tree, collects the parameters of its path, and passes the request
-//! through a box for each layer: twice the time of all that these three calls do themselves. Their
-//! paths are told apart by two slashes, so they are recognised here and handed to their handlers
-//! inside the same [`Shell`]. Everything else, and every mistake in a path, is the router's.
+//! through a box for each layer: twice the time of all that such a call does itself. So each port
+//! has a table of them. They are recognised by what stands before and behind the name in their
+//! path, and handed to their handlers inside the same [`Shell`]. Everything else, and every mistake
+//! in a path, is the router's.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse as _, Response};
-use futures_util::FutureExt as _;
-use futures_util::future::{Either, Ready, ready};
+use axum::extract::Request;
 use http::Method;
 
-use super::problem::{Code, Problem};
 use super::shell::{ResponseFuture, Shell};
-use super::visitor::Visitor;
-use super::{GATE, gate, queue};
-use crate::app::App;
 use crate::metrics::RouteMetrics;
 
-const PLACE: &str = "/v1/queues/{queue}/token";
-const JOIN: &str = "/v1/queues/{queue}/tokens";
+/// A call that goes around the router.
+#[derive(Clone)]
+pub struct HotRoute {
+    /// Its method; none: any.
+    pub method: Option<Method>,
+    /// Its template, as the router has it, with one name in it.
+    pub template: &'static str,
+    /// What answers it, inside the shell, for the client at this address.
+    pub handler: fn(&Arc<Shell>, &Arc<RouteMetrics>, Request, IpAddr) -> ResponseFuture,
+}
 
-/// The three calls of the public port.
+/// The table of a port.
 pub struct FastPath {
     shell: Arc<Shell>,
-    gate: Arc<RouteMetrics>,
-    place: Arc<RouteMetrics>,
-    join: Arc<RouteMetrics>,
+    rows: Vec<Row>,
 }
 
-/// Which of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    Authorize,
-    Place,
-    Join,
+/// One call of it.
+pub struct Row {
+    shape: Shape,
+    route: HotRoute,
+    metrics: Arc<RouteMetrics>,
 }
 
-impl Call {
-    /// The call that a request is, if it is one of the three.
-    pub fn of(request: &Request) -> Option<Self> {
-        let (_, rest) = request.uri().path().strip_prefix(QUEUES)?.split_once('/')?;
-        match rest {
-            "authorize" => Some(Self::Authorize),
-            "token" if request.method() == Method::GET => Some(Self::Place),
-            "tokens" if request.method() == Method::POST => Some(Self::Join),
-            _ => None,
-        }
-    }
+/// What the requests of a route look like.
+struct Shape {
+    method: Option<Method>,
+    before_name: &'static str,
+    behind_name: &'static str,
 }
-
-const QUEUES: &str = "/v1/queues/";
 
 impl FastPath {
-    /// The calls inside this shell.
-    pub fn new(shell: Arc<Shell>) -> Self {
-        let [gate, place, join] = [GATE, PLACE, JOIN].map(|template| shell.route(Some(template)));
-        Self { shell, gate, place, join }
+    /// These calls inside this shell, the most frequent first.
+    pub fn new(shell: Arc<Shell>, routes: &[HotRoute]) -> Self {
+        let row = |route: &HotRoute| {
+            let metrics = shell.route(Some(route.template));
+            debug_assert_eq!(metrics.template(), route.template, "the router has it as well");
+            Row { shape: Shape::of(route), route: route.clone(), metrics }
+        };
+        let rows = routes.iter().map(row).collect();
+        Self { shell, rows }
     }
 
-    /// The answer to a request that is this call.
-    pub fn answer(&self, call: Call, request: Request, peer: IpAddr) -> ResponseFuture {
-        let app = self.shell.app().clone();
-        match call {
-            Call::Authorize => {
-                self.shell.answer(&self.gate, request, |request| {
-                    let visitor = match visitor(&app, &request, peer) {
-                        Ok(visitor) => visitor,
-                        Err(problem) => return now(gate::refusal(problem, None)),
-                    };
-                    let (parts, _body) = request.into_parts();
-                    match gate::begin(&app, &visitor, &parts) {
-                        Ok(response) => now(response),
-                        Err(open) => Either::Right(async move {
-                            gate::finish(&app, &visitor, &parts, open).await
-                        }),
-                    }
-                })
-            }
-            Call::Place => self.shell.answer(&self.place, request, |request| {
-                match visitor(&app, &request, peer) {
-                    Ok(visitor) => Either::Right(queue::place(visitor).map(response)),
-                    Err(problem) => now(problem.into_response()),
-                }
-            }),
-            Call::Join => self.shell.answer(&self.join, request, |request| {
-                match visitor(&app, &request, peer) {
-                    Ok(visitor) => {
-                        Either::Right(queue::join(State(app), visitor, request).map(response))
-                    }
-                    Err(problem) => now(problem.into_response()),
-                }
-            }),
-        }
+    /// The row of a request, if it has one.
+    pub fn find(&self, request: &Request) -> Option<&Row> {
+        let (method, path) = (request.method(), request.uri().path());
+        self.rows.iter().find(|row| row.shape.fits(method, path))
+    }
+
+    /// The answer to a request of this row.
+    pub fn answer(&self, row: &Row, request: Request, peer: IpAddr) -> ResponseFuture {
+        (row.route.handler)(&self.shell, &row.metrics, request, peer)
     }
 }
 
-/// Who asks, at the queue that the path names.
-fn visitor(app: &App, request: &Request, peer: IpAddr) -> Result<Visitor, Problem> {
-    let live = app.live();
-    let name = request.uri().path().strip_prefix(QUEUES).and_then(|rest| rest.split('/').next());
-    let queue = name.and_then(|name| live.queue(name));
-    let queue = queue.ok_or_else(|| Problem::new(Code::UnknownQueue))?;
-    Ok(Visitor::new(&live, queue, request.headers(), Some(peer)))
-}
+impl Shape {
+    fn of(route: &HotRoute) -> Self {
+        let (before_name, rest) = route.template.split_once('{').unwrap_or((route.template, ""));
+        let (_, behind_name) = rest.split_once('}').unwrap_or_default();
+        Self { method: route.method.clone(), before_name, behind_name }
+    }
 
-fn now<F>(response: Response) -> Either<Ready<Response>, F> {
-    Either::Left(ready(response))
-}
-
-fn response(answer: Result<Response, Problem>) -> Response {
-    answer.unwrap_or_else(Problem::into_response)
+    fn fits(&self, method: &Method, path: &str) -> bool {
+        let rest = path.strip_prefix(self.before_name);
+        rest.and_then(|rest| rest.strip_suffix(self.behind_name))
+            .is_some_and(|name| !name.contains('/'))
+            && self.method.as_ref().is_none_or(|only| only == method)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
-
     use super::*;
+    use crate::http::queue::hot::{PUBLIC, SERVICE};
 
     #[test]
-    fn exactly_the_three_calls_are_recognised() {
-        for (method, path, call) in [
-            ("GET", "/v1/queues/a/authorize", Some(Call::Authorize)),
-            ("POST", "/v1/queues/a/authorize?join=1", Some(Call::Authorize)),
-            ("GET", "/v1/queues/a/token", Some(Call::Place)),
-            ("POST", "/v1/queues/a/tokens", Some(Call::Join)),
-            ("DELETE", "/v1/queues/a/token", None),
-            ("GET", "/v1/queues/a/tokens", None),
-            ("GET", "/v1/queues/a/authorize/", None),
-            ("GET", "/v1/queues/a/token/events", None),
-            ("GET", "/v1/queues/a", None),
-            ("GET", "/queues/a/token", None),
+    fn exactly_the_calls_of_the_table_are_recognised() {
+        let (authorize, place, join) = (Some(0), Some(1), Some(2));
+        for (method, path, public, service) in [
+            (Method::GET, "/v1/queues/a/authorize", authorize, None),
+            (Method::POST, "/v1/queues/a/authorize", authorize, None),
+            (Method::GET, "/v1/queues/a/token", place, None),
+            (Method::POST, "/v1/queues/a/tokens", join, Some(0)),
+            (Method::DELETE, "/v1/queues/a/token", None, None),
+            (Method::GET, "/v1/queues/a/tokens", None, None),
+            (Method::GET, "/v1/queues/a/authorize/", None, None),
+            (Method::GET, "/v1/queues/a/authorize/authorize", None, None),
+            (Method::GET, "/v1/queues/a/token/events", None, None),
+            (Method::GET, "/v1/queues/token", None, None),
+            (Method::GET, "/v1/queues/a", None, None),
+            (Method::GET, "/queues/a/token", None, None),
         ] {
-            let request = Request::builder().method(method).uri(path).body(Body::empty());
-            assert_eq!(Call::of(&request.expect("a request")), call, "{method} {path}");
+            let row = |routes: &[HotRoute]| {
+                routes.iter().position(|route| Shape::of(route).fits(&method, path))
+            };
+            assert_eq!((row(PUBLIC), row(SERVICE)), (public, service), "{method} {path}");
         }
     }
 }

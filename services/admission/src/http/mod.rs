@@ -3,32 +3,20 @@
 //! Routes and their documentation are one: each handler carries its own, and `/openapi.json` is
 //! made from them. The gate answers any method, so its documentation is added by hand.
 
-pub mod admin;
 pub mod audit;
 pub mod caller;
-pub mod code;
 pub mod document;
-pub mod events;
 pub mod extract;
-mod fast_path;
-pub mod gate;
-pub mod original;
-pub mod overrides;
-pub mod page;
-pub mod places;
-pub mod problem;
+pub mod fast_path;
 pub mod queue;
-pub mod service;
 pub mod shell;
-pub mod visitor;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::middleware::from_fn;
-use axum::routing::{MethodRouter, any, get};
+use axum::routing::{MethodRouter, get};
 use futures_util::FutureExt as _;
 use futures_util::future::Either;
 use http::header::CONTENT_TYPE;
@@ -36,39 +24,33 @@ use http::{HeaderValue, Request};
 use tower::Service as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
-use utoipa_axum::routes;
+use utoipa_axum::router::OpenApiRouter;
 
 use self::audit::Audit;
 use self::extract::Peer;
-use self::fast_path::{Call, FastPath};
-use self::problem::{Code, Problem};
+use self::fast_path::{FastPath, HotRoute};
+use self::queue::gate;
 use self::shell::{ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
+use crate::problem::{Code, Problem};
 
 const OPENAPI: &str = "/openapi.json";
-const GATE: &str = "/v1/queues/{queue}/authorize";
-const GATE_BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
-/// The original path may be `/`, which a wildcard does not match.
-const GATE_BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 
 /// What one port answers with.
-pub struct Port {
+pub struct PortService {
     /// All its routes, each inside the shell.
     router: Router,
     /// Its calls that need no router, inside the same shell.
-    fast_path: Option<FastPath>,
+    fast_path: FastPath,
     /// Its requests under way.
     pub under_way: Arc<AtomicUsize>,
 }
 
-impl Port {
+impl PortService {
     /// The answer to a request from this peer.
     pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> ResponseFuture {
-        if let Some(fast_path) = &self.fast_path
-            && let Some(call) = Call::of(&request)
-        {
-            return fast_path.answer(call, request, peer.0.ip());
+        if let Some(row) = self.fast_path.find(&request) {
+            return self.fast_path.answer(row, request, peer.0.ip());
         }
         request.extensions_mut().insert(peer);
         // A router is always ready, its clone is a counted reference, and it cannot fail.
@@ -78,64 +60,42 @@ impl Port {
 }
 
 /// What visitors and gateways reach.
-pub fn public(app: &Arc<App>) -> Port {
-    let mut routes = OpenApiRouter::with_openapi(document::Public::openapi())
-        .routes(routes!(queue::join))
-        .routes(routes!(queue::place, queue::leave))
-        .routes(routes!(events::events))
-        .routes(routes!(queue::claim))
-        .routes(routes!(queue::renew))
-        .routes(routes!(queue::state))
-        .routes(routes!(page::page, page::join))
-        .route(GATE, any(gate::authorize))
-        .route(GATE_BEHIND, any(gate::authorize_behind))
-        .route(GATE_BEHIND_ROOT, any(gate::authorize_behind));
-    document::add::<gate::__path_authorize>(routes.get_openapi_mut());
-    document::add::<gate::__path_authorize_behind>(routes.get_openapi_mut());
-    port(app, true, routes)
+pub fn public(app: &Arc<App>) -> PortService {
+    let routes =
+        OpenApiRouter::with_openapi(document::PublicDocument::openapi()).merge(queue::public());
+    port(app, true, routes, queue::hot::PUBLIC)
 }
 
 /// What backends and operators reach.
-pub fn service(app: &Arc<App>) -> Port {
+pub fn service(app: &Arc<App>) -> PortService {
     let audit = Audit::default();
-    let audited = |operation| {
-        let audit = audit.clone();
-        from_fn(move |request, next| audit.clone().answer(operation, request, next))
-    };
-    let routes = OpenApiRouter::with_openapi(document::Service::openapi())
-        .routes(routes!(service::join))
-        .routes(routes!(service::renew))
-        .routes(routes!(service::finish))
-        .routes(routes!(service::state))
-        .routes(routes!(admin::look).layer(audited("queue.snapshot")))
-        .routes(routes!(admin::change).layer(audited("queue.override_rules")))
-        .routes(routes!(admin::purge).layer(audited("queue.purge")))
-        .routes(routes!(admin::reset).layer(audited("queue.reset")))
-        .routes(routes!(places::places).layer(audited("queue.places")))
-        .routes(routes!(admin::inspect).layer(audited("queue.inspect")))
-        .routes(routes!(admin::evict).layer(audited("queue.evict")));
-    port(app, false, routes)
+    let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
+    port(app, false, routes.merge(queue::service(&audit)), queue::hot::SERVICE)
 }
 
-/// A port of these routes, with its document, the fallbacks and the shell.
-pub fn port(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) -> Port {
+/// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them
+/// that go around the router.
+pub fn port(
+    app: &Arc<App>,
+    is_public: bool,
+    routes: OpenApiRouter<Arc<App>>,
+    hot: &[HotRoute],
+) -> PortService {
     let (router, mut document) = routes.split_for_parts();
     document::add::<__path_document_route>(&mut document);
-    document::complete(&mut document);
-    let undocumented = [GATE, GATE_BEHIND, GATE_BEHIND_ROOT].map(str::to_owned);
-    let templates: Vec<String> = document.paths.paths.keys().cloned().chain(undocumented).collect();
     let port = if is_public { "public" } else { "service" };
-    let metrics = app.metrics.http(port, templates.iter().map(String::as_str));
+    let documented = document.paths.paths.keys().map(String::as_str);
+    let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
-    let fast_path = is_public.then(|| FastPath::new(shell.clone()));
+    let fast_path = FastPath::new(shell.clone(), hot);
     let under_way = shell.under_way.clone();
     let router = router
         .route(OPENAPI, document_route(&document))
-        .fallback(async || Problem::new(Code::NotFound))
-        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .fallback(async || Problem::new(Code::NOT_FOUND))
+        .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
-    Port { router, fast_path, under_way }
+    PortService { router, fast_path, under_way }
 }
 
 /// This document.

@@ -14,8 +14,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::http::problem::{Code, Problem, whole_seconds};
-use crate::retry::Returning;
+use crate::durations::whole_seconds;
+use crate::problem::retry::Returning;
+use crate::problem::{Code, Problem};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -53,7 +54,7 @@ impl Crowded {
 }
 
 async fn answer(retry_after: Duration) -> Vec<u8> {
-    let problem = Problem::new(Code::Overloaded).retry_after(retry_after).into_response();
+    let problem = Problem::new(Code::OVERLOADED).retry_after(retry_after).into_response();
     let body = problem.into_body().collect().await.map(http_body_util::Collected::to_bytes);
     let body = body.unwrap_or_default();
     let mut answer = format!(

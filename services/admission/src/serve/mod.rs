@@ -47,7 +47,7 @@ use self::idle::Idle;
 use self::large_head::Serving;
 use self::last_call::stop_handshakes;
 use crate::app::App;
-use crate::http::Port;
+use crate::http::PortService;
 use crate::http::extract::Peer;
 use crate::http::shell::ResponseFuture;
 
@@ -59,7 +59,7 @@ const LAST_LOOK: Duration = Duration::from_millis(50);
 /// One port that is ready to serve.
 pub struct Server {
     listener: TcpListener,
-    port: Arc<Port>,
+    port: Arc<PortService>,
     app: Arc<App>,
     connections: Arc<Connections>,
     crowded: Crowded,
@@ -76,7 +76,7 @@ impl Server {
     /// A port with the bounds of the configuration at the start.
     pub fn new(
         listener: TcpListener,
-        port: Port,
+        port: PortService,
         app: Arc<App>,
         share: Share,
         readiness: Readiness,
@@ -215,7 +215,7 @@ struct Connection(Arc<State>);
 
 /// What the requests of a connection share.
 struct State {
-    port: Arc<Port>,
+    port: Arc<PortService>,
     peer: Peer,
     idle: Idle,
     readiness: Readiness,

@@ -1,6 +1,6 @@
 //! A whole Anteroom, and a client that talks to it.
 
-use anteroom_admission::keys::digest;
+use anteroom_admission::digest;
 use anteroom_testkit::{Anteroom, PATIENCE, Redis, until};
 use reqwest::{Client, Method, RequestBuilder, redirect::Policy};
 use serde_json::json;

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use anteroom_admission::app::App;
-use anteroom_admission::http::Port;
-use anteroom_admission::http::extract::Peer;
-use anteroom_admission::metrics::Metrics;
-use anteroom_admission::serve::descriptors::Share;
+use anteroom_admission::{AdmissionMetrics, App, Peer, PortService};
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -36,13 +32,12 @@ pub fn app(more: &str) -> Arc<App> {
     let config = Arc::new(Config::load(Some(&file)).expect("a configuration"));
     let registry = Registry::new();
     let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
-    let metrics = Metrics::register(&registry).expect("metrics");
-    let share = Share { connections: 1_000, farewells: 1 };
-    App::new(config, store, metrics, Operations::new(), share, CancellationToken::new())
+    let metrics = AdmissionMetrics::register(&registry).expect("metrics");
+    App::new(config, store, metrics, Operations::new(), 1_000, CancellationToken::new())
 }
 
 /// What a port answers, on the way that every connection's requests take.
-pub async fn ask(port: &Port, request: Request<Body>) -> Response {
+pub async fn ask(port: &PortService, request: Request<Body>) -> Response {
     port.answer(request, Peer(([127, 0, 0, 1], 4711).into())).await
 }
 

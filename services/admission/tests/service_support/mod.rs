@@ -5,11 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anteroom_admission::app::App;
-use anteroom_admission::http::{self as ports, Port, extract::Peer};
-use anteroom_admission::keys;
-use anteroom_admission::metrics::Metrics;
-use anteroom_admission::serve::descriptors::Share;
+use anteroom_admission::{AdmissionMetrics, App, Peer, PortService, digest, public, service};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
@@ -32,15 +28,15 @@ const SECRET: &str = "a-secret-of-thirty-two-bytes-and-more";
 
 pub struct World {
     pub redis: Redis,
-    service: Port,
-    public: Port,
+    service: PortService,
+    public: PortService,
     _stop: DropGuard,
 }
 
 impl World {
     pub async fn start() -> Self {
         let key = |name: &str, key: &str, role: &str, scopes: &str| {
-            let digest: String = keys::digest(key).iter().map(|b| format!("{b:02x}")).collect();
+            let digest: String = digest(key).iter().map(|b| format!("{b:02x}")).collect();
             format!(
                 "[keys.{name}]\ndigest = \"sha256:{digest}\"\nrole = \"{role}\"\nscopes = [{scopes}]\n"
             )
@@ -72,17 +68,12 @@ impl World {
         let config = Arc::new(Config::load(Some(&file)).expect("a configuration"));
         let registry = Registry::new();
         let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
-        let metrics = Metrics::register(&registry).expect("metrics");
+        let metrics = AdmissionMetrics::register(&registry).expect("metrics");
         let stop = CancellationToken::new();
-        let share = Share { connections: 1_000, farewells: 1 };
-        let app = App::new(config, store, metrics, Operations::new(), share, stop.clone());
+        let app = App::new(config, store, metrics, Operations::new(), 1_000, stop.clone());
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
-        let world = Self {
-            redis,
-            service: ports::service(&app),
-            public: ports::public(&app),
-            _stop: stop.drop_guard(),
-        };
+        let world =
+            Self { redis, service: service(&app), public: public(&app), _stop: stop.drop_guard() };
         // The store gets its rules, and this process its first snapshot.
         app.queue("shop").expect("a queue").queue.snapshot().await.expect("a snapshot");
         world

@@ -1,17 +1,16 @@
 //! The shell around a router, as a layer.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use futures_util::FutureExt as _;
-use futures_util::future::{Either, Map, Ready};
+use futures_util::future::Map;
 use tower::{Layer, Service};
 
-use super::{ResponseFuture, Shell};
+use super::{Answer, ResponseFuture, Shell};
 
 /// Puts a [`Shell`] around each route of a router, where it is known which one it is.
 #[derive(Clone)]
@@ -48,13 +47,8 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route = self.shell.route(template);
-        let inner = &mut self.inner;
-        self.shell.answer(&route, request, |request| routed(inner.call(request))).map(Ok)
+        let routed =
+            |request| Answer::Pending(self.inner.call(request).map(|Ok(response)| response));
+        self.shell.answer(&route, request, routed).map(Ok)
     }
-}
-
-fn routed(
-    answer: impl Future<Output = Result<Response, Infallible>>,
-) -> Either<Ready<Response>, impl Future<Output = Response>> {
-    Either::Right(answer.map(|Ok(response)| response))
 }

@@ -28,10 +28,10 @@ use tracing::{Instrument as _, Span};
 pub use self::ids::REQUEST_ID;
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
-use super::problem::{Cause, Code, Problem};
 use crate::app::App;
+use crate::callers::origin::Cors;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
-use crate::origin::Cors;
+use crate::problem::{Cause, Code, Problem};
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -74,12 +74,12 @@ impl Shell {
         self.metrics.route(template)
     }
 
-    /// The answer of `handler` to a request of this route. The handler has it at once, or makes it.
+    /// The answer of `handler` to a request of this route.
     pub fn answer<F: Future<Output = Response> + Send + 'static>(
         self: &Arc<Self>,
         route: &Arc<RouteMetrics>,
         request: Request,
-        handler: impl FnOnce(Request) -> Either<Ready<Response>, F>,
+        handler: impl FnOnce(Request) -> Answer<F>,
     ) -> ResponseFuture {
         let context = self.enter(route.clone(), request.method(), request.headers());
         if let Some(refused) = context.refused(&request) {
@@ -90,8 +90,8 @@ impl Shell {
         let limit =
             if has_body { self.request_timeout + self.body_timeout } else { self.request_timeout };
         match catch_unwind(AssertUnwindSafe(|| handler(request))) {
-            Ok(Either::Left(response)) => Either::Left(ready(context.mark(response.into_inner()))),
-            Ok(Either::Right(answer)) => Either::Right(context.answered_by(answer, limit)),
+            Ok(Answer::Ready(response)) => Either::Left(ready(context.mark(response))),
+            Ok(Answer::Pending(answer)) => Either::Right(context.answered_by(answer, limit)),
             Err(panic) => {
                 let answer = refusal(&context.route, panicked(&*panic), None);
                 Either::Left(ready(context.mark(answer)))
@@ -147,6 +147,14 @@ impl Drop for UnderWay {
     }
 }
 
+/// What a handler makes of a request.
+pub enum Answer<F> {
+    /// The answer, without a wait.
+    Ready(Response),
+    /// What will be the answer.
+    Pending(F),
+}
+
 /// What the shell knows of a request until it is answered.
 struct RequestContext {
     shell: Arc<Shell>,
@@ -176,7 +184,7 @@ impl RequestContext {
                 Ok(Ok(response)) => return self.mark(response),
                 Ok(Err(_)) => {
                     let retry_after = self.shell.app.returning.tell_anybody();
-                    Problem::new(Code::RequestTimeout).retry_after(retry_after)
+                    Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
                 }
                 Err(panic) => panicked(&*panic),
             };
@@ -229,7 +237,7 @@ pub fn panicked(panic: &(dyn Any + Send)) -> Problem {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let cause = format!("panic: {}", message.unwrap_or("without a message"));
-    Problem::new(Code::Internal).cause(cause)
+    Problem::new(Code::INTERNAL).cause(cause)
 }
 
 /// Logs what failed on our side, once. A store that fails is logged by the store when it goes and
@@ -245,7 +253,7 @@ fn report(
     let trace_id = ids::trace_id(traceparent);
     let (route, request_id) = (route.template(), id.to_str().unwrap_or_default());
     let (status, name) = (response.status().as_u16(), code.name());
-    if matches!(code, Code::StoreUnavailable | Code::EffectUnknown | Code::Overloaded) {
+    if matches!(*code, Code::STORE_UNAVAILABLE | Code::EFFECT_UNKNOWN | Code::OVERLOADED) {
         tracing::debug!(route, request_id, trace_id, status, code = name, cause, "request failed");
     } else {
         tracing::error!(route, request_id, trace_id, status, code = name, cause, "request failed");

@@ -6,10 +6,10 @@ use http::header::{HOST, HeaderValue};
 use http::{HeaderMap, Version};
 
 use super::RequestContext;
-use crate::http::gate;
-use crate::http::problem::{Code, Problem};
+use crate::callers::origin::Cors;
+use crate::http::queue::gate;
 use crate::metrics::RouteMetrics;
-use crate::origin::Cors;
+use crate::problem::{Code, Problem};
 
 impl RequestContext {
     /// What needs no handler: a preflight of an allowed origin, one request too many, and a request
@@ -20,9 +20,9 @@ impl RequestContext {
         }
         let problem = if self.under_way.is_none() {
             let retry_after = self.shell.app.returning.tell_anybody();
-            Problem::new(Code::Overloaded).retry_after(retry_after)
+            Problem::new(Code::OVERLOADED).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
-            Problem::new(Code::BadRequest).detail("a request has exactly one Host header")
+            Problem::new(Code::BAD_REQUEST).detail("a request has exactly one Host header")
         } else {
             return None;
         };

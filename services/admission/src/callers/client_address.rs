@@ -1,0 +1,219 @@
+//! Whose request it is: the client's address behind any number of proxies.
+//!
+//! The address is the right-most one that is not in `trusted_proxies`, read from the peer leftwards
+//! through `X-Forwarded-For`. Each proxy appends the address it saw, so everything to the right of
+//! the first address we do not trust was written by somebody we trust, and everything to its left
+//! may be invented. Only `X-Forwarded-For` is read (`Forwarded` and `X-Real-IP` are not): a gateway
+//! must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+use http::header::{FORWARDED, HeaderName};
+use ipnet::IpNet;
+use prometheus::IntCounter;
+
+/// How often the log tells of headers that were not believed; all are counted.
+const TELL_EVERY: Duration = Duration::from_secs(600);
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The client's address; IPv4-mapped IPv6 addresses come out as IPv4.
+///
+/// What cannot be read ends the walk: the last address that could be is the client's.
+pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
+    let trusted = |address: &IpAddr| trusted_proxies.iter().any(|net| net.contains(address));
+    let mut client = peer.to_canonical();
+    if !trusted(&client) {
+        return client;
+    }
+    // Several header lines mean one list, in their order; it is read from its end.
+    let lines: Vec<_> = headers.get_all(X_FORWARDED_FOR).iter().collect();
+    let entries = lines.iter().rev().flat_map(|line| line.as_bytes().rsplit(|&byte| byte == b','));
+    for entry in entries.map(<[u8]>::trim_ascii).filter(|entry| !entry.is_empty()) {
+        if !trusted(&client) {
+            break;
+        }
+        match parse(entry) {
+            Some(address) => client = address,
+            None => break,
+        }
+    }
+    client
+}
+
+/// Tells of forwarding headers that were not believed: somebody forgot to name the proxy in front,
+/// and all its visitors now share one address; or a visitor tries to be somebody else.
+#[derive(Debug)]
+pub struct Forwarding {
+    ignored: IntCounter,
+    told: Mutex<Option<Instant>>,
+}
+
+impl Forwarding {
+    /// Counts in `ignored`.
+    pub fn new(ignored: IntCounter) -> Self {
+        Self { ignored, told: Mutex::default() }
+    }
+
+    /// Looks at one request.
+    pub fn note(&self, peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) {
+        if !headers.contains_key(X_FORWARDED_FOR) && !headers.contains_key(FORWARDED) {
+            return;
+        }
+        let peer = peer.to_canonical();
+        if trusted_proxies.iter().any(|net| net.contains(&peer)) {
+            return;
+        }
+        self.ignored.inc();
+        if self.is_to_be_told(Instant::now()) {
+            tracing::warn!(
+                %peer,
+                "a forwarding header from a peer that is not in admission.trusted_proxies is not \
+                 believed: joins_per_address counts the peer's own address",
+            );
+        }
+    }
+
+    fn is_to_be_told(&self, now: Instant) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = told.is_none_or(|told| now.saturating_duration_since(told) >= TELL_EVERY);
+        if due {
+            *told = Some(now);
+        }
+        due
+    }
+}
+
+/// Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:80`.
+fn parse(entry: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(entry).ok()?;
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse().or_else(|_| text.parse::<SocketAddr>().map(|both| both.ip()));
+    Some(address.ok()?.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+
+    fn client(peer: &str, lines: &[&str], trusted: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(X_FORWARDED_FOR, HeaderValue::from_str(line).expect("a header"));
+        }
+        let trusted: Vec<_> = trusted.iter().map(|net| net.parse().expect("a network")).collect();
+        client_address(peer.parse().expect("an address"), &headers, &trusted).to_string()
+    }
+
+    #[test]
+    fn the_right_most_untrusted_address_is_the_client() {
+        let proxies = ["10.0.0.0/8", "fd00::/8"];
+        for (peer, lines, expected) in [
+            ("10.0.0.1", &["203.0.113.7"][..], "203.0.113.7"),
+            ("10.0.0.1", &["6.6.6.6, 203.0.113.7"], "203.0.113.7"),
+            ("10.0.0.1", &["6.6.6.6, 203.0.113.7, 10.9.9.9"], "203.0.113.7"),
+            ("10.0.0.1", &["6.6.6.6", "203.0.113.7", "10.9.9.9"], "203.0.113.7"),
+            ("10.0.0.1", &["6.6.6.6, 203.0.113.7", "10.9.9.9"], "203.0.113.7"),
+            ("::ffff:10.0.0.1", &["203.0.113.7"], "203.0.113.7"),
+            ("fd00::1", &["2001:db8::5"], "2001:db8::5"),
+            // Everything is trusted: the left-most address is the origin of the request.
+            ("10.0.0.1", &["10.1.1.1, 10.2.2.2"], "10.1.1.1"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("10.0.0.1", &[""], "10.0.0.1"),
+        ] {
+            assert_eq!(client(peer, lines, &proxies), expected, "{peer} {lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_believed_is_counted_and_told_seldom() {
+        let forwarding = Forwarding::new(IntCounter::new("ignored", "ignored").expect("a name"));
+        let trusted = ["10.0.0.0/8".parse().expect("a network")];
+        let mut headers = HeaderMap::new();
+        headers.insert("host", HeaderValue::from_static("shop.example"));
+        let stranger = "203.0.113.7".parse().expect("an address");
+        forwarding.note(stranger, &headers, &trusted);
+        assert_eq!(forwarding.ignored.get(), 0);
+        headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.8"));
+        for proxy in ["10.0.0.1", "::ffff:10.0.0.1"] {
+            forwarding.note(proxy.parse().expect("an address"), &headers, &trusted);
+        }
+        assert_eq!(forwarding.ignored.get(), 0);
+        assert!(forwarding.told.lock().expect("whole").is_none());
+        for _ in 0..3 {
+            forwarding.note(stranger, &headers, &trusted);
+        }
+        assert_eq!(forwarding.ignored.get(), 3);
+
+        let now = forwarding.told.lock().expect("whole").expect("told");
+        assert!(!forwarding.is_to_be_told(now + TELL_EVERY - Duration::from_millis(1)));
+        assert!(forwarding.is_to_be_told(now + TELL_EVERY));
+        assert!(!forwarding.is_to_be_told(now + TELL_EVERY));
+    }
+
+    #[test]
+    fn every_way_to_write_an_address_is_read() {
+        for (entry, expected) in [
+            ("203.0.113.7:4711", "203.0.113.7"),
+            ("2001:db8::5", "2001:db8::5"),
+            ("[2001:db8::5]", "2001:db8::5"),
+            ("[2001:db8::5]:4711", "2001:db8::5"),
+            ("::ffff:203.0.113.7", "203.0.113.7"),
+            ("[::ffff:203.0.113.7]:80", "203.0.113.7"),
+            (" \t203.0.113.7 ,, ", "203.0.113.7"),
+        ] {
+            assert_eq!(client("10.0.0.1", &[entry], &["10.0.0.0/8"]), expected, "{entry}");
+        }
+    }
+
+    #[test]
+    fn garbage_ends_the_walk_at_the_last_good_address() {
+        for garbage in ["unknown", "203.0.113.256", "fe80::1%eth0", "[203.0.113.7", "\u{e9}", "_x"]
+        {
+            let line = format!("203.0.113.7, {garbage}, 10.9.9.9");
+            assert_eq!(client("10.0.0.1", &[&line], &["10.0.0.0/8"]), "10.9.9.9", "{garbage}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_is_survived(
+            peer: IpAddr, bytes: Vec<u8>, entries in "[0-9a-f.:, \\[\\]]{0,60}",
+        ) {
+            let everyone = ["0.0.0.0/0".parse()?, "::/0".parse()?];
+            let mut headers = HeaderMap::new();
+            for bytes in [&bytes[..], entries.as_bytes()] {
+                if let Ok(value) = HeaderValue::from_bytes(bytes) {
+                    headers.append(X_FORWARDED_FOR, value);
+                }
+            }
+            client_address(peer, &headers, &everyone);
+        }
+
+        #[test]
+        fn an_untrusted_peer_cannot_name_another(peer: IpAddr, claimed: Vec<IpAddr>) {
+            let line = claimed.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
+            let mut headers = HeaderMap::new();
+            headers.insert(X_FORWARDED_FOR, HeaderValue::from_str(&line)?);
+            prop_assert_eq!(client_address(peer, &headers, &[]), peer.to_canonical());
+        }
+
+        #[test]
+        fn what_a_client_invents_changes_nothing(
+            invented in any::<Vec<IpAddr>>(), client: [u8; 4],
+        ) {
+            let client = IpAddr::from([203, 0, client[2], client[3]]);
+            let trusted = ["10.0.0.0/8".parse()?];
+            let line = invented.iter().chain([&client]).map(IpAddr::to_string).collect::<Vec<_>>();
+            let mut headers = HeaderMap::new();
+            headers.insert(X_FORWARDED_FOR, HeaderValue::from_str(&line.join(", "))?);
+            let seen = client_address(IpAddr::from([10, 0, 0, 1]), &headers, &trusted);
+            prop_assert!(seen == client);
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Who may call the service port: keys of backends and operators.
+//!
+//! A key travels as `Authorization: Bearer ark1.…`; the configuration knows only its SHA-256
+//! digest, under a name that the audit log shows. Operators may do what backends may, and
+//! `/v1/admin` is for operators only. Scopes such as `queues:shop` narrow a key to what they name.
+//!
+//! Without any key the port asks for none: it then listens on loopback only (the configuration sees
+//! to that), answers only peers on this machine that call it by a loopback name, and refuses what
+//! came through a proxy or from a web page, for both bring strangers to a loopback address.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use anteroom_runtime::config::{KeyConfig, Role};
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use http::uri::Authority;
+use sha2::{Digest as _, Sha256};
+use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
+
+use crate::problem::{Code, Problem};
+
+/// What every key begins with.
+pub const KEY_PREFIX: &str = "ark1.";
+/// Keys are 48 characters; what is much longer is not worth a digest.
+const MAX_KEY: usize = 128;
+/// How the audit log calls whoever comes while no keys are configured.
+const NO_KEY: &str = "(no keys configured)";
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Who calls, once their key is known.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    name: String,
+    /// Absent while no keys are configured: then everybody may everything.
+    key: Option<KeyConfig>,
+}
+
+impl Caller {
+    /// Knows the caller by their key.
+    ///
+    /// # Errors
+    ///
+    /// `key_missing` or `key_invalid`; while no keys are configured, `key_missing` for other
+    /// machines, `forwarded_refused` (also for names that are not this machine's) and
+    /// `origin_refused`.
+    pub fn of(
+        keys: &BTreeMap<String, KeyConfig>,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Self, Problem> {
+        if keys.is_empty() {
+            unguarded(headers, peer)?;
+            return Ok(Self { name: NO_KEY.to_owned(), key: None });
+        }
+        let text = bearer(headers).ok_or_else(|| Problem::new(Code::KEY_MISSING))?;
+        let (name, key) = find(keys, text).ok_or_else(|| Problem::new(Code::KEY_INVALID))?;
+        Ok(Self { name: name.to_owned(), key: Some(key.clone()) })
+    }
+
+    /// The name of the key.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the caller may call `/v1/admin`.
+    ///
+    /// # Errors
+    ///
+    /// `key_forbidden` for backends.
+    pub fn operates(&self) -> Result<(), Problem> {
+        match &self.key {
+            Some(key) if key.role != Role::Operator => {
+                Err(Problem::new(Code::KEY_FORBIDDEN)
+                    .detail("this call takes the key of an operator"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the caller may touch the thing of this name in `section`, such as `queues`.
+    ///
+    /// # Errors
+    ///
+    /// `key_forbidden` when the key has scopes and none of them names it.
+    pub fn touches(&self, section: &str, name: &str) -> Result<(), Problem> {
+        let Some(key) = &self.key else { return Ok(()) };
+        let named = |scope: &anteroom_runtime::config::Scope| {
+            scope.section == section && scope.name == name
+        };
+        if key.scopes.is_empty() || key.scopes.iter().any(named) {
+            Ok(())
+        } else {
+            Err(Problem::new(Code::KEY_FORBIDDEN).detail("none of the key's scopes covers this"))
+        }
+    }
+}
+
+/// The SHA-256 digest by which the configuration knows a key.
+pub fn digest(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// The key with this text. All are compared, whichever it is, so that the time tells nothing.
+fn find<'a>(keys: &'a BTreeMap<String, KeyConfig>, text: &str) -> Option<(&'a str, &'a KeyConfig)> {
+    if text.len() > MAX_KEY || !text.starts_with(KEY_PREFIX) {
+        return None;
+    }
+    let given = digest(text);
+    let (mut found, mut at) = (Choice::from(0), 0_u64);
+    for (index, key) in (0_u64..).zip(keys.values()) {
+        let same = key.digest.0.ct_eq(&given);
+        at.conditional_assign(&index, same);
+        found |= same;
+    }
+    let at = usize::try_from(at).ok().filter(|_| bool::from(found))?;
+    keys.iter().nth(at).map(|(name, key)| (name.as_str(), key))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, key) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_start())
+}
+
+/// What is let in while no keys are configured: programs on this machine.
+fn unguarded(headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
+    // The port may still be bound to the address of an earlier configuration.
+    if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+        return Err(Problem::new(Code::KEY_MISSING)
+            .detail("no keys are configured, so this port serves its own machine only"));
+    }
+    if headers.keys().any(is_forwarding) {
+        return Err(Problem::new(Code::FORWARDED_REFUSED)
+            .detail("no keys are configured, so this port refuses what came through a proxy"));
+    }
+    if headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE) {
+        return Err(Problem::new(Code::ORIGIN_REFUSED)
+            .detail("no keys are configured, so this port refuses web pages"));
+    }
+    // A proxy may add no header at all, and a stranger's name server may say that its name is here.
+    let mut hosts = headers.get_all(HOST).iter();
+    let is_here = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(is_loopback_name);
+    if is_here && hosts.next().is_none() { Ok(()) } else { Err(elsewhere()) }
+}
+
+/// The refusal of a request for a name that is not this machine's own.
+pub fn elsewhere() -> Problem {
+    Problem::new(Code::FORWARDED_REFUSED).detail(
+        "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
+    )
+}
+
+/// Whether a `Host` is a loopback name, with any port.
+pub fn is_loopback_name(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host();
+    // What stands in front of the name, or is no port behind it, is in nobody's `Host`.
+    let rest = authority.as_str().strip_prefix(name);
+    let has_port = |rest: &str| rest.is_empty() || authority.port_u16().is_some();
+    let is_loopback = name.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
+        || name == "[::1]";
+    is_loopback && rest.is_some_and(has_port)
+}
+
+/// A header that proxies add.
+fn is_forwarding(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("x-forwarded-")
+        || ["forwarded", "x-real-ip", "x-original-uri", "x-original-url", "via"].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use anteroom_runtime::config::{Digest, Scope};
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn keys() -> BTreeMap<String, KeyConfig> {
+        let scope =
+            |section: &str, name: &str| Scope { section: section.into(), name: name.into() };
+        let key = |text, role, scopes| KeyConfig { digest: Digest(digest(text)), role, scopes };
+        BTreeMap::from([
+            ("back".into(), key("ark1.back", Role::Backend, vec![])),
+            ("narrow".into(), key("ark1.narrow", Role::Backend, vec![scope("queues", "shop")])),
+            ("ops".into(), key("ark1.ops", Role::Operator, vec![])),
+            ("ops-pools".into(), key("ark1.pools", Role::Operator, vec![scope("pools", "shop")])),
+        ])
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|&(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v)))
+            .collect()
+    }
+
+    fn caller(authorization: &'static str) -> Result<Caller, Code> {
+        Caller::of(&keys(), &headers(&[("authorization", authorization)]), None)
+            .map_err(|problem| problem.code())
+    }
+
+    const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
+    fn without_keys(peer: Option<IpAddr>, pairs: &[(&'static str, &'static str)]) -> Option<Code> {
+        let mut headers = headers(pairs);
+        headers.append(HOST, HeaderValue::from_static("localhost:8081"));
+        let caller = Caller::of(&BTreeMap::new(), &headers, peer);
+        caller.err().map(|problem| problem.code())
+    }
+
+    #[test]
+    fn every_key_is_found_by_its_text() {
+        for (authorization, name) in [
+            ("Bearer ark1.back", "back"),
+            ("bearer  ark1.narrow", "narrow"),
+            ("BEARER ark1.ops", "ops"),
+            ("Bearer ark1.pools ", "ops-pools"),
+        ] {
+            assert_eq!(caller(authorization).expect(authorization).name(), name);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for wrong in ["Bearer ark1.bac", "Bearer back", "Bearer art1.x", "Bearer ark1.back, x"] {
+            assert_eq!(caller(wrong).err(), Some(Code::KEY_INVALID), "{wrong}");
+        }
+        for none in ["", "Bearer", "Basic ark1.back", "ark1.back"] {
+            assert_eq!(caller(none).err(), Some(Code::KEY_MISSING), "{none}");
+        }
+        let nothing = Caller::of(&keys(), &HeaderMap::new(), HERE);
+        assert_eq!(nothing.map_err(|problem| problem.code()).err(), Some(Code::KEY_MISSING));
+    }
+
+    #[test]
+    fn role_and_scopes_decide() {
+        let may = |key: &'static str| {
+            let caller = caller(key).expect(key);
+            (caller.operates().is_ok(), caller.touches("queues", "shop").is_ok())
+        };
+        assert_eq!(may("Bearer ark1.back"), (false, true));
+        assert_eq!(may("Bearer ark1.narrow"), (false, true));
+        assert_eq!(may("Bearer ark1.ops"), (true, true));
+        assert_eq!(may("Bearer ark1.pools"), (true, false));
+        let narrow = caller("Bearer ark1.narrow").expect("a key");
+        assert!(narrow.touches("queues", "shop2").is_err());
+        assert!(narrow.touches("pools", "shop").is_err());
+    }
+
+    #[test]
+    fn without_keys_only_programs_on_this_machine_come_in() {
+        assert_eq!(without_keys(HERE, &[]), None);
+        assert_eq!(without_keys(Some("::1".parse().expect("an address")), &[]), None);
+        assert_eq!(without_keys(HERE, &[("authorization", "Bearer ark1.any")]), None);
+        for peer in [None, Some([10, 0, 0, 1].into())] {
+            assert_eq!(without_keys(peer, &[]), Some(Code::KEY_MISSING));
+        }
+        for name in [
+            "forwarded",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-x",
+            "x-real-ip",
+            "via",
+        ] {
+            assert_eq!(without_keys(HERE, &[(name, "")]), Some(Code::FORWARDED_REFUSED), "{name}");
+        }
+        for name in ["origin", "sec-fetch-site"] {
+            assert_eq!(without_keys(HERE, &[(name, "null")]), Some(Code::ORIGIN_REFUSED), "{name}");
+        }
+        let here = headers(&[("host", "127.0.0.1:8081")]);
+        let caller = Caller::of(&BTreeMap::new(), &here, HERE).expect("let in");
+        assert!(caller.operates().is_ok() && caller.touches("queues", "shop").is_ok());
+        assert_eq!(caller.name(), NO_KEY);
+    }
+
+    /// A proxy on this machine that adds no header, and a name that was made to lead here.
+    #[test]
+    fn without_keys_only_names_of_this_machine_are_served() {
+        let told = |hosts: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(HOST, HeaderValue::from_static(host));
+            }
+            let caller = Caller::of(&BTreeMap::new(), &headers, HERE);
+            caller.err().map(|problem| problem.code())
+        };
+        for host in [
+            "localhost",
+            "LocalHost:8081",
+            "127.0.0.1",
+            "127.0.0.1:8081",
+            "127.255.0.9:1",
+            "[::1]",
+            "[::1]:8081",
+        ] {
+            assert_eq!(told(&[host]), None, "{host}");
+        }
+        for host in [
+            "",
+            "shop.example",
+            "shop.example:8081",
+            "localhost.evil.example",
+            "evil.localhost",
+            "127.0.0.1.evil.example",
+            "evil@localhost",
+            "localhost@evil.example",
+            "localhost, evil.example",
+            "localhost:8081:8081",
+            "localhost:port",
+            "10.0.0.1:8081",
+            "0.0.0.0:8081",
+            "2130706433",
+            "[::]:8081",
+            "[::ffff:127.0.0.1]:8081",
+            "::1",
+            "anteroom_admission",
+        ] {
+            assert_eq!(told(&[host]), Some(Code::FORWARDED_REFUSED), "{host}");
+        }
+        assert_eq!(told(&[]), Some(Code::FORWARDED_REFUSED));
+        assert_eq!(told(&["localhost", "localhost"]), Some(Code::FORWARDED_REFUSED));
+        assert_eq!(told(&["localhost", "evil.example"]), Some(Code::FORWARDED_REFUSED));
+        // Whoever has a key is known by it, by whatever name they came.
+        let named = headers(&[("authorization", "Bearer ark1.back"), ("host", "anteroom:8081")]);
+        assert!(Caller::of(&keys(), &named, None).is_ok());
+    }
+}

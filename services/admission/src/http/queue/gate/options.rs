@@ -1,0 +1,168 @@
+//! What the gateway asks for, and what of the visitor's own request the answer depends on.
+
+use http::Method;
+use http::header::{
+    ACCEPT, ACCESS_CONTROL_REQUEST_METHOD, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+};
+use http::request::Parts;
+
+use super::original::{self, Original};
+
+/// What a gateway that calls with the original path behind ours asks for, with commas between.
+pub const GATE: HeaderName = HeaderName::from_static("x-anteroom-gate");
+const DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+/// The second is what older browsers say.
+const PURPOSES: [HeaderName; 2] =
+    [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
+
+/// What the gateway's configuration asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct GateOptions {
+    /// Whoever has no place and comes to look at a page is to be given one.
+    pub join: bool,
+    /// A navigation that is refused is to be sent to the waiting page.
+    pub redirect: bool,
+}
+
+impl GateOptions {
+    /// Reads the query; behind a path that is the visitor's own, and the gateway's header counts.
+    pub fn of(parts: &Parts) -> Self {
+        let mut options = Self::default();
+        if original::behind(parts).is_some() {
+            for word in gateway_says(&parts.headers).split(',') {
+                match word.trim() {
+                    "join" => options.join = true,
+                    "redirect" => options.redirect = true,
+                    _ => {}
+                }
+            }
+        } else {
+            for pair in parts.uri.query().unwrap_or_default().split('&') {
+                match pair {
+                    "join=1" => options.join = true,
+                    "on_refusal=redirect" => options.redirect = true,
+                    _ => {}
+                }
+            }
+        }
+        // A join takes a slot: another site's picture, a script or a page fetched in advance gets
+        // none.
+        options.join = options.join && is_visit(parts);
+        options
+    }
+}
+
+/// The header that gateways overwrite. Where it stands twice, one is a client's own, and neither
+/// counts.
+fn gateway_says(headers: &HeaderMap) -> &str {
+    let mut values = headers.get_all(GATE).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().unwrap_or_default(),
+        _ => "",
+    }
+}
+
+/// Somebody comes to look at a page, as far as the request tells: an API client does not say.
+fn is_visit(parts: &Parts) -> bool {
+    let headers = &parts.headers;
+    let early = |value: &HeaderValue| {
+        let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
+        value.contains("prefetch") || value.contains("prerender")
+    };
+    let method = Original::method_of(parts);
+    (method == Method::GET || method == Method::HEAD)
+        && headers.get_all(DEST).iter().all(|dest| dest == "document")
+        && !PURPOSES.iter().flat_map(|name| headers.get_all(name)).any(early)
+}
+
+/// A CORS preflight, which browsers send without cookies.
+pub fn is_preflight(parts: &Parts) -> bool {
+    Original::is_options(parts)
+        && parts.headers.contains_key(ORIGIN)
+        && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Somebody who looks at a page and can be sent to another; a script or an API client cannot.
+pub fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
+    if !(method == Method::GET || method == Method::HEAD) {
+        return false;
+    }
+    match headers.get("sec-fetch-mode") {
+        Some(mode) => mode == "navigate",
+        None => headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|accept| accept.to_str().ok())
+            .any(|accept| accept.contains("text/html")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn asked(method: &str, rest: &str, headers: &[(&str, &str)]) -> (bool, bool) {
+        let uri = format!("/v1/queues/q/authorize{rest}");
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let asked = GateOptions::of(&request.body(()).expect("a request").into_parts().0);
+        (asked.join, asked.redirect)
+    }
+
+    #[test]
+    fn the_query_counts_only_where_it_is_the_gateway_s() {
+        assert_eq!(asked("GET", "?join=1&on_refusal=redirect", &[]), (true, true));
+        assert_eq!(asked("GET", "?join=2&on_refusal=no&JOIN=1", &[]), (false, false));
+        for path in ["/", "/seats", "/..%2ftoken", "/authorize"] {
+            let query = format!("{path}?join=1&on_refusal=redirect");
+            assert_eq!(asked("GET", &query, &[]), (false, false), "{path}");
+            let says = |text| asked("GET", path, &[("x-anteroom-gate", text)]);
+            assert_eq!(says("join"), (true, false));
+            assert_eq!(says("redirect"), (false, true));
+            assert_eq!(says(" redirect ,join"), (true, true));
+            assert_eq!(says("joins, "), (false, false));
+        }
+        // Here the query is the gateway's, and the header the client's.
+        assert_eq!(asked("GET", "", &[("x-anteroom-gate", "join, redirect")]), (false, false));
+        let both = [("x-anteroom-gate", "join"), ("x-anteroom-gate", "redirect")];
+        assert_eq!(asked("GET", "/seats", &both), (false, false), "one is a client's own");
+    }
+
+    #[test]
+    fn only_who_comes_to_look_at_a_page_joins() {
+        let joins = |method, headers: &[_]| {
+            let gate = [headers, &[("x-anteroom-gate", "join")]].concat();
+            let behind = asked(method, "/seats", &gate).0;
+            assert_eq!(behind, asked(method, "?join=1", headers).0, "{method} {headers:?}");
+            behind
+        };
+        assert!(joins("GET", &[]));
+        assert!(joins("HEAD", &[("sec-fetch-dest", "document"), ("sec-fetch-site", "cross-site")]));
+        for method in ["POST", "OPTIONS", "DELETE", "BREW"] {
+            assert!(!joins(method, &[("sec-fetch-dest", "document")]), "{method}");
+        }
+        for dest in ["image", "iframe", "frame", "embed", "object", "empty", "script", ""] {
+            assert!(!joins("GET", &[("sec-fetch-dest", dest)]), "{dest}");
+        }
+        let document = ("sec-fetch-dest", "document");
+        for (name, value) in [
+            ("sec-purpose", "prefetch"),
+            ("sec-purpose", "prefetch;prerender"),
+            ("sec-purpose", "prefetch;anonymous-client-ip"),
+            ("purpose", "Prefetch"),
+            ("purpose", "prerender"),
+        ] {
+            assert!(!joins("GET", &[document, (name, value)]), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn the_visitor_s_method_is_the_one_that_the_gateway_says() {
+        assert!(!asked("GET", "?join=1", &[("x-forwarded-method", "POST")]).0);
+        assert!(asked("POST", "?join=1", &[("x-forwarded-method", "GET")]).0);
+    }
+}

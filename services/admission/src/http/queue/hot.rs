@@ -1,0 +1,110 @@
+//! The queue's calls that are nearly all requests, answered without the router.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{FromRequest as _, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use http::Method;
+
+use super::gate::Begun;
+use super::visitor::Visitor;
+use super::{backend, calls, gate};
+use crate::app::App;
+use crate::http::caller::Backend;
+use crate::http::extract::JsonBody;
+use crate::http::fast_path::HotRoute;
+use crate::http::shell::{Answer, ResponseFuture, Shell};
+use crate::metrics::RouteMetrics;
+use crate::problem::Problem;
+
+const TOKEN: &str = "/v1/queues/{queue}/token";
+const TOKENS: &str = "/v1/queues/{queue}/tokens";
+
+/// Those of visitors and gateways.
+pub const PUBLIC: &[HotRoute] = &[
+    HotRoute { method: None, template: gate::PLAIN, handler: authorize },
+    HotRoute { method: Some(Method::GET), template: TOKEN, handler: place },
+    HotRoute { method: Some(Method::POST), template: TOKENS, handler: join },
+];
+
+/// Those of backends.
+pub const SERVICE: &[HotRoute] =
+    &[HotRoute { method: Some(Method::POST), template: TOKENS, handler: join_on_behalf }];
+
+fn authorize(
+    shell: &Arc<Shell>,
+    route: &Arc<RouteMetrics>,
+    request: Request,
+    peer: IpAddr,
+) -> ResponseFuture {
+    let app = shell.app().clone();
+    shell.answer(route, request, |request| {
+        let visitor = match visitor(&app, &request, peer) {
+            Ok(visitor) => visitor,
+            Err(problem) => return Answer::Ready(gate::refusal(problem, None)),
+        };
+        let (parts, _body) = request.into_parts();
+        match gate::begin(&app, &visitor, &parts) {
+            Begun::Answered(response) => Answer::Ready(response),
+            Begun::NeedsStore(open) => {
+                Answer::Pending(async move { gate::finish(&app, &visitor, &parts, open).await })
+            }
+        }
+    })
+}
+
+fn place(
+    shell: &Arc<Shell>,
+    route: &Arc<RouteMetrics>,
+    request: Request,
+    peer: IpAddr,
+) -> ResponseFuture {
+    shell.answer(route, request, |request| match visitor(shell.app(), &request, peer) {
+        Ok(visitor) => Answer::Pending(calls::place(visitor).map(response)),
+        Err(problem) => Answer::Ready(problem.into_response()),
+    })
+}
+
+fn join(
+    shell: &Arc<Shell>,
+    route: &Arc<RouteMetrics>,
+    request: Request,
+    peer: IpAddr,
+) -> ResponseFuture {
+    let app = shell.app().clone();
+    shell.answer(route, request, |request| match visitor(&app, &request, peer) {
+        Ok(visitor) => Answer::Pending(calls::join(State(app), visitor, request).map(response)),
+        Err(problem) => Answer::Ready(problem.into_response()),
+    })
+}
+
+fn join_on_behalf(
+    shell: &Arc<Shell>,
+    route: &Arc<RouteMetrics>,
+    request: Request,
+    peer: IpAddr,
+) -> ResponseFuture {
+    let app = shell.app().clone();
+    shell.answer(route, request, |request| {
+        match Backend::of(&app, request.uri(), request.headers(), Some(peer)) {
+            Ok(backend) => Answer::Pending(async move {
+                let body = JsonBody::from_request(request, &app).await;
+                match body {
+                    Ok(body) => response(backend::join(State(app), backend, body).await),
+                    Err(problem) => problem.into_response(),
+                }
+            }),
+            Err(problem) => Answer::Ready(problem.into_response()),
+        }
+    })
+}
+
+fn visitor(app: &App, request: &Request, peer: IpAddr) -> Result<Visitor, Problem> {
+    Visitor::of(app, request.uri(), request.headers(), Some(peer))
+}
+
+fn response(answer: Result<Response, Problem>) -> Response {
+    answer.unwrap_or_else(Problem::into_response)
+}

@@ -1,0 +1,106 @@
+//! The public state of a queue.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use anteroom_core::queue::{Snapshot, State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Whether a queue takes in and lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StateView {
+    /// Joins and promotion go on.
+    Open,
+    /// Promotion stops; all else goes on.
+    Paused,
+    /// No new joins; those in line are still served.
+    Closed,
+    /// Everyone passes.
+    Bypass,
+}
+
+impl From<State> for StateView {
+    fn from(state: State) -> Self {
+        match state {
+            State::Open => Self::Open,
+            State::Paused => Self::Paused,
+            State::Closed => Self::Closed,
+            State::Bypass => Self::Bypass,
+        }
+    }
+}
+
+/// A queue as anybody may see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Queue)]
+pub struct QueueView<'a> {
+    /// The name.
+    pub queue: &'a str,
+    /// The state in force, opening times applied.
+    pub state: StateView,
+    /// What the operator gave as the reason for the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+    /// Places waiting and present.
+    pub depth: u64,
+    /// Places whose turn has come, unclaimed.
+    pub ready: u64,
+    /// Places claimed.
+    pub active: u64,
+    /// Turns a minute while places waited, in the last five minutes of such time or the last 20
+    /// turns; null when unknown.
+    #[schema(required = true)]
+    pub rate_per_minute: Option<f64>,
+    /// From when on joins are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-01-15T10:30:00Z")]
+    pub joins_at: Option<String>,
+    /// From when on places are promoted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-01-15T11:00:00Z")]
+    pub opens_at: Option<String>,
+    /// From when on the queue is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-01-15T14:00:00Z")]
+    pub closes_at: Option<String>,
+}
+
+impl<'a> QueueView<'a> {
+    /// What a snapshot says to anybody.
+    pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
+        Self {
+            queue,
+            state: snapshot.state.into(),
+            reason: snapshot.reason.as_deref(),
+            depth: snapshot.depth,
+            ready: snapshot.ready,
+            active: snapshot.active,
+            rate_per_minute: snapshot.rate_per_second.map(|rate| (rate * 6_000.0).round() / 100.0),
+            joins_at: snapshot.rules.joins_at.and_then(moment),
+            opens_at: snapshot.rules.opens_at.and_then(moment),
+            closes_at: snapshot.rules.closes_at.and_then(moment),
+        }
+    }
+}
+
+/// A moment as RFC 3339 writes it, in UTC; `None` past the year 9999, which it cannot write.
+pub fn moment(seconds: u64) -> Option<String> {
+    const END: u64 = 253_402_300_800;
+    let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).filter(|_| seconds < END)?;
+    Some(humantime::format_rfc3339_seconds(at).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_in_utc() {
+        assert_eq!(moment(0).as_deref(), Some("1970-01-01T00:00:00Z"));
+        assert_eq!(moment(1_800_000_000).as_deref(), Some("2027-01-15T08:00:00Z"));
+        assert_eq!(moment(253_402_300_799).as_deref(), Some("9999-12-31T23:59:59Z"));
+        assert_eq!(moment(253_402_300_800), None);
+        assert_eq!(moment(u64::MAX), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! What a visitor can do, each one operation of the queue with its outcome as an answer: used by
+//! the visitor's calls, the gate, the page and the backend's calls alike.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{
+    GoneReason, Join, Leave, Place, PlaceId, PlaceRef, Status, Token, Visit,
+};
+use rand::Rng as _;
+
+use super::visitor::Visitor;
+use crate::app::App;
+use crate::defences::Asked;
+use crate::http::queue::view::place::PlaceView;
+use crate::problem::retry;
+use crate::problem::{Code, Problem};
+use crate::queue::QueueState;
+
+/// When to ask again whether a closed queue has opened, while nobody knows when it will.
+const RETRY_CLOSED: Duration = Duration::from_secs(30);
+/// When to ask again whether a full queue has room.
+const RETRY_FULL: Duration = Duration::from_secs(10);
+
+/// A place that a join gave, or gave again.
+#[derive(Debug)]
+pub struct Joined {
+    pub created: bool,
+    /// Which place.
+    pub of: PlaceRef,
+    pub place: Place,
+}
+
+impl Joined {
+    /// The proof of the place.
+    pub fn token(&self, app: &App, queue: &QueueState, visitor_id: Option<String>) -> String {
+        app.live().tokens.sign(queue.name(), &Token { place: self.of, visitor_id })
+    }
+}
+
+/// Joins: the place of this identity, the one it has or a new one. Of a refused one `is_counted`
+/// tells whether it counts among those who will come back.
+pub async fn join(
+    queue: &QueueState,
+    id: PlaceId,
+    is_counted: impl FnOnce() -> bool,
+) -> Result<Joined, Problem> {
+    match queue.queue.join(id).await.map_err(|error| queue.failed(&error))? {
+        Join::Created(of, place) => {
+            queue.metrics.joined.inc();
+            if place.status != Status::Waiting {
+                // Nobody was waiting: the join promoted itself, so its wait was none.
+                queue.metrics.promoted.inc();
+                queue.metrics.wait.observe(0.0);
+            }
+            Ok(Joined { created: true, of, place })
+        }
+        Join::Same(of, place) => Ok(Joined { created: false, of, place }),
+        Join::Full => {
+            let retry_in = queue.refused.tell_from(Duration::ZERO, RETRY_FULL, is_counted());
+            Err(Problem::new(Code::QUEUE_FULL).retry_after(retry_in))
+        }
+        Join::Closed { retry_in } => {
+            let (opens_in, least) =
+                retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::SOONEST));
+            let retry_in = queue.refused.tell_from(opens_in, least, is_counted());
+            Err(Problem::new(Code::QUEUE_CLOSED).retry_after(retry_in))
+        }
+    }
+}
+
+/// Joins: the place of this identity, which may be asked for as often as any place, or without one
+/// a new place. Only a new place counts for the visitor's address.
+pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined, Problem> {
+    if let Some(id) = id {
+        visitor.may_ask(Asked::Join(id))?;
+    }
+    let unit = visitor.may_join()?;
+    let id = id.unwrap_or_else(|| anonymous(&visitor.queue));
+    let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address());
+    let joined = join(&visitor.queue, id, is_counted).await;
+    let may_be_new = match &joined {
+        Ok(joined) => joined.created,
+        Err(problem) => problem.code() == Code::EFFECT_UNKNOWN,
+    };
+    if !may_be_new {
+        unit.give_back();
+    }
+    joined
+}
+
+/// The place that a token names, while it is there: a token acts on no other. Looked for before a
+/// join, which needs no script of its own, because what is gone stays gone.
+pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
+    match place(queue, of).await {
+        Ok(place) => Ok(Some(Joined { created: false, of, place })),
+        Err(problem) if problem.code() == Code::PLACE_GONE => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// An identity that nobody else has and nobody can guess.
+fn anonymous(queue: &QueueState) -> PlaceId {
+    PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())
+}
+
+/// Where a place stands.
+pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, queue.queue.place(of).await.map_err(|error| queue.failed(&error))?)
+}
+
+/// Takes the turn.
+pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    let visit = queue.queue.claim(of).await.map_err(|error| queue.failed(&error))?;
+    queue.streams.changed(of);
+    here(queue, visit)
+}
+
+/// Lets an active place live longer.
+pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, queue.queue.renew(of).await.map_err(|error| queue.failed(&error))?)
+}
+
+/// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
+pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
+    let left = queue.queue.leave(of).await.map_err(|error| queue.failed(&error))?;
+    queue.known.forget(of);
+    match left {
+        Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
+        Leave::Left(_) => queue.metrics.left.inc(),
+        Leave::Already => return Ok(()),
+    }
+    queue.streams.changed(of);
+    Ok(())
+}
+
+/// The place as its holder reads it.
+pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
+    // It looks at half of what it is told.
+    PlaceView::new(queue.name(), place, queue.patience() * 2)
+}
+
+/// The place of a visit that found it in the state it asked for.
+pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
+    match visit {
+        Visit::Here(place) => Ok(place),
+        Visit::NotReady(place) => Err(Problem::new(Code::NOT_READY)
+            .retry_after(view(queue, &place).poll_after().max(Duration::from_secs(1)))),
+        Visit::NotActive(_) => Err(Problem::new(Code::NOT_ACTIVE)),
+        Visit::Gone(reason) => Err(Problem::gone(reason)),
+    }
+}

@@ -1,0 +1,332 @@
+//! When callers who could not be served are to come back.
+//!
+//! Whoever is refused with the same time comes back together, and whoever is refused with a short
+//! one comes back for as long as the fault lasts: a store that recovers would meet all of them at
+//! once. So the time grows with the number of those who must come back, as far apart as the line is
+//! polled when all is well, and is drawn from half to one and a half of it.
+//!
+//! Nobody knows that number exactly. A process knows how long the line was when it was read last,
+//! and how many it has told to come back whose time is still ahead.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rand::Rng as _;
+
+use crate::durations::millis;
+
+/// The least, on average, …
+pub const SOONEST: Duration = Duration::from_secs(3);
+/// … and as much longer as it takes to let this many come back a second, …
+const PER_SECOND: u64 = 100;
+/// … up to the time in which the back of the line looks again, …
+const AS_THE_LINE: Duration = Duration::from_secs(20);
+/// … and longer only where that would be more than this many a second.
+const MOST_PER_SECOND: u64 = 5_000;
+
+/// No retry time is longer.
+pub const LONGEST: Duration = Duration::from_secs(3_600);
+/// For callers of whom nothing is known: half of the shortest `first_poll_ttl` that there may be,
+/// within which whoever has a place must be heard.
+pub const UNKNOWN: Duration = Duration::from_secs(15);
+
+/// When one of `returning` callers is to come back: at least about `least`, never later than
+/// `most`. `random` is from 0 to 1.
+pub fn after(returning: u64, least: Duration, most: Duration, random: f64) -> Duration {
+    let most = most.min(LONGEST);
+    // Cut before the jitter: cut after it, half of all would be told the very same time.
+    let middle = spread(returning).max(least).min(most.mul_f64(2.0 / 3.0));
+    whole_ms(middle.mul_f64(0.5 + random).min(most))
+}
+
+/// What a body can say, so that `Retry-After` says the same.
+fn whole_ms(time: Duration) -> Duration {
+    Duration::from_millis(millis(time))
+}
+
+/// The time over which so many callers are spread.
+pub fn spread(returning: u64) -> Duration {
+    let within =
+        |per_second: u64| Duration::from_millis(returning.saturating_mul(1_000) / per_second);
+    within(PER_SECOND).min(AS_THE_LINE).max(within(MOST_PER_SECOND))
+}
+
+/// Those whom this process has told to come back, and whose time is still ahead.
+#[derive(Debug)]
+pub struct Returning(Mutex<Due>);
+
+#[derive(Debug)]
+struct Due {
+    /// The second that `by_second` begins with.
+    since: Instant,
+    /// How many are due in each second from then on.
+    by_second: VecDeque<u32>,
+    all: u64,
+}
+
+impl Default for Returning {
+    fn default() -> Self {
+        let due = Due { since: Instant::now(), by_second: VecDeque::new(), all: 0 };
+        Self(Mutex::new(due))
+    }
+}
+
+impl Returning {
+    /// Tells one caller when to come back; `line` is how many must do so as far as is known
+    /// otherwise.
+    pub fn tell(&self, line: u64, least: Duration, most: Duration) -> Duration {
+        self.tell_at(line, Duration::ZERO, least, most, Instant::now())
+    }
+
+    /// Tells somebody of whom nothing is known.
+    pub fn tell_anybody(&self) -> Duration {
+        self.tell(0, SOONEST, UNKNOWN)
+    }
+
+    /// Tells somebody who may come again from a known time on. Whoever is not `counted` makes
+    /// nobody else wait longer.
+    pub fn tell_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
+        let now = Instant::now();
+        let mut due = self.due(now);
+        let told = due.told(0, opens_in, least, LONGEST);
+        if counted {
+            due.add(now + told);
+        }
+        told
+    }
+
+    fn tell_at(
+        &self,
+        line: u64,
+        from: Duration,
+        least: Duration,
+        most: Duration,
+        now: Instant,
+    ) -> Duration {
+        let mut due = self.due(now);
+        let told = due.told(line, from, least, most);
+        due.add(now + told);
+        told
+    }
+
+    fn due(&self, now: Instant) -> MutexGuard<'_, Due> {
+        let mut due = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        due.forget(now);
+        due
+    }
+}
+
+impl Due {
+    /// What one more is told.
+    fn told(&self, line: u64, from: Duration, least: Duration, most: Duration) -> Duration {
+        let random = rand::rng().random();
+        let mut told = from.saturating_add(after(self.all.max(line), least, most, random));
+        if told > LONGEST {
+            // So far ahead they are told again when they come, over half an hour.
+            told = LONGEST.mul_f64(0.5 + 0.5 * random);
+        }
+        whole_ms(told)
+    }
+
+    /// Forgets those whose time has come.
+    fn forget(&mut self, now: Instant) {
+        while now.saturating_duration_since(self.since) >= Duration::from_secs(1) {
+            let Some(come) = self.by_second.pop_front() else {
+                self.since = now;
+                return;
+            };
+            self.all -= u64::from(come);
+            self.since += Duration::from_secs(1);
+        }
+    }
+
+    fn add(&mut self, at: Instant) {
+        let second = at.saturating_duration_since(self.since).as_secs();
+        let second = usize::try_from(second).unwrap_or(usize::MAX).min(LONGEST.as_secs() as usize);
+        if self.by_second.len() <= second {
+            self.by_second.resize(second + 1, 0);
+        }
+        if let Some(more) = self.by_second[second].checked_add(1) {
+            self.by_second[second] = more;
+            self.all += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use anteroom_core::queue::{Place, Status};
+
+    use super::*;
+    use crate::http::queue::view::place::PlaceView;
+
+    const TTL: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn no_time_is_shorter_or_longer_than_allowed() {
+        for returning in [0, 1, 150, 3_000, 100_000, 10_000_000, u64::MAX] {
+            for most in [2, 15, 30, 43_200, u64::MAX].map(Duration::from_secs) {
+                for random in [0.0, 0.25, 0.5, 0.999] {
+                    let told = after(returning, SOONEST, most, random);
+                    assert!(told <= most && told <= LONGEST, "{returning} {most:?}: {told:?}");
+                    assert!(told >= SOONEST.min(most) * 3 / 10, "{returning} {most:?}: {told:?}");
+                }
+            }
+        }
+        let returning = Returning::default();
+        for opens_in in [0, 60, 3_599, 3_600, 86_400, u64::MAX].map(Duration::from_secs) {
+            let told = returning.tell_from(opens_in, SOONEST, true);
+            assert!(told <= LONGEST && told >= opens_in.min(LONGEST / 2), "{opens_in:?}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_grows_with_the_number() {
+        let middle = |returning| after(returning, SOONEST, LONGEST, 0.5).as_secs_f64();
+        assert_eq!(middle(0), 3.0);
+        assert_eq!(middle(150), 3.0);
+        assert_eq!(middle(1_000), 10.0);
+        assert_eq!(middle(100_000), 20.0);
+        assert_eq!(middle(1_000_000), 200.0);
+    }
+
+    #[test]
+    fn those_who_have_been_told_are_counted_until_their_time() {
+        let (returning, start) = (Returning::default(), Instant::now());
+        let all = |at: Instant| {
+            let mut due = returning.0.lock().expect("whole");
+            due.forget(at);
+            due.all
+        };
+        let mut longest = Duration::ZERO;
+        for _ in 0..2_000 {
+            longest = longest.max(returning.tell_at(0, Duration::ZERO, SOONEST, TTL, start));
+        }
+        assert_eq!(all(start), 2_000);
+        assert!(longest > Duration::from_secs(20), "the last of many are told more: {longest:?}");
+        assert_eq!(all(start + longest + Duration::from_secs(2)), 0);
+        // A long silence costs nothing, and the far end of an hour is an end.
+        let later = start + Duration::from_secs(1_000_000);
+        assert_eq!(
+            returning.tell_at(0, LONGEST, SOONEST, LONGEST, later).min(LONGEST / 2),
+            LONGEST / 2
+        );
+        assert_eq!(all(later), 1);
+        assert!(returning.0.lock().expect("whole").by_second.len() <= 3_601);
+    }
+
+    /// A line in virtual time: visitors who come when they were told, and a store that is away for
+    /// a while.
+    struct SimulatedLine {
+        waiting: u64,
+        /// Places promoted a second; the ETA is unknown without.
+        rate: Option<u64>,
+        returning: Returning,
+        /// When who comes, in milliseconds.
+        coming: BinaryHeap<Reverse<(u64, u64)>>,
+        start: Instant,
+    }
+
+    impl SimulatedLine {
+        fn new(waiting: u64, rate: Option<u64>) -> Self {
+            let mut line = Self {
+                waiting,
+                rate,
+                returning: Returning::default(),
+                coming: BinaryHeap::new(),
+                start: Instant::now(),
+            };
+            for visitor in 1..=waiting {
+                // In the middle of their pauses.
+                let first = line.poll_after(visitor).as_millis() as u64;
+                line.coming.push(Reverse((rand::rng().random_range(0..=first), visitor)));
+            }
+            line
+        }
+
+        fn poll_after(&self, visitor: u64) -> Duration {
+            let place = Place {
+                status: Status::Waiting,
+                ticket: visitor,
+                position: visitor,
+                before: Some(visitor - 1),
+                eta: self.rate.map(|rate| Duration::from_millis(visitor * 1_000 / rate)),
+                eta_p90: None,
+                expires_in: None,
+            };
+            PlaceView::new("concert", &place, TTL).poll_after()
+        }
+
+        /// The most requests in any second of this stretch, which begins where the last one ended.
+        fn busiest(&mut self, from: u64, to: u64, store_is_up: bool) -> u64 {
+            let mut seconds = vec![0; (to - from) as usize];
+            while let Some(&Reverse((at, visitor))) = self.coming.peek() {
+                if at >= to * 1_000 {
+                    break;
+                }
+                self.coming.pop();
+                seconds[(at / 1_000 - from) as usize] += 1;
+                let now = self.start + Duration::from_millis(at);
+                let pause = if store_is_up {
+                    self.poll_after(visitor)
+                } else {
+                    self.returning.tell_at(self.waiting, Duration::ZERO, SOONEST, TTL / 2, now)
+                };
+                assert!(pause <= TTL / 2, "half of first_poll_ttl and of claim_ttl: {pause:?}");
+                self.coming.push(Reverse((at + pause.as_millis() as u64, visitor)));
+            }
+            seconds.into_iter().max().unwrap_or_default()
+        }
+    }
+
+    #[test]
+    fn a_store_that_recovers_sees_at_most_twice_its_calm_rate() {
+        for (waiting, rate, away) in
+            [(100_000, None, 40), (100_000, Some(220), 5), (5_000, Some(20), 60), (150, None, 300)]
+        {
+            let mut line = SimulatedLine::new(waiting, rate);
+            let calm = line.busiest(0, 20, true);
+            let during = line.busiest(20, 20 + away, false);
+            let after = line.busiest(20 + away, 50 + away, true);
+            let case = format!("{waiting} waiting at {rate:?}/s, {away} s away");
+            assert!(after <= 2 * calm, "{case}: {calm} a second before, {after} after");
+            assert!(during <= 2 * calm, "{case}: {calm} a second before, {during} during");
+        }
+    }
+
+    /// Nobody waits yet, and everybody wants in at the very moment that the store is away.
+    #[test]
+    fn those_without_a_place_are_spread_as_well() {
+        let mut line = SimulatedLine::new(100_000, None);
+        let calm = line.busiest(0, 20, true);
+        line.coming =
+            (1..=100_000).map(|visitor| Reverse((20_000 + visitor / 100, visitor))).collect();
+        line.waiting = 0;
+        line.busiest(20, 60, false);
+        line.waiting = 100_000;
+        let after = line.busiest(60, 90, true);
+        assert!(after <= 2 * calm, "{calm} a second in a calm line, {after} after");
+    }
+
+    /// Everybody stands at the door before it opens, and knows when.
+    #[test]
+    fn those_who_wait_for_the_opening_do_not_come_at_once() {
+        let (returning, start) = (Returning::default(), Instant::now());
+        let opens = Duration::from_secs(600);
+        let mut seconds = vec![0; 120];
+        for visitor in 0..100_000 {
+            let came = opens.mul_f64(f64::from(visitor) / 100_000.0);
+            let left = opens - came;
+            let told = returning.tell_at(0, left, SOONEST, LONGEST, start + came);
+            assert!(told > left, "nobody comes in vain");
+            seconds[(came + told - opens).as_secs() as usize] += 1;
+        }
+        let busiest = seconds.into_iter().max().unwrap_or_default();
+        // A line of that length makes about six thousand looks a second.
+        assert!(busiest <= 2 * 6_000, "{busiest} in a second");
+    }
+}

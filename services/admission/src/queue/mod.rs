@@ -1,0 +1,155 @@
+//! What this process keeps of a queue between requests, and what a queue refuses.
+
+pub mod codes;
+pub mod fail_open;
+pub mod known;
+pub mod latest;
+pub mod metrics;
+pub mod return_to;
+pub mod streams;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anteroom_core::queue::Queue;
+use anteroom_core::store;
+use anteroom_runtime::config::{Origin, QueueConfig};
+use rand::Rng as _;
+
+use self::fail_open::FailOpen;
+use self::known::Known;
+use self::latest::Latest;
+use self::metrics::QueueMetrics;
+use self::return_to::ReturnTo;
+use self::streams::Streams;
+use crate::callers::cookies::Cookies;
+use crate::defences::{JoinsPerAddress, RequestsPerPlace};
+use crate::entities::Entity;
+use crate::problem::retry::{self, Returning};
+use crate::problem::{Code, Problem};
+
+/// One queue as handlers see it.
+pub struct QueueState {
+    /// The operations.
+    pub queue: Queue,
+    pub(crate) config: QueueConfig,
+    /// How its cookie is named and guarded.
+    pub(crate) cookies: Arc<Cookies>,
+    /// Where a visitor may go on to.
+    pub(crate) return_to: ReturnTo,
+    /// The newest snapshot.
+    pub(crate) latest: Arc<Latest>,
+    /// Who this process knows as active.
+    pub(crate) known: Arc<Known>,
+    /// Who passes while the store is away and `on_store_error` is `open`.
+    pub(crate) fail_open: Arc<FailOpen>,
+    /// How many joined from which address.
+    pub(crate) joins_per_address: JoinsPerAddress,
+    /// How many requests named which place.
+    pub(crate) requests_per_place: RequestsPerPlace,
+    /// Streams that are open, by place.
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) metrics: Arc<QueueMetrics>,
+    /// Whom this process has told to come back.
+    pub(crate) returning: Arc<Returning>,
+    /// Whom it has told so because the queue takes nobody in: no concern of other queues.
+    pub(crate) refused: Arc<Returning>,
+}
+
+impl QueueState {
+    /// A queue that was not there before.
+    pub(crate) fn new(
+        queue: Queue,
+        config: QueueConfig,
+        cookies: Arc<Cookies>,
+        metrics: Arc<QueueMetrics>,
+        returning: Arc<Returning>,
+    ) -> Self {
+        Self {
+            queue,
+            cookies,
+            return_to: return_to(&config),
+            joins_per_address: JoinsPerAddress::new(config.joins_per_address, &config.exempt),
+            requests_per_place: RequestsPerPlace::new(config.requests_per_place),
+            config,
+            latest: Arc::default(),
+            known: Arc::default(),
+            fail_open: Arc::default(),
+            streams: Arc::default(),
+            metrics,
+            returning,
+            refused: Arc::default(),
+        }
+    }
+
+    /// The same queue under another configuration, with all that it remembers.
+    pub(crate) fn with(&self, config: QueueConfig, cookies: Arc<Cookies>) -> Self {
+        self.queue.set_rules(config.rules.clone());
+        Self {
+            queue: self.queue.clone(),
+            cookies,
+            return_to: return_to(&config),
+            joins_per_address: self
+                .joins_per_address
+                .with(config.joins_per_address, &config.exempt),
+            requests_per_place: self.requests_per_place.with(config.requests_per_place),
+            config,
+            latest: self.latest.clone(),
+            known: self.known.clone(),
+            fail_open: self.fail_open.clone(),
+            streams: self.streams.clone(),
+            metrics: self.metrics.clone(),
+            returning: self.returning.clone(),
+            refused: self.refused.clone(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.queue.name()
+    }
+
+    /// How long the holder of a place may be silent: half of the time in which a turn must be
+    /// claimed, and a new place be heard of. As far as this process knows: an operator may have
+    /// changed it.
+    pub(crate) fn patience(&self) -> Duration {
+        let shortest =
+            |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
+        let configured = shortest(self.config.rules.claim_ttl, self.config.rules.first_poll_ttl);
+        let live = self.latest.get().map(|seen| {
+            let rules = &seen.snapshot.rules;
+            shortest(rules.claim_ttl, rules.first_poll_ttl)
+        });
+        live.map_or(configured, |live| live.min(configured)) / 2
+    }
+
+    /// When to come back after a failure on our side.
+    pub(crate) fn retry(&self) -> Duration {
+        self.returning.tell(self.depth(), retry::SOONEST, self.patience())
+    }
+
+    /// The same as a hint to many requests of one visitor, who does not come back for each.
+    pub(crate) fn retry_hint(&self) -> Duration {
+        retry::after(self.depth(), retry::SOONEST, self.patience(), rand::rng().random())
+    }
+
+    /// A failure of the store, with the time to come back.
+    pub(crate) fn failed(&self, error: &store::Error) -> Problem {
+        let problem = Problem::from(error);
+        if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
+    }
+
+    /// How many stood in line when it was read last.
+    fn depth(&self) -> u64 {
+        self.latest.get().map_or(0, |seen| seen.snapshot.depth)
+    }
+}
+
+impl Entity for QueueState {
+    const SECTION: &'static str = "queues";
+    const LABEL: &'static str = "queue";
+    const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
+}
+
+fn return_to(config: &QueueConfig) -> ReturnTo {
+    ReturnTo::new(config.return_to_origins.iter().map(Origin::as_str), config.return_query)
+}

@@ -1,0 +1,62 @@
+//! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody asks.
+//!
+//! What a reading lets pass, and for how long, is [`Known`](crate::queue::known::Known)'s to judge. A queue at which
+//! nobody asks, or whose rule is off, costs the store nothing.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::app::App;
+use crate::queue::QueueState;
+use crate::tasks::each_queue;
+
+/// Half as long as a reading lets pass, so that one may come late.
+const EVERY: Duration = Duration::from_millis(50);
+/// Readings go on so long after the last request.
+const REST_AFTER: Duration = Duration::from_secs(10);
+/// Between two looks whether the rule has been switched on.
+const RULE_EVERY: Duration = Duration::from_secs(1);
+/// After a failure, which costs the store nothing while it is away.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Reads until the process stops.
+pub async fn keep(app: Arc<App>) {
+    each_queue::keep(app, keep_one).await;
+}
+
+async fn keep_one(app: Arc<App>, name: String) {
+    let mut rest_at = Instant::now();
+    while let Some(queue) = app.queue(&name) {
+        if !queue.latest.local_answers() {
+            queue.known.lose_reading();
+            tokio::time::sleep(RULE_EVERY).await;
+            continue;
+        }
+        let sent = Instant::now();
+        if queue.known.was_used() {
+            rest_at = sent + REST_AFTER;
+        } else if sent >= rest_at {
+            queue.known.lose_reading();
+            // A queue that is taken out of the configuration meanwhile is not asked for.
+            let _ = tokio::time::timeout(RULE_EVERY, queue.known.is_needed()).await;
+            continue;
+        }
+        let pause = if read(&queue, sent).await { EVERY } else { AGAIN };
+        tokio::time::sleep_until((sent + pause).into()).await;
+    }
+}
+
+async fn read(queue: &QueueState, sent: Instant) -> bool {
+    match queue.queue.revocations(queue.known.version()).await {
+        Ok(read) => {
+            queue.known.read(sent, &read);
+            true
+        }
+        Err(error) => {
+            queue.known.lose_reading();
+            // A store that is away says so itself.
+            tracing::debug!(queue = queue.name(), %error, "no revocations");
+            false
+        }
+    }
+}
