@@ -215,11 +215,13 @@ fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Full<B
     response
 }
 
-/// An error as RFC 9457 wants it.
+/// An error as RFC 9457 wants it, of the same types as those of admission's ports.
 fn problem(status: StatusCode, code: &str, detail: &str) -> Response<Full<Bytes>> {
-    let title = status.canonical_reason().unwrap_or_default();
     let body = serde_json::json!({
-        "type": "about:blank", "title": title, "status": status.as_u16(), "code": code,
+        "type": format!("urn:anteroom:problem:{code}"),
+        "title": status.canonical_reason().unwrap_or_default(),
+        "status": status.as_u16(),
+        "code": code,
         "detail": detail,
     });
     text(status, "application/problem+json", body.to_string())
@@ -348,6 +350,8 @@ mod tests {
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
             assert!(answer.contains("content-type: application/problem+json"), "{answer}");
             assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+            let problem = format!("\"type\":\"urn:anteroom:problem:{code}\"");
+            assert!(answer.contains(&problem), "{answer}");
         }
         assert!(port.ask("PUT", "/livez").await.contains("allow: GET, HEAD"));
     }
