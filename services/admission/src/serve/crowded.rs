@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::http::problem::{Code, Problem, whole_seconds};
+use crate::http::shell::new_id;
 use crate::retry::Returning;
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -62,7 +63,7 @@ async fn answer(retry_after: Duration) -> Vec<u8> {
          x-request-id: {}\r\nconnection: close\r\n\r\n",
         body.len(),
         whole_seconds(retry_after),
-        uuid::Uuid::now_v7(),
+        new_id().to_str().unwrap_or_default(),
     )
     .into_bytes();
     answer.extend_from_slice(&body);

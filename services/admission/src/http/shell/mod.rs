@@ -25,7 +25,7 @@ use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use hyper::body::Body as _;
 use tracing::{Instrument as _, Span};
 
-pub use self::ids::REQUEST_ID;
+pub use self::ids::{REQUEST_ID, new_id};
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use super::problem::{Cause, Code, Problem};
