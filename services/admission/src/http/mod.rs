@@ -23,7 +23,6 @@ pub mod shell;
 pub mod visitor;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -43,7 +42,7 @@ use self::audit::Audit;
 use self::extract::Peer;
 use self::fast_path::{Call, FastPath};
 use self::problem::{Code, Problem};
-use self::shell::{ResponseFuture, Shell, ShellLayer};
+use self::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
 
 const OPENAPI: &str = "/openapi.json";
@@ -58,8 +57,8 @@ pub struct Port {
     router: Router,
     /// Its calls that need no router, inside the same shell.
     fast_path: Option<FastPath>,
-    /// Its requests under way.
-    pub under_way: Arc<AtomicUsize>,
+    /// Its requests in flight.
+    pub in_flight: InFlight,
 }
 
 impl Port {
@@ -128,14 +127,14 @@ pub fn port(app: &Arc<App>, is_public: bool, routes: OpenApiRouter<Arc<App>>) ->
     let metrics = app.metrics.http(port, templates.iter().map(String::as_str));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let fast_path = is_public.then(|| FastPath::new(shell.clone()));
-    let under_way = shell.under_way.clone();
+    let in_flight = shell.in_flight.clone();
     let router = router
         .route(OPENAPI, document_route(&document))
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
-    Port { router, fast_path, under_way }
+    Port { router, fast_path, in_flight }
 }
 
 /// This document.

@@ -13,14 +13,14 @@ use std::time::Duration;
 use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::idle::Idle;
+use super::activity::Activity;
 use super::write_timeout::WriteTimeout;
 
 /// A connection's bytes.
 #[derive(Debug)]
 pub struct ClientStream<S> {
     stream: WriteTimeout<S>,
-    idle: Idle,
+    activity: Activity,
     /// What is read before anything else.
     unread: Bytes,
     /// The client has shut down its sending side, and that was kept back.
@@ -41,10 +41,10 @@ enum LargeHead {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
     /// The bytes of `stream`, of which each write may take `write_timeout`.
-    pub fn new(stream: S, write_timeout: Duration, idle: Idle) -> Self {
+    pub fn new(stream: S, write_timeout: Duration, activity: Activity) -> Self {
         Self {
             stream: WriteTimeout::new(stream, write_timeout),
-            idle,
+            activity,
             unread: Bytes::new(),
             kept_end: false,
             large_head: LargeHead::No,
@@ -77,8 +77,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientStream<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if buffer.filled().len() > before {
-            self.idle.hear();
-        } else if self.idle.is_busy() {
+            self.activity.heard();
+        } else if self.activity.is_busy() {
             self.kept_end = true;
             return Poll::Pending;
         }
@@ -138,16 +138,17 @@ mod tests {
     #[tokio::test]
     async fn the_end_is_kept_back_while_an_answer_is_being_made_only() {
         let (client, server) = duplex(64);
-        let idle = Idle::new();
-        let mut stream = ClientStream::new(server, LIMIT, idle.clone());
+        let activity = Activity::new();
+        let mut stream = ClientStream::new(server, LIMIT, activity.clone());
         drop(client);
         let mut bytes = [0; 8];
-        assert!(idle.over());
-        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is under way");
-        idle.begin_stream();
+        assert!(activity.received());
+        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is in flight");
+        activity.streams();
         let read = stream.read(&mut bytes).now_or_never().expect("told").expect("read");
         assert_eq!(read, 0, "nobody is there to tell events to");
-        idle.begin();
+        assert!(activity.received());
+        activity.answered();
         assert_eq!(stream.read(&mut bytes).await.expect("read"), 0);
     }
 
@@ -155,7 +156,7 @@ mod tests {
     async fn a_head_too_large_is_read_once_more_and_then_refused() {
         const REFUSAL: &[u8] = b"HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n";
         let (mut client, server) = duplex(1_024);
-        let mut stream = ClientStream::new(server, LIMIT, Idle::new());
+        let mut stream = ClientStream::new(server, LIMIT, Activity::new());
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.expect("written");
         stream.write_all(REFUSAL).await.expect_err("not yet");
         let mut stream = stream.again(Bytes::from_static(b"GET /")).expect("met");

@@ -37,7 +37,7 @@ impl Serving {
     /// With the bounds of this module.
     pub fn new() -> Self {
         let mut usual = Builder::new();
-        // `Idle` sees to slow heads. Answers are short: to copy the body behind the head costs less
+        // `Activity` times slow heads out. Answers are short: to copy the body behind the head costs less
         // than two pieces cost the kernel.
         usual.header_read_timeout(None).max_buf_size(USUAL_HEAD).writev(false);
         let mut large = usual.clone();
@@ -45,7 +45,7 @@ impl Serving {
         Self { usual, large }
     }
 
-    /// Serves a connection until it ends. After `leave` it ends with the answer under way, or at once.
+    /// Serves a connection until it ends. After `leave` it ends with the answer in flight, or at once.
     pub async fn serve(
         self,
         stream: ClientStream<TcpStream>,

@@ -8,14 +8,15 @@
 //! that clients move on between two requests of their own choice. Then no more connections are taken,
 //! those that are silent are closed, and what is on its way is answered.
 
-mod awaited;
+mod activity;
 mod client_stream;
+mod connection_state;
 mod connections;
 mod crowded;
 pub mod descriptors;
-mod idle;
 mod large_head;
 mod last_call;
+mod request_body;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -38,14 +39,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::awaited::awaited;
+use self::activity::Activity;
 use self::client_stream::ClientStream;
 use self::connections::{Connections, Full, LOOK_AGAIN};
 use self::crowded::Crowded;
 use self::descriptors::Share;
-use self::idle::Idle;
 use self::large_head::Serving;
 use self::last_call::stop_handshakes;
+use self::request_body::request_body;
 use crate::app::App;
 use crate::http::Port;
 use crate::http::extract::Peer;
@@ -99,7 +100,7 @@ impl Server {
         }
     }
 
-    /// Serves until the process stops; then requests under way get `drain_timeout` to end.
+    /// Serves until the process stops; then requests in flight get `drain_timeout` to end.
     pub async fn run(self) {
         let stop = &self.app.stopping;
         loop {
@@ -136,9 +137,9 @@ impl Server {
     }
 
     async fn take(&self, stream: TcpStream, peer: SocketAddr) {
-        let place = loop {
+        let slot = loop {
             match self.connections.enter() {
-                Ok(place) => break place,
+                Ok(slot) => break slot,
                 Err(Full::Soon) => sleep(LOOK_AGAIN).await,
                 Err(Full::Served) => {
                     self.app.operations.record(false);
@@ -148,28 +149,28 @@ impl Server {
         };
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        let idle = place.idle.clone();
+        let activity = slot.activity.clone();
         let service = Connection(Arc::new(State {
             port: self.port.clone(),
             peer: Peer(peer),
-            idle: idle.clone(),
+            activity: activity.clone(),
             readiness: self.readiness.clone(),
         }));
         let (first_byte, header_timeout) = (self.first_byte_timeout, self.header_timeout);
         let (serving, write_timeout) = (self.serving.clone(), self.write_timeout);
         let stop = self.app.stopping.clone();
-        place.serve(self.open.track_future(async move {
+        slot.serve(self.open.track_future(async move {
             if !spoke(&stream, first_byte, &stop).await {
                 return;
             }
-            let stream = ClientStream::new(stream, write_timeout, idle.clone());
-            let leave = silent_at_the_end(&stop, &idle);
+            let stream = ClientStream::new(stream, write_timeout, activity.clone());
+            let leave = silent_at_the_end(&stop, &activity);
             tokio::select! {
                 // An error here is the client's: it went away, took no answer, or spoke no HTTP.
                 ended = serving.serve(stream, service, leave) => if let Err(error) = ended {
                     tracing::trace!(%error, "connection ended");
                 },
-                () = idle.too_long(header_timeout) => tracing::trace!("no whole head in time"),
+                () = activity.head_timeout(header_timeout) => tracing::trace!("no whole head in time"),
             }
         }));
     }
@@ -203,9 +204,9 @@ async fn stopped(stop: &CancellationToken) {
 
 /// Ends when the process stops and nothing has come from the client. One of whom something has come is
 /// answered first, and the answer says that it is the last.
-async fn silent_at_the_end(stop: &CancellationToken, idle: &Idle) {
+async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
     stopped(stop).await;
-    if !idle.is_silent() {
+    if !activity.is_silent() {
         pending::<()>().await;
     }
 }
@@ -217,7 +218,7 @@ struct Connection(Arc<State>);
 struct State {
     port: Arc<Port>,
     peer: Peer,
-    idle: Idle,
+    activity: Activity,
     readiness: Readiness,
 }
 
@@ -227,11 +228,11 @@ impl hyper::service::Service<Request<Incoming>> for Connection {
     type Future = Answered;
 
     fn call(&self, request: Request<Incoming>) -> Answered {
-        let State { port, peer, idle, .. } = &*self.0;
-        let answer = if idle.over() {
-            port.answer(request.map(|body| awaited(body, idle, &port.under_way)), *peer)
+        let State { port, peer, activity, .. } = &*self.0;
+        let answer = if activity.received() {
+            port.answer(request.map(|body| request_body(body, activity, &port.in_flight)), *peer)
         } else {
-            // The connection has to go, and its task is about to end.
+            // The connection was evicted, and its task is about to end.
             Either::Right(pending().boxed())
         };
         Answered { answer, state: self.0.clone() }
@@ -255,9 +256,9 @@ impl Future for Answered {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if is_whole {
-            self.state.idle.begin();
+            self.state.activity.answered();
         } else {
-            self.state.idle.begin_stream();
+            self.state.activity.streams();
         }
         Poll::Ready(Ok(response))
     }

@@ -18,7 +18,7 @@ impl RequestContext {
         if let Some(preflight) = self.cors.as_ref().and_then(Cors::preflight) {
             return Some(preflight);
         }
-        let problem = if self.under_way.is_none() {
+        let problem = if self.in_flight.is_none() {
             let retry_after = self.shell.app.returning.tell_anybody();
             Problem::new(Code::Overloaded).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
