@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anteroom_core::queue::GoneReason;
-use anteroom_runtime::{QueueCounts, QueueGauges};
+use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot};
+use anteroom_runtime::SnapshotGauges;
 use http::{Method, StatusCode};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
@@ -60,7 +60,7 @@ pub struct Metrics {
     counts: QueueCounts,
     gate: IntCounterVec,
     /// The state of each queue, from its snapshots.
-    pub gauges: QueueGauges,
+    pub gauges: SnapshotGauges<Snapshot>,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -101,7 +101,7 @@ impl Metrics {
                 &["queue", "answer"],
             )?,
             counts: QueueCounts::register(registry)?,
-            gauges: QueueGauges::register(registry)?,
+            gauges: SnapshotGauges::register(registry, "queue", Snapshot::GAUGES)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",

@@ -8,6 +8,7 @@ mod assertion;
 mod clock;
 mod identity;
 mod keys;
+mod metrics;
 mod operate;
 mod place;
 mod reply;
@@ -28,6 +29,7 @@ pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
 pub use clock::Clock;
+pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged, Standing};
 pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
 pub use revocations::Revocations;
