@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_io_timeout::TimeoutWriter;
 
 use super::activity::Activity;
-use super::write_timeout::WriteTimeout;
 
 /// A connection's bytes.
 #[derive(Debug)]
 pub struct ClientStream<S> {
-    stream: WriteTimeout<S>,
+    /// A write that makes no progress for long fails, and the connection with it.
+    stream: Pin<Box<TimeoutWriter<S>>>,
     activity: Activity,
     /// What is read before anything else.
     unread: Bytes,
@@ -42,8 +43,10 @@ enum LargeHead {
 impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
     /// The bytes of `stream`, of which each write may take `write_timeout`.
     pub fn new(stream: S, write_timeout: Duration, activity: Activity) -> Self {
+        let mut stream = TimeoutWriter::new(stream);
+        stream.set_timeout(Some(write_timeout));
         Self {
-            stream: WriteTimeout::new(stream, write_timeout),
+            stream: Box::pin(stream),
             activity,
             unread: Bytes::new(),
             kept_end: false,
@@ -75,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientStream<S> {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        ready!(self.stream.as_mut().poll_read(context, buffer))?;
         if buffer.filled().len() > before {
             self.activity.heard();
         } else if self.activity.is_busy() {
@@ -101,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
             self.kept_end = false;
             context.waker().wake_by_ref();
         }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        self.stream.as_mut().poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -109,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        self.stream.as_mut().poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -118,18 +121,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.stream.as_mut().poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.stream.as_mut().poll_shutdown(context)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -166,5 +172,30 @@ mod tests {
         assert_eq!(&head, b"GET / HTTP/1.1");
         stream.write_all(REFUSAL).await.expect("this time it is meant");
         assert!(stream.again(Bytes::new()).is_none());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_let_go() {
+        let (_client, server) = duplex(4);
+        let mut server = ClientStream::new(server, LIMIT, Activity::new());
+        let error = server.write_all(b"more than fits").await.expect_err("a time-out");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_client_that_takes_something_is_served() {
+        let (mut client, server) = duplex(4);
+        let mut server = ClientStream::new(server, LIMIT, Activity::new());
+        let reader = tokio::spawn(async move {
+            let mut all = Vec::new();
+            let mut bytes = [0; 4];
+            while let Ok(count @ 1..) = client.read(&mut bytes).await {
+                all.extend_from_slice(&bytes[..count]);
+                sleep(LIMIT / 2).await;
+            }
+            all
+        });
+        server.write_all(b"sixteen letters!").await.expect("taken");
+        drop(server);
+        assert_eq!(reader.await.expect("no panic"), b"sixteen letters!");
     }
 }

@@ -17,7 +17,6 @@ pub mod descriptors;
 mod large_head;
 mod last_call;
 mod request_body;
-mod write_timeout;
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
