@@ -9,7 +9,6 @@ pub mod app;
 pub mod client_address;
 pub mod cookies;
 pub mod defences;
-pub mod each_queue;
 pub mod http;
 pub mod keys;
 pub mod known;

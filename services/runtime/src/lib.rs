@@ -33,9 +33,10 @@ mod service;
 pub mod shell;
 mod snapshot_gauges;
 mod store_watch;
+mod supervisor;
 mod telemetry;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, reload::Changes};
 pub use listen::listen;
 pub use operations::Operations;
 pub use readiness::Readiness;
@@ -43,4 +44,5 @@ pub use service::Service;
 pub use shell::Context;
 pub use snapshot_gauges::{FRESH_FOR, SnapshotGauges};
 pub use store_watch::watch_store;
+pub use supervisor::Supervisor;
 pub use telemetry::{AUDIT, Port, write_listening};

@@ -9,16 +9,16 @@ use anteroom_core::store::Refused;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use prometheus::Registry;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Operations, Port, Readiness, Service,
+    Operations, Port, Readiness, Service, Supervisor,
     admin_port::AdminPort,
-    config::{Config, ConfigError, Loader, reload},
+    config::{
+        Config, ConfigError, Loader,
+        reload::{self, Changes},
+    },
     metrics, telemetry,
 };
 
@@ -35,7 +35,7 @@ pub struct Context {
     /// The configuration at the start.
     pub config: Arc<Config>,
     /// The configuration in force, again at each change.
-    pub changes: watch::Receiver<Arc<Config>>,
+    pub changes: Changes,
     /// Where metrics are registered.
     pub registry: Registry,
     /// Whether the service is ready. The role must call [`Readiness::started`].
@@ -44,6 +44,8 @@ pub struct Context {
     pub shutdown: CancellationToken,
     /// Where operations are counted for the success ratio.
     pub operations: Operations,
+    /// Keeps the tasks that serve one entity each.
+    pub supervisor: Supervisor,
 }
 
 /// The command line that every binary has; one with subcommands adds them.
@@ -178,6 +180,7 @@ async fn start(
 ) -> anyhow::Result<(Context, Signals)> {
     let operations = Operations::new();
     let registry = metrics::registry(service, &operations)?;
+    let supervisor = Supervisor::register(&registry)?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let readiness = Readiness::new();
     let shutdown = CancellationToken::new();
@@ -188,7 +191,8 @@ async fn start(
         port.bind(address).with_context(|| format!("metrics_listen = {address}"))?;
     tokio::spawn(serving);
     telemetry::write_listening(Port::Metrics, bound);
-    let context = Context { config, changes, registry, readiness, shutdown, operations };
+    let context =
+        Context { config, changes, registry, readiness, shutdown, operations, supervisor };
     Ok((context, signals))
 }
 

@@ -9,6 +9,8 @@ mod queues;
 mod role;
 mod rules;
 mod scheduled;
+mod shared;
+mod tick;
 mod ticks;
 mod troubles;
 

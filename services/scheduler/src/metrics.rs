@@ -11,7 +11,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
-use crate::ticks::Tick;
+use crate::tick::Tick;
 
 /// Shorter waits count as this long where an error is measured against the wait.
 const SHORTEST_WAIT_SECONDS: f64 = 1.0;

@@ -36,12 +36,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What is seen of reloads from outside.
 #[derive(Clone, Debug)]
-struct Metrics {
+struct ReloadMetrics {
     reloads: IntCounterVec,
     success: IntGauge,
 }
 
-impl Metrics {
+impl ReloadMetrics {
     fn new(registry: &Registry) -> prometheus::Result<Self> {
         let reloads = IntCounterVec::new(
             Opts::new(
@@ -64,6 +64,9 @@ impl Metrics {
     }
 }
 
+/// The configuration in force, again at each change.
+pub type Changes = watch::Receiver<Arc<Config>>;
+
 /// Watches the files of `loader` until `shutdown`, and hands out what is in force. The receiver
 /// starts with `running`; after `shutdown` no more changes come.
 pub fn watch(
@@ -71,8 +74,8 @@ pub fn watch(
     running: Arc<Config>,
     registry: &Registry,
     shutdown: CancellationToken,
-) -> prometheus::Result<watch::Receiver<Arc<Config>>> {
-    let metrics = Metrics::new(registry)?;
+) -> prometheus::Result<Changes> {
+    let metrics = ReloadMetrics::new(registry)?;
     let (changes, receiver) = watch::channel(Arc::clone(&running));
     let reloader = Reloader::new(loader, running, changes, metrics);
     tokio::spawn(async move {
@@ -87,7 +90,7 @@ struct Reloader {
     /// What the process started with: what needs a restart is compared with this.
     running: Arc<Config>,
     changes: watch::Sender<Arc<Config>>,
-    metrics: Metrics,
+    metrics: ReloadMetrics,
     seen: Fingerprint,
     /// Why the last change was refused, while it is.
     refused: Option<ConfigError>,
@@ -98,7 +101,7 @@ impl Reloader {
         loader: Loader,
         running: Arc<Config>,
         changes: watch::Sender<Arc<Config>>,
-        metrics: Metrics,
+        metrics: ReloadMetrics,
     ) -> Self {
         let seen = Fingerprint::of(&loader.files(&running));
         Self { seen, refused: None, loader, running, changes, metrics }
