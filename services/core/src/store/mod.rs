@@ -6,6 +6,7 @@
 //! - [`Lane`] lets requests that arrive while a call is in flight share the next one.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
+mod address;
 mod args;
 mod call;
 mod client;
@@ -21,6 +22,7 @@ mod script;
 mod server;
 mod supervisor;
 
+pub use address::{Address, redacted};
 pub use args::Args;
 pub use call::{Repeat, Store};
 pub use config::{Config, ConfigError, Mode};
