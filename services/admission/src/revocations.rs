@@ -1,7 +1,8 @@
-//! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody asks.
+//! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody
+//! asks.
 //!
-//! What a reading lets pass, and for how long, is [`Known`](crate::known::Known)'s to judge. A queue at which
-//! nobody asks, or whose rule is off, costs the store nothing.
+//! What a reading lets pass, and for how long, is [`Known`](crate::known::Known)'s to judge. A
+//! queue at which nobody asks, or whose rule is off, costs the store nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{
-    Changes, Config, Context, Port, Supervisor, listen, watch_store, write_listening,
+    Changes, Config, Context, PortName, Supervisor, listen, watch_store, write_listening,
 };
 use anyhow::Context as _;
 use tokio::net::TcpListener;
@@ -38,8 +38,8 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     watch_store(&app.store, &readiness, app.live().config.queues.is_empty(), &registry)?;
     spawn_for_queues(&supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
     spawn_for_queues(&supervisor, "queue_revocations", &app, &in_force, revocations::keep);
-    write_listening(Port::Public, public.local_addr()?);
-    write_listening(Port::Service, service.local_addr()?);
+    write_listening(PortName::Public, public.local_addr()?);
+    write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
     let public = serve(public, http::public(&app));
     let service = serve(service, http::service(&app));

@@ -45,4 +45,4 @@ pub use shell::Context;
 pub use snapshot_gauges::{FRESH_FOR, SnapshotGauges};
 pub use store_watch::watch_store;
 pub use supervisor::Supervisor;
-pub use telemetry::{AUDIT, Port, write_listening};
+pub use telemetry::{AUDIT, PortName, write_listening};

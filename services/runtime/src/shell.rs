@@ -3,7 +3,9 @@
 //! The role is a callback with a [`Context`]; it runs until it is done or until the context's
 //! `shutdown` is cancelled, and then drains as long as it needs. The metrics port outlives it.
 
-use std::{future::Future, io::Write, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    future::Future, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc,
+};
 
 use anteroom_core::store::Refused;
 use anyhow::Context as _;
@@ -13,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Operations, Port, Readiness, Service, Supervisor,
+    Operations, PortName, Readiness, Service, Supervisor,
     admin_port::AdminPort,
     config::{
         Config, ConfigError, Loader,
@@ -185,15 +187,23 @@ async fn start(
     let readiness = Readiness::new();
     let shutdown = CancellationToken::new();
     let changes = reload::watch(loader, Arc::clone(&config), &registry, shutdown.clone())?;
-    let address = service.metrics_listen(&config);
+    let address = metrics_listen(service, &config);
     let port = AdminPort::new(registry.clone(), readiness.clone());
     let (bound, serving) =
         port.bind(address).with_context(|| format!("metrics_listen = {address}"))?;
     tokio::spawn(serving);
-    telemetry::write_listening(Port::Metrics, bound);
+    telemetry::write_listening(PortName::Metrics, bound);
     let context =
         Context { config, changes, registry, readiness, shutdown, operations, supervisor };
     Ok((context, signals))
+}
+
+/// Where the metrics port of a service listens.
+fn metrics_listen(service: Service, config: &Config) -> SocketAddr {
+    match service {
+        Service::Admission => config.admission.metrics_listen,
+        Service::Scheduler => config.scheduler.metrics_listen,
+    }
 }
 
 /// The signals that ask for an end.

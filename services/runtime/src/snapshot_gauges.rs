@@ -1,7 +1,8 @@
 //! What the snapshots of a kind of entity say, as gauges with the entity's name as their label.
 //!
-//! They tell of shared state, so every process that shows them says the same: dashboards take `max`, never
-//! `sum`. A number older than five seconds is not shown at all: while the store is away a gap is the truth.
+//! They tell of shared state, so every process that shows them says the same: dashboards take
+//! `max`, never `sum`. A number older than five seconds is not shown at all: while the store is
+//! away a gap is the truth.
 
 use std::{
     collections::BTreeMap,
@@ -36,8 +37,8 @@ struct Shown {
 }
 
 impl<S: Clone + 'static> SnapshotGauges<S> {
-    /// Registers gauges by name, meaning and value; one without a value is not shown. `label` is the kind of
-    /// entity, such as `queue`. No entity is shown yet.
+    /// Registers gauges by name, meaning and value; one without a value is not shown. `label` is
+    /// the kind of entity, such as `queue`. No entity is shown yet.
     ///
     /// # Errors
     ///

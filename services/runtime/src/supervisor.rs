@@ -1,5 +1,5 @@
-//! One task for each entity of a kind, as long as it is configured. A task that panics is started again: one
-//! bad reply about one queue must neither end all queues nor leave that one unserved.
+//! One task for each entity of a kind, as long as it is configured. A task that panics is started
+//! again: one bad reply about one queue must neither end all queues nor leave that one unserved.
 
 use std::{collections::HashMap, panic::AssertUnwindSafe, time::Duration};
 
@@ -12,8 +12,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The first pause before a task is started again, and the longest. It doubles each time, and is the first
-/// again after a run that took longer than the longest.
+/// The first pause before a task is started again, and the longest. It doubles each time, and is
+/// the first again after a run that took longer than the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 /// Keeps tasks; clones count panics together.
@@ -37,9 +37,9 @@ impl Supervisor {
 
     /// Keeps exactly one task for each name until `stop`, then waits for all of them to end.
     ///
-    /// `names` finds the names in what `changes` holds, now and after each change. `run` serves the entity of a
-    /// name until its token is cancelled: when its name is gone, or at `stop`. The label of the metric is
-    /// `task`.
+    /// `names` finds the names in what `changes` holds, now and after each change. `run` serves the
+    /// entity of a name until its token is cancelled: when its name is gone, or at `stop`. The
+    /// label of the metric is `task`.
     pub async fn keep<C, F>(
         &self,
         task: &'static str,

@@ -4,6 +4,7 @@
 //! that decides by what stands in the store. So any number of schedulers may run, none leads, and
 //! one that was away has nothing to catch up.
 
+mod failures;
 mod metrics;
 mod queues;
 mod role;
@@ -12,7 +13,6 @@ mod scheduled;
 mod shared;
 mod tick;
 mod ticks;
-mod troubles;
 
 use std::process::ExitCode;
 

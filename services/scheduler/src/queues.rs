@@ -25,6 +25,6 @@ pub async fn serve(shared: Arc<Shared>, name: String, changes: Changes, stop: Ca
     };
     tokio::join!(rules::keep(&queue), ticks);
     shared.metrics.forget(&name);
-    shared.troubles.forget(&name);
+    shared.failures.forget(&name);
     tracing::info!(queue = name, "no longer served");
 }

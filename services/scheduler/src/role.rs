@@ -7,10 +7,10 @@ use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Context, watch_store};
 
+use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::queues;
 use crate::shared::Shared;
-use crate::troubles::Troubles;
 
 /// How long the first tick waits for the store.
 const FIRST_CONNECTION: Duration = Duration::from_secs(1);
@@ -25,9 +25,9 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     watch_store(&store, &readiness, config.queues.is_empty(), &registry)?;
     // A tick before the first connection would only be an error in the metrics.
     store.wait_up(FIRST_CONNECTION).await;
-    let troubles = Troubles::new(store.clone());
+    let failures = Failures::new(store.clone());
     let refused = store.clone();
-    let shared = Arc::new(Shared { store, metrics, troubles, operations });
+    let shared = Arc::new(Shared { store, metrics, failures, operations });
     let names = |config: &Arc<Config>| config.queues.keys().cloned().collect();
     let serve = {
         let changes = changes.clone();

@@ -88,7 +88,7 @@ impl Scheduled {
     pub fn note<T>(&self, call: &'static str, result: &Result<T, Error>) {
         let error = result.as_ref().err();
         self.shared.operations.record(error.is_none());
-        self.shared.troubles.note(self.name(), call, error);
+        self.shared.failures.note(self.name(), call, error);
     }
 }
 

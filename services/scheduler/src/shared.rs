@@ -3,8 +3,8 @@
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
 
+use crate::failures::Failures;
 use crate::metrics::Metrics;
-use crate::troubles::Troubles;
 
 /// What the tasks of all queues share.
 pub struct Shared {
@@ -13,7 +13,7 @@ pub struct Shared {
     /// What is counted.
     pub metrics: Metrics,
     /// Which calls fail at the moment.
-    pub troubles: Troubles,
+    pub failures: Failures,
     /// Where calls count for the success ratio.
     pub operations: Operations,
 }

@@ -1,8 +1,8 @@
-//! What a connection is doing and since when, as its own task notes it: for the time-out of slow heads, and
-//! for the one who has to choose which connection makes room for another.
+//! What a connection is doing and since when, as its own task notes it: for the time-out of slow
+//! heads, and for the one who has to choose which connection makes room for another.
 //!
-//! hyper has a time-out for heads too, which sets a timer for each request and takes it back. This one notes a
-//! time for each request, and looks at it once in the time-out.
+//! hyper has a time-out for heads too, which sets a timer for each request and takes it back. This
+//! one notes a time for each request, and looks at it once in the time-out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,8 @@ impl Activity {
         Self { opened: Instant::now(), state: Arc::new(SharedConnectionState::new()) }
     }
 
-    /// A request has come, or more of its body. False after an eviction: nothing must be done for it.
+    /// A request has come, or more of its body. False after an eviction: nothing must be done for
+    /// it.
     pub fn received(&self) -> bool {
         self.state.received()
     }
@@ -86,8 +87,8 @@ impl Activity {
         self.state.get() == ConnectionState::Evicted
     }
 
-    /// Evicts the connection; false when this wait is over, the client was heard since, or it is another
-    /// connection's.
+    /// Evicts the connection; false when this wait is over, the client was heard since, or it is
+    /// another connection's.
     pub fn evict(&self, wait: Wait) -> bool {
         wait.opened == self.opened && self.state.evict(wait.state)
     }

@@ -1,9 +1,9 @@
-//! The bytes of one connection, between the system and the framework.
+//! The bytes of one connection, between the socket and hyper.
 //!
-//! Three things of HTTP are seen here that the framework does not tell. Whether anything has come since
-//! the last answer. That a client which has shut down its sending side still wants the answer to what it
-//! has sent: the end is kept back until the answer is there, for the framework would drop the request.
-//! And that a head is too large for the framework's usual bounds (see [`super::large_head`]).
+//! Three things are seen here that hyper does not tell. Whether anything has come since the last
+//! answer. That a client which has shut down its sending side still wants the answer to what it has
+//! sent: the end is kept back until the answer is there, for hyper would drop the request. And that
+//! a head is too large for hyper's usual bounds (see [`super::large_head`]).
 
 use std::io::{Error, IoSlice, Result};
 use std::pin::Pin;
@@ -61,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
     }
 }
 
-/// The framework's own answer to a head past its bounds; none of ours has this status.
+/// hyper's own answer to a head past its bounds; none of ours has this status.
 fn is_431(answer: &[u8]) -> bool {
     answer.starts_with(b"HTTP/1.") && answer.get(8..13) == Some(b" 431 ")
 }

@@ -1,5 +1,5 @@
-//! What a connection is doing, in one word, so that the task that serves it and the one that evicts it can
-//! never both have their way.
+//! What a connection is doing, in one word, so that the task that serves it and the one that evicts
+//! it can never both have their way.
 //!
 //! | from                 | event                                | to                        |
 //! |----------------------|--------------------------------------|---------------------------|
@@ -8,9 +8,11 @@
 //! | `Busy`               | its answer is a stream               | `Streams`                 |
 //! | `Busy`               | more of its body is needed           | `AwaitsBody`              |
 //! | `AwaitsHead`         | bytes have come                      | `AwaitsHead`, heard       |
-//! | `AwaitsHead`, `AwaitsBody` | it is evicted, unless it has changed since it was looked at | `Evicted` |
+//! | `AwaitsHead`, `AwaitsBody` | it is evicted, unless it has changed since it was looked at |
+//! `Evicted` |
 //!
-//! `Evicted` is the end. Nobody but the connection's own task leaves `Busy`, so it may look and then write.
+//! `Evicted` is the end. Nobody but the connection's own task leaves `Busy`, so it may look and
+//! then write.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -82,7 +84,8 @@ impl SharedConnectionState {
         ConnectionState::unpack(self.0.load(Relaxed))
     }
 
-    /// A request has come, or more of its body. False after an eviction: nothing must be done for it.
+    /// A request has come, or more of its body. False after an eviction: nothing must be done for
+    /// it.
     pub fn received(&self) -> bool {
         let busy = |word| {
             let evicted = ConnectionState::unpack(word) == ConnectionState::Evicted;
@@ -91,7 +94,8 @@ impl SharedConnectionState {
         self.0.fetch_update(Relaxed, Relaxed, busy).is_ok()
     }
 
-    /// What follows the present request, or a part of it. Only for the task that serves the connection.
+    /// What follows the present request, or a part of it. Only for the task that serves the
+    /// connection.
     pub fn leave_busy(&self, next: ConnectionState) {
         if self.get() == ConnectionState::Busy {
             self.0.store(next.pack(), Relaxed);
@@ -179,8 +183,9 @@ mod tests {
         }
     }
 
-    /// Whenever somebody looks, and whenever it is evicted by what was seen: either nothing has changed in
-    /// between and nothing is done for it any more, or the connection goes on as if nobody had tried.
+    /// Whenever somebody looks, and whenever it is evicted by what was seen: either nothing has
+    /// changed in between and nothing is done for it any more, or the connection goes on as if
+    /// nobody had tried.
     #[test]
     fn a_connection_is_evicted_or_served_but_never_both() {
         type Step = fn(&SharedConnectionState) -> bool;

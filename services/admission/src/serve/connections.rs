@@ -1,16 +1,17 @@
 //! The open connections of a port, and which of them is evicted when there is no room for one more.
 //!
-//! A connection that waits for its client (it says nothing, its head or its body does not come, it takes no
-//! answer, it is idle between two requests) may be evicted; one whose request is being answered, or that is
-//! sent events, may not. So clients that are slow on purpose hold out nobody: whoever comes next takes the
-//! place of the one that has waited longest.
+//! A connection that waits for its client (it says nothing, its head or its body does not come, it
+//! takes no answer, it is idle between two requests) may be evicted; one whose request is being
+//! answered, or that is sent events, may not. So clients that are slow on purpose hold out nobody:
+//! whoever comes next takes the place of the one that has waited longest.
 //!
-//! When one has to go, all that wait are noted, longest first. Who has not been heard since is still the one
-//! that waits longest, for everybody else began to wait later; so one look at all connections serves for as
-//! many evictions as it found candidates, and a request costs nothing here.
+//! When one has to go, all that wait are noted, longest first. Who has not been heard since is
+//! still the one that waits longest, for everybody else began to wait later; so one look at all
+//! connections serves for as many evictions as it found candidates, and a request costs nothing
+//! here.
 //!
-//! A new connection is spared for a moment, in which it can say what it wants. While all that could be evicted
-//! are that young, the next ones wait in the system's backlog.
+//! A new connection is spared for a moment, in which it can say what it wants. While all that could
+//! be evicted are that young, the next ones wait in the system's backlog.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,21 +1,21 @@
 //! The connections of one port: accepted, bounded, timed, and drained.
 //!
-//! The framework's own accept loop has none of these bounds, so this one is made from its parts: a
-//! client that connects and says nothing, sends its head by drops, takes no answer, or is one too
-//! many, is let go.
+//! axum's accept loop has none of these bounds, so this one is made from hyper's parts: a client
+//! that connects and says nothing, sends its head by drops, takes no answer, or is one too many, is
+//! disconnected.
 //!
-//! On the way out everything goes on for `drain_delay`, but each answer says `Connection: close`, so
-//! that clients move on between two requests of their own choice. Then no more connections are taken,
-//! those that are silent are closed, and what is on its way is answered.
+//! On the way out everything goes on for `drain_delay`, but each answer says `Connection: close`,
+//! so that clients reconnect elsewhere at a time of their own choice. Then no more connections are
+//! accepted, idle ones are closed, and requests in flight are answered.
 
 mod activity;
 mod client_stream;
 mod connection_state;
 mod connections;
-mod crowded;
 pub mod descriptors;
+mod handshakes;
 mod large_head;
-mod last_call;
+mod load_shed;
 mod request_body;
 
 use std::convert::Infallible;
@@ -41,10 +41,10 @@ use tokio_util::task::TaskTracker;
 use self::activity::Activity;
 use self::client_stream::ClientStream;
 use self::connections::{Connections, Full, LOOK_AGAIN};
-use self::crowded::Crowded;
 use self::descriptors::Share;
+use self::handshakes::stop_handshakes;
 use self::large_head::Serving;
-use self::last_call::stop_handshakes;
+use self::load_shed::LoadShed;
 use self::request_body::request_body;
 use crate::app::App;
 use crate::http::Port;
@@ -62,7 +62,7 @@ pub struct Server {
     port: Arc<Port>,
     app: Arc<App>,
     connections: Arc<Connections>,
-    crowded: Crowded,
+    load_shed: LoadShed,
     first_byte_timeout: Duration,
     header_timeout: Duration,
     write_timeout: Duration,
@@ -88,7 +88,7 @@ impl Server {
             listener,
             port: Arc::new(port),
             connections: Connections::new(share.connections, closed.clone()),
-            crowded: Crowded::new(share.farewells, refused.clone(), app.returning.clone()),
+            load_shed: LoadShed::new(share.refusals, refused.clone(), app.returning.clone()),
             first_byte_timeout: admission.first_byte_timeout,
             header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,
@@ -142,14 +142,14 @@ impl Server {
                 Err(Full::Soon) => sleep(LOOK_AGAIN).await,
                 Err(Full::Served) => {
                     self.app.operations.record(false);
-                    return self.crowded.turn_away(stream);
+                    return self.load_shed.refuse(stream);
                 }
             }
         };
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
         let activity = slot.activity.clone();
-        let service = Connection(Arc::new(State {
+        let service = ConnectionService(Arc::new(ConnectionContext {
             port: self.port.clone(),
             peer: Peer(peer),
             activity: activity.clone(),
@@ -169,7 +169,9 @@ impl Server {
                 ended = serving.serve(stream, service, leave) => if let Err(error) = ended {
                     tracing::trace!(%error, "connection ended");
                 },
-                () = activity.head_timeout(header_timeout) => tracing::trace!("no whole head in time"),
+                () = activity.head_timeout(header_timeout) => {
+                    tracing::trace!("no whole head in time");
+                }
             }
         }));
     }
@@ -201,8 +203,8 @@ async fn stopped(stop: &CancellationToken) {
     sleep(LAST_LOOK).await;
 }
 
-/// Ends when the process stops and nothing has come from the client. One of whom something has come is
-/// answered first, and the answer says that it is the last.
+/// Ends when the process stops and nothing has come from the client. One of whom something has come
+/// is answered first, and the answer says that it is the last.
 async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
     stopped(stop).await;
     if !activity.is_silent() {
@@ -211,53 +213,53 @@ async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
 }
 
 /// Gives each request of a connection to the port, with the peer's address.
-struct Connection(Arc<State>);
+struct ConnectionService(Arc<ConnectionContext>);
 
 /// What the requests of a connection share.
-struct State {
+struct ConnectionContext {
     port: Arc<Port>,
     peer: Peer,
     activity: Activity,
     readiness: Readiness,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Connection {
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = Response;
     type Error = Infallible;
-    type Future = Answered;
+    type Future = ConnectionResponse;
 
-    fn call(&self, request: Request<Incoming>) -> Answered {
-        let State { port, peer, activity, .. } = &*self.0;
+    fn call(&self, request: Request<Incoming>) -> ConnectionResponse {
+        let ConnectionContext { port, peer, activity, .. } = &*self.0;
         let answer = if activity.received() {
             port.answer(request.map(|body| request_body(body, activity, &port.in_flight)), *peer)
         } else {
             // The connection was evicted, and its task is about to end.
             Either::Right(pending().boxed())
         };
-        Answered { answer, state: self.0.clone() }
+        ConnectionResponse { answer, context: self.0.clone() }
     }
 }
 
 /// An answer that is being made.
-struct Answered {
+struct ConnectionResponse {
     answer: ResponseFuture,
-    state: Arc<State>,
+    context: Arc<ConnectionContext>,
 }
 
-impl Future for Answered {
+impl Future for ConnectionResponse {
     type Output = Result<Response, Infallible>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut response = ready!(Pin::new(&mut self.answer).poll(context));
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut response = ready!(Pin::new(&mut self.answer).poll(task));
         let is_whole = response.body().size_hint().exact().is_some();
         // Nobody tells when a stream has ended: its connection ends with it.
-        if !is_whole || self.state.readiness.is_draining() {
+        if !is_whole || self.context.readiness.is_draining() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if is_whole {
-            self.state.activity.answered();
+            self.context.activity.answered();
         } else {
-            self.state.activity.streams();
+            self.context.activity.streams();
         }
         Poll::Ready(Ok(response))
     }

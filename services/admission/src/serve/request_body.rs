@@ -1,6 +1,6 @@
-//! The body of a request on its way: while it does not come, the connection waits for its client, and the
-//! request is not in flight. So clients that send theirs by drops can be evicted when others come, and do not
-//! use up `max_concurrent_requests`.
+//! The body of a request on its way: while it does not come, the connection waits for its client,
+//! and the request is not in flight. So clients that send theirs by drops can be evicted when
+//! others come, and do not use up `max_concurrent_requests`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -37,7 +37,7 @@ pub fn app(more: &str) -> Arc<App> {
     let registry = Registry::new();
     let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
     let metrics = Metrics::register(&registry).expect("metrics");
-    let share = Share { connections: 1_000, farewells: 1 };
+    let share = Share { connections: 1_000, refusals: 1 };
     App::new(config, store, metrics, Operations::new(), share, CancellationToken::new())
 }
 

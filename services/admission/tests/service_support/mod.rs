@@ -74,7 +74,7 @@ impl World {
         let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
         let metrics = Metrics::register(&registry).expect("metrics");
         let stop = CancellationToken::new();
-        let share = Share { connections: 1_000, farewells: 1 };
+        let share = Share { connections: 1_000, refusals: 1 };
         let app = App::new(config, store, metrics, Operations::new(), share, stop.clone());
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
         let world = Self {

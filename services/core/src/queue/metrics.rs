@@ -1,5 +1,5 @@
-//! The metrics of queues that several services export, and so under the same names: what a snapshot shows, and
-//! what happened.
+//! The metrics of queues that several services export, and so under the same names: what a snapshot
+//! shows, and what happened.
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
@@ -34,10 +34,11 @@ impl Snapshot {
     ];
 }
 
-/// What happened in the queues, as far as this process made it happen; the children are made per queue.
+/// What happened in the queues, as far as this process made it happen; the children are made per
+/// queue.
 ///
-/// A join that finds nobody waiting is promoted by admission, all others by a scheduler. Each process counts
-/// its own part once, so dashboards `sum` these.
+/// A join that finds nobody waiting is promoted by admission, all others by a scheduler. Each
+/// process counts its own part once, so dashboards `sum` these.
 #[derive(Clone, Debug)]
 pub struct QueueCounts {
     /// `anteroom_queue_promoted_total{queue}`.

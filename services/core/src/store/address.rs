@@ -72,8 +72,8 @@ impl fmt::Debug for Address {
     }
 }
 
-/// A text that is, or was meant as, an address, as far as it may be told: nothing where it may hold a password
-/// and cannot be read as an address, so that nobody knows where.
+/// A text that is, or was meant as, an address, as far as it may be told: nothing where it may hold
+/// a password and cannot be read as an address, so that nobody knows where.
 pub fn redacted(text: &str) -> Option<String> {
     if text.contains("://")
         && let Some(address) = Address::parse(text)

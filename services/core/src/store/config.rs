@@ -59,7 +59,8 @@ impl Config {
         }
     }
 
-    /// Checks all that can be checked without connecting, and gives the addresses as they are understood.
+    /// Checks all that can be checked without connecting, and gives the addresses as they are
+    /// understood.
     ///
     /// # Errors
     ///
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!(bad(|c| c.urls.clear()), "store.url = \"\": must name an address");
         assert_eq!(
             bad(|c| c.urls.push("redis://other".into())),
-            "store.url = \"2 addresses\": must be one address unless store.mode is sentinel or cluster"
+            "store.url = \"2 addresses\": must be one address unless store.mode is sentinel or \
+             cluster"
         );
         assert_eq!(
             bad(|c| c.ca_file = Some("/nowhere.pem".into())),

@@ -1,10 +1,10 @@
 //! Takes a changed file over without a restart.
 //!
-//! The files are read once a second and compared with what they held, which costs some microseconds.
-//! Notifications of the system would come sooner, but they come for a *directory* (Kubernetes changes
-//! a mounted ConfigMap by swapping a link beside the file, which a watch on the file sees once and
-//! never again), so for whatever else happens in it: a log in the same directory then costs as much
-//! as its writer writes. And network file systems have none.
+//! The files are read once a second and compared with what they held, which costs some
+//! microseconds. Notifications of the system would come sooner, but they come for a *directory*
+//! (Kubernetes changes a mounted ConfigMap by swapping a link beside the file, which a watch on the
+//! file sees once and never again), so for whatever else happens in it: a log in the same directory
+//! then costs as much as its writer writes. And network file systems have none.
 //!
 //! Only a change of content counts, and only after it has been quiet for a moment. An invalid
 //! configuration is refused as a whole, told once, and the one in force stays; the service stays

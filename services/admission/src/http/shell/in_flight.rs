@@ -1,4 +1,5 @@
-//! How many requests of a port are in flight. Only guards count, so no way out of a request leaves it counted.
+//! How many requests of a port are in flight. Only guards count, so no way out of a request leaves
+//! it counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,8 +1,9 @@
 //! What every request on both ports goes through, whichever way it found its handler.
 //!
-//! It gives the request an id, bounds how many run at once and how long each may take, turns a panic
-//! into a problem, marks every answer `no-store`, and times it by route template. It logs templates,
-//! ids and what went wrong on our side: never path parameters, queries, headers or bodies.
+//! It gives the request an id, bounds how many run at once and how long each may take, turns a
+//! panic into a problem, marks every answer `no-store`, and times it by route template. It logs
+//! templates, ids and what went wrong on our side: never path parameters, queries, headers or
+//! bodies.
 
 mod ids;
 mod in_flight;

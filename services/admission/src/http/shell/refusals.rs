@@ -33,8 +33,8 @@ impl RequestContext {
     }
 }
 
-/// HTTP/1.1 wants it (RFC 9112, section 3.2): with none or two of them, a proxy in front and we could
-/// take the request for one of different hosts.
+/// HTTP/1.1 wants it (RFC 9112, section 3.2): with none or two of them, a proxy in front and we
+/// could take the request for one of different hosts.
 fn has_one_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     hosts.next().is_some() && hosts.next().is_none()

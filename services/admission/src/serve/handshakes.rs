@@ -1,10 +1,11 @@
 //! The end of a listener, without a client that got a connection and no answer.
 //!
-//! The kernel finishes handshakes by itself, so between the last accept and the end of the listener a client
-//! can be connected that nobody ever hears: it has sent its request, is cut off, and nobody can tell
-//! whether the request had its effect. So the listener stops taking handshakes first. Who comes then is
-//! not refused but not heard, sends again a second later, and finds nobody who listens: that is a refusal
-//! before anything was sent, after which every gateway asks another instance.
+//! The kernel finishes handshakes by itself, so between the last accept and the end of the listener
+//! a client can be connected that nobody ever hears: it has sent its request, is cut off, and
+//! nobody can tell whether the request had its effect. So the listener stops taking handshakes
+//! first. Who comes then is not refused but not heard, sends again a second later, and finds nobody
+//! who listens: that is a refusal before anything was sent, after which every gateway asks another
+//! instance.
 
 #[cfg(target_os = "linux")]
 use socket2::{SockFilter, SockRef};
@@ -27,8 +28,8 @@ fn drops_handshakes() -> [SockFilter; 4] {
     ]
 }
 
-/// From now on no handshake begins; those that have begun go on. Where the system does not offer this, a
-/// client may be cut off in the moment between.
+/// From now on no handshake begins; those that have begun go on. Where the system does not offer
+/// this, a client may be cut off in the moment between.
 #[cfg(target_os = "linux")]
 pub fn stop_handshakes(listener: &TcpListener) {
     if let Err(error) = SockRef::from(listener).attach_filter(&drops_handshakes()) {
