@@ -92,7 +92,7 @@ impl Scheduled {
     }
 }
 
-/// What a snapshot says that the sweep goes by; nothing before the first.
+/// What the sweep needs of the newest snapshot; zero before the first.
 #[derive(Default)]
 pub struct LineLength {
     depth: AtomicU64,

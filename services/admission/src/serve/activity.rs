@@ -1,8 +1,8 @@
 //! What a connection is doing and since when, as its own task notes it: for the time-out of slow
-//! heads, and for the one who has to choose which connection makes room for another.
+//! heads, and for choosing the connection that makes room for another.
 //!
-//! hyper has a time-out for heads too, which sets a timer for each request and takes it back. This
-//! one notes a time for each request, and looks at it once in the time-out.
+//! hyper's time-out for heads sets a timer for each request and takes it back. This one notes a
+//! time for each request, and looks at it once in the time-out.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -183,9 +183,9 @@ mod tests {
         }
     }
 
-    /// Whenever somebody looks, and whenever it is evicted by what was seen: either nothing has
-    /// changed in between and nothing is done for it any more, or the connection goes on as if
-    /// nobody had tried.
+    /// All interleavings of a connection's life with a look at it and an eviction by what was seen:
+    /// either it was unchanged and nothing is done for it any more, or it goes on as if nothing had
+    /// been tried.
     #[test]
     fn a_connection_is_evicted_or_served_but_never_both() {
         type Step = fn(&SharedConnectionState) -> bool;

@@ -1,16 +1,15 @@
 //! The open connections of a port, and which of them is evicted when there is no room for one more.
 //!
-//! A connection that waits for its client (it says nothing, its head or its body does not come, it
-//! takes no answer, it is idle between two requests) may be evicted; one whose request is being
-//! answered, or that is sent events, may not. So clients that are slow on purpose hold out nobody:
-//! whoever comes next takes the place of the one that has waited longest.
+//! A connection that waits for its client (no head or body comes, its answer is not taken, or it is
+//! idle between two requests) may be evicted; one whose request is being answered, or that is sent
+//! events, may not. So clients that are slow on purpose keep no others out: a new connection gets
+//! the slot of the one that has waited longest.
 //!
-//! When one has to go, all that wait are noted, longest first. Who has not been heard since is
-//! still the one that waits longest, for everybody else began to wait later; so one look at all
-//! connections serves for as many evictions as it found candidates, and a request costs nothing
-//! here.
+//! Looking for that one visits all connections, so one look notes every connection that waits,
+//! sorted by how long. An entry stays valid until something comes on its connection, for all others
+//! began to wait later. So one look serves many evictions, and a request costs nothing here.
 //!
-//! A new connection is spared for a moment, in which it can say what it wants. While all that could
+//! A new connection is spared for a moment, in which it can send its request. While all that could
 //! be evicted are that young, the next ones wait in the system's backlog.
 
 use std::cmp::Reverse;
@@ -25,7 +24,7 @@ use super::activity::{Activity, Wait};
 
 /// A connection this young is not evicted.
 const GRACE: Duration = Duration::from_secs(1);
-/// Where a look found nobody to evict, it holds for so long.
+/// A look that found none to evict is not repeated for so long.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Why there is no room.
@@ -48,9 +47,9 @@ pub struct Connections {
 struct Slots {
     open: Vec<Option<OpenConnection>>,
     free: Vec<usize>,
-    /// Who waited at the last look, the one that had waited longest at the end.
+    /// The connections that waited at the last look, the longest at the end.
     waiting: Vec<(Wait, usize)>,
-    /// When a look found nobody to evict, and why.
+    /// When a look found none to evict, and why.
     in_vain: Option<(Instant, Full)>,
 }
 
@@ -110,16 +109,16 @@ impl Slots {
             return Err(full);
         }
         let full = self.look(now);
-        // All of them may have been heard in this very moment.
+        // Something may have come on all of them since.
         let found = self.evict_longest().ok_or(full);
         self.in_vain = found.err().map(|full| (now, full));
         found
     }
 
-    /// Evicts the longest of those that were noted and have not been heard since.
+    /// Evicts the first of those that were noted and have not changed since.
     fn evict_longest(&mut self) -> Option<usize> {
         while let Some((wait, at)) = self.waiting.pop() {
-            // The slot may have become another's, who then began to wait later.
+            // A slot that was given to another connection since has another wait.
             let open = self.open[at].take_if(|open| open.activity.evict(wait));
             if let Some(open) = open {
                 open.task.abort();
@@ -129,7 +128,7 @@ impl Slots {
         None
     }
 
-    /// Notes who waits, and tells why there is no room if nobody does.
+    /// Notes the connections that wait; the reason why there is no room if none does.
     fn look(&mut self, now: Instant) -> Full {
         let mut full = Full::Served;
         for (at, open) in self.open.iter().enumerate() {
@@ -227,7 +226,7 @@ mod tests {
         numbered.open(3).expect("room");
         assert_eq!(numbered.ended.recv().await, Some(0));
         assert!(!first.received(), "nothing is done for it any more");
-        // Who was heard meanwhile waits since then.
+        // A request in between makes the wait begin anew.
         advance(GRACE / 2).await;
         assert!(second.received());
         second.answered();
@@ -275,7 +274,7 @@ mod tests {
         advance(GRACE).await;
         numbered.open(MANY).expect("room");
         assert_eq!(numbered.connections.lock().waiting.len(), MANY as usize - 1);
-        // Who was heard meanwhile is passed over, without another look.
+        // Those that have had a request since are skipped, without another look.
         let again = numbered.ended.recv().await.expect("an end");
         for activity in &open[..900] {
             activity.received();

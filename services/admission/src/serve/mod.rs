@@ -4,7 +4,7 @@
 //! that connects and says nothing, sends its head by drops, takes no answer, or is one too many, is
 //! disconnected.
 //!
-//! On the way out everything goes on for `drain_delay`, but each answer says `Connection: close`,
+//! On drain everything goes on for `drain_delay`, but each answer says `Connection: close`,
 //! so that clients reconnect elsewhere at a time of their own choice. Then no more connections are
 //! accepted, idle ones are closed, and requests in flight are answered.
 
@@ -53,7 +53,7 @@ use crate::http::shell::ResponseFuture;
 
 /// Descriptors ran out, or the like: a pause lets some come free.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What a client has sent by the end of `drain_delay` is heard of within this time, and answered.
+/// What a client has sent by the end of `drain_delay` has come within this time, and is answered.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// One port that is ready to serve.
@@ -197,7 +197,7 @@ async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -
     }
 }
 
-/// The process stops, and what had come until then has been heard of.
+/// The process stops, and what was sent until then has come.
 async fn stopped(stop: &CancellationToken) {
     stop.cancelled().await;
     sleep(LAST_LOOK).await;
@@ -252,7 +252,7 @@ impl Future for ConnectionResponse {
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         let mut response = ready!(Pin::new(&mut self.answer).poll(task));
         let is_whole = response.body().size_hint().exact().is_some();
-        // Nobody tells when a stream has ended: its connection ends with it.
+        // The end of a stream is not seen here, so its connection ends with it.
         if !is_whole || self.context.readiness.is_draining() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

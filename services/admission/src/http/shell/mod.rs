@@ -1,4 +1,4 @@
-//! What every request on both ports goes through, whichever way it found its handler.
+//! What every request on both ports goes through, by the router or by the fast path.
 //!
 //! It gives the request an id, bounds how many run at once and how long each may take, turns a
 //! panic into a problem, marks every answer `no-store`, and times it by route template. It logs

@@ -26,7 +26,7 @@ impl RequestContext {
         } else {
             return None;
         };
-        // Whoever is turned away at the gate is sent to the waiting page.
+        // A refusal at the gate names the waiting page.
         let is_gate = self.route.is_gate();
         let room = is_gate.then(|| gate::room_of(&self.shell.app, request.uri().path())).flatten();
         Some(refusal(&self.route, problem, room))
