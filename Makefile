@@ -23,9 +23,11 @@ bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
 	@ulimit -n "$$(ulimit -Hn)" && ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
 		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" $(BENCH_ARGS)
 
-lint: ## Checks formatting and lints
+lint: ## Checks formatting, lints, documentation; where cargo-deny is installed, licences and who may depend on what
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; fi
 
 fuzz: ## Fuzzes all that comes from outside, FUZZ_SECONDS (30) for each target, where a nightly toolchain is
 	@scripts/fuzz.sh

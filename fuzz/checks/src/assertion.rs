@@ -1,4 +1,5 @@
-//! Promise 6: exactly what a backend signed for this queue, and not too long ago, vouches for anybody.
+//! Promise 6: exactly what a backend signed for this queue, and not too long ago, vouches for
+//! anybody.
 
 use anteroom_core::queue::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
@@ -8,8 +9,8 @@ const QUEUE: &str = "concert";
 /// The store's clock, in seconds since 1970; the seeds are signed for it.
 const NOW: u64 = 1_800_000_000;
 
-/// The input is a text that somebody sends as an assertion; and two bytes of expiry with a visitor_id
-/// that a backend signs, whatever it is.
+/// The input is a text that somebody sends as an assertion; and two bytes of expiry with a
+/// visitor_id that a backend signs, whatever it is.
 pub fn check(data: &[u8]) {
     let keys = keys('a');
     if let Ok(text) = std::str::from_utf8(data)

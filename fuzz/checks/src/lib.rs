@@ -1,11 +1,11 @@
 //! What must hold for any input from outside, one function for each kind of it.
 //!
-//! A check takes any bytes and panics when a rule is broken. The fuzz targets (`fuzz/targets/`) call
-//! it with what libFuzzer invents; the test of this crate, which needs no nightly toolchain, with the
-//! seeds (`fuzz/seeds/`), among them every input that once broke a rule.
+//! A check takes any bytes and panics when a rule is broken. The fuzz targets (`fuzz/targets/`)
+//! call it with what libFuzzer invents; the test of this crate, which needs no nightly toolchain,
+//! with the seeds (`fuzz/seeds/`), among them every input that once broke a rule.
 //!
-//! A crate of its own, so that no service can depend on it and the fuzz workspace, which does, builds
-//! nothing but what it checks.
+//! A crate of its own, so that no service can depend on it and the fuzz workspace, which does,
+//! builds nothing but what it checks.
 
 pub mod assertion;
 pub mod body;

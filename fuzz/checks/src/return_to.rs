@@ -1,5 +1,5 @@
-//! No open redirect: whatever is asked for, a visitor goes to a path of the same host, or to an origin
-//! that the configuration names.
+//! No open redirect: whatever is asked for, a visitor goes to a path of the same host, or to an
+//! origin that the configuration names.
 
 use anteroom_admission::{Original, ReturnTo, room};
 use http::{HeaderValue, Request};
@@ -8,8 +8,8 @@ use url::Url;
 const ORIGINS: [&str; 2] = ["https://shop.example", "http://localhost:3000"];
 const HEADERS: [&str; 3] = ["x-forwarded-uri", "x-original-uri", "x-original-url"];
 
-/// The first byte says whether queries are kept and how the gateway names the original path; the rest
-/// is what it names, and also the `return_to` of the waiting page's own address.
+/// The first byte says whether queries are kept and how the gateway names the original path; the
+/// rest is what it names, and also the `return_to` of the waiting page's own address.
 pub fn check(data: &[u8]) {
     let (mode, rest) = crate::with_mode(data);
     let keep_query = mode & 1 == 1;

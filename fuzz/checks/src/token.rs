@@ -7,8 +7,8 @@ use anteroom_core::queue::{
 const QUEUE: &str = "concert";
 const PLACE: usize = 8 + 14 + 8;
 
-/// The input is a text that somebody sends as a token or as a handle; and, where it is long enough, a
-/// place with its visitor_id that we sign.
+/// The input is a text that somebody sends as a token or as a handle; and, where it is long enough,
+/// a place with its visitor_id that we sign.
 pub fn check(data: &[u8]) {
     let keys = keys('a');
     if let Ok(text) = std::str::from_utf8(data) {

@@ -1,5 +1,5 @@
-//! Every seed, and what comes of it by small changes that are always the same, obeys the rules of its
-//! check. An input that once broke one is kept among the seeds.
+//! Every seed, and what comes of it by small changes that are always the same, obeys the rules of
+//! its check. An input that once broke one is kept among the seeds.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -73,7 +73,8 @@ fn every_changed_seed_obeys() {
     }
 }
 
-/// One to four changes: a byte altered, left out or put in, a part doubled, the end of another seed.
+/// One to four changes: a byte altered, left out or put in, a part doubled, the end of another
+/// seed.
 fn changed(data: &[u8], other: &[u8], random: &mut StdRng) -> Vec<u8> {
     let mut data = data.to_vec();
     for _ in 0..random.random_range(1..=4) {

@@ -114,10 +114,6 @@ impl App {
         self.live.load().queues.get(name)
     }
 
-    pub(crate) fn queues(&self) -> Vec<Arc<QueueState>> {
-        self.live.load().queues.all().cloned().collect()
-    }
-
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();

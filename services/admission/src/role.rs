@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Config, Context, Port, listen, watch_store, write_listening};
+use anteroom_runtime::{
+    Changes, Config, Context, PortName, Supervisor, listen, watch_store, write_listening,
+};
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -22,7 +24,8 @@ use crate::tasks::{revocations, snapshots};
 ///
 /// When a port cannot be opened, or the store refuses for good at the start.
 pub async fn run(context: Context) -> anyhow::Result<()> {
-    let Context { config, changes, registry, readiness, shutdown, operations } = context;
+    let Context { config, changes, registry, readiness, shutdown, operations, supervisor } =
+        context;
     let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
     let metrics = AdmissionMetrics::register(&registry)?;
     let public = bind("admission.listen", config.admission.listen)?;
@@ -31,12 +34,13 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let share = descriptors::share(config.admission.max_connections);
     let app = App::new(config, store, metrics, operations, share.connections, stopping.clone());
 
-    tokio::spawn(follow_changes(app.clone(), changes));
+    let (tell, in_force) = watch::channel(app.live().config.clone());
+    tokio::spawn(follow_changes(app.clone(), changes, tell));
     watch_store(&app.store, &readiness, app.live().config.queues.is_empty(), &registry)?;
-    tokio::spawn(snapshots::keep(app.clone()));
-    tokio::spawn(revocations::keep(app.clone()));
-    write_listening(Port::Public, public.local_addr()?);
-    write_listening(Port::Service, service.local_addr()?);
+    spawn_for_queues(&supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
+    spawn_for_queues(&supervisor, "queue_revocations", &app, &in_force, revocations::keep);
+    write_listening(PortName::Public, public.local_addr()?);
+    write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
     let public = serve(public, http::public(&app));
     let service = serve(service, http::service(&app));
@@ -60,10 +64,28 @@ fn bind(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener>
     listen(address).with_context(|| format!("{key} = {address}"))
 }
 
-/// Puts each changed configuration in force.
-async fn follow_changes(app: Arc<App>, mut changes: watch::Receiver<Arc<Config>>) {
+/// Puts each changed configuration in force, and tells of it then.
+async fn follow_changes(app: Arc<App>, mut changes: Changes, tell: watch::Sender<Arc<Config>>) {
     while changes.changed().await.is_ok() {
         let config = changes.borrow_and_update().clone();
-        app.reload(config);
+        app.reload(config.clone());
+        tell.send_replace(config);
     }
+}
+
+/// Keeps one such task for each queue of the configuration in force, until the process stops.
+fn spawn_for_queues<F: Future<Output = ()> + Send + 'static>(
+    supervisor: &Supervisor,
+    task: &'static str,
+    app: &Arc<App>,
+    in_force: &Changes,
+    run: fn(Arc<App>, String, CancellationToken) -> F,
+) {
+    let (supervisor, app, in_force) = (supervisor.clone(), app.clone(), in_force.clone());
+    tokio::spawn(async move {
+        let names = |config: &Arc<Config>| config.queues.keys().cloned().collect();
+        let stop = app.stopping.clone();
+        let run = move |name, stop| run(app.clone(), name, stop);
+        supervisor.keep(task, in_force, names, stop, run).await;
+    });
 }

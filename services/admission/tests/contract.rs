@@ -1,7 +1,8 @@
 //! The API documents, tried by schemathesis on the real services. What it may find is named in
 //! `schemathesis.toml`, with the reason.
 //!
-//! `ANTEROOM_SCHEMATHESIS` names the program; `make test` gets one. Without it there is nothing to try.
+//! `ANTEROOM_SCHEMATHESIS` names the program; `make test` gets one. Without it there is nothing to
+//! try.
 
 use std::{env, path::Path, process::Command};
 

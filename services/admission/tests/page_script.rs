@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/queue/page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
 
-/// What is to be said, as `[number, text]`: with the script, and without it (`http::queue::page::render`).
+/// What is to be said, as `[number, text]`: with the script, and without it
+/// (`http::queue::page::render`).
 const SAID: &str = include_str!("page_script/said.json");
 
 const SECOND: f64 = 1_000.0;

@@ -112,7 +112,7 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     is_gate_refusal(hung, "request_timeout").await;
     let response = shell.answer(&work, request("GET", WORK, &[]), panics).await;
     assert_eq!(problem(response).await["code"], "internal");
-    assert_eq!(shell.under_way.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(shell.in_flight.count(), 0);
 }
 
 /// A client that sends its body late, or breaks off, is told so, whatever the route; and that is no

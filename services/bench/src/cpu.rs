@@ -28,8 +28,8 @@ fn of_task(folder: &Path) -> u64 {
     schedstat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or_default()
 }
 
-/// Of all programs of the machine together, and of its host where it is a virtual one and the host kept it
-/// waiting; to 10 ms.
+/// Of all programs of the machine together, and of its host where it is a virtual one and the host
+/// kept it waiting; to 10 ms.
 pub fn of_machine() -> anyhow::Result<u64> {
     let stat = std::fs::read_to_string("/proc/stat")?;
     let line = stat.lines().next().unwrap_or_default();

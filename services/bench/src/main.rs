@@ -1,8 +1,8 @@
 //! `make bench`: the benchmark of the queue.
 //!
-//! Everything runs on one machine: the services, Redis, the hello-world that is the measure, and the
-//! load generator. So requests per second mean little by themselves; their ratio to the hello-world's
-//! of the same minute does, and so does processor time per request.
+//! Everything runs on one machine: the services, Redis, the hello-world that is the measure, and
+//! the load generator. So requests per second mean little by themselves; their ratio to the
+//! hello-world's of the same minute does, and so does processor time per request.
 
 mod answer;
 mod cpu;

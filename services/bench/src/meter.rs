@@ -1,5 +1,5 @@
-//! What a load costs: counters of the processes, of the store and of admission, read before and after
-//! a window of time in which the load runs.
+//! What a load costs: counters of the processes, of the store and of admission, read before and
+//! after a window of time in which the load runs.
 
 use std::{
     net::SocketAddr,
@@ -132,7 +132,8 @@ async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
     pass(load, settings.warm_up).await
 }
 
-/// Lets the load run for so long, and on a machine that has no time for it until something is answered.
+/// Lets the load run for so long, and on a machine that has no time for it until something is
+/// answered.
 async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
     let (begin, before) = (Instant::now(), load.answered());
     tokio::time::sleep(time).await;
@@ -143,8 +144,8 @@ async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// [`measure`] without ticks, so that all scripts are those of the operation. Queue time stands still
-/// five seconds after the last tick: a window is to be shorter.
+/// [`measure`] without ticks, so that all scripts are those of the operation. Queue time stands
+/// still five seconds after the last tick: a window is to be shorter.
 pub async fn measure_without_ticks(
     world: &World,
     settings: &Settings,

@@ -1,4 +1,5 @@
-//! What has been measured so far, kept outside of the work, so that it outlives a work that is cut short.
+//! What has been measured so far, kept outside of the work, so that it outlives a work that is cut
+//! short.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

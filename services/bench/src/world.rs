@@ -1,7 +1,7 @@
 //! The services under test, on a store of their own, and the visitors in their queues.
 //!
-//! Lines are filled through the product's own operations, in batches, so what stands in the store is
-//! what joins over HTTP would have left there.
+//! Lines are filled through the product's own operations, in batches, so what stands in the store
+//! is what joins over HTTP would have left there.
 
 use std::{
     collections::HashMap,

@@ -1,5 +1,5 @@
-//! The benchmark runs from end to end, with binaries of any profile: it says little about speed then, but
-//! that its requests are answered and its report can be read.
+//! The benchmark runs from end to end, with binaries of any profile: it says little about speed
+//! then, but that its requests are answered and its report can be read.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 use std::{path::Path, time::Duration};

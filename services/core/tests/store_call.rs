@@ -218,14 +218,10 @@ async fn the_server_is_checked() {
 
 #[tokio::test]
 async fn an_address_that_makes_no_sense_is_refused_by_name() {
-    for (url, rule) in [
-        ("http://localhost", "must be redis://"),
-        ("nonsense", "must be redis://"),
-        ("rediss://localhost/#insecure", "#insecure"),
-    ] {
+    for url in ["http://localhost", "nonsense", "rediss://localhost/#insecure"] {
         let error = Store::open(&Config::new(url), &SCRIPTS, &Registry::new()).unwrap_err();
         assert_eq!(error.key, "store.url");
-        assert!(error.to_string().contains(rule), "{error}");
+        assert!(error.to_string().contains("must be an address such as"), "{error}");
     }
     let secret = Config::new("http://:hush@localhost");
     let error = Store::open(&secret, &SCRIPTS, &Registry::new()).unwrap_err();

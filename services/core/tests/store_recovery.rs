@@ -55,7 +55,8 @@ async fn a_server_that_comes_late_is_found() {
     recovers(&store).await;
 }
 
-/// Where each step of connecting takes its time, as in a process that is busy with those who ask again.
+/// Where each step of connecting takes its time, as in a process that is busy with those who ask
+/// again.
 #[tokio::test]
 async fn a_store_that_is_slow_to_connect_is_connected_all_the_same() {
     let redis = Redis::start().await;

@@ -1,7 +1,7 @@
 //! The metrics port: `/metrics`, `/livez`, `/readyz`, and their description `/openapi.json`.
 //!
-//! It answers from this process alone: a liveness that asked the store would turn an outage of the
-//! store into a restart of everything.
+//! It answers from this process alone: a liveness probe that asked the store would turn an outage
+//! of the store into a restart of everything.
 
 use std::{
     collections::VecDeque,
@@ -32,20 +32,20 @@ use crate::{Readiness, listen};
 
 /// From the connection, or the last answer, to the end of the next head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Probes and a few scrapers; more is somebody who should not be here, and shuts nobody out: the one that
-/// has not asked for longest is closed.
+/// Enough for probes and a few scrapers. Past it the least recently used connection is evicted, so
+/// that nobody who opens many shuts the probes out.
 const MAX_CONNECTIONS: u64 = 192;
 
-/// So many, and an eighth of the descriptors: admission keeps a quarter of them, up to 256, for this port, the
-/// store and files.
+/// At most an eighth of the descriptors too: admission keeps a quarter of them, up to 256, for this
+/// port, the store and files.
 fn most_connections() -> u64 {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
     MAX_CONNECTIONS.min(limit / 8)
 }
 
-/// So long a connection is left alone, for it to ask in. While all are that young, the next ones wait in the
-/// system's own line.
-const YOUTH: Duration = Duration::from_millis(250);
+/// A connection this young is not evicted, so that it can send its request. While all are that
+/// young, the next ones wait in the backlog.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// Everything that it answers.
 const PATHS: [&str; 4] = ["/metrics", "/livez", "/readyz", "/openapi.json"];
@@ -57,13 +57,13 @@ const OPENAPI: &str = include_str!("admin_port.json");
 pub(crate) struct AdminPort {
     registry: Registry,
     readiness: Readiness,
-    open: Open,
+    open: LeastRecentlyUsed,
 }
 
-/// The open connections, the one that has not asked for longest in front. An answer takes no time, so all of
-/// them wait for their clients.
+/// The open connections, the least recently used in front. An answer is made at once, so all of
+/// them are idle.
 #[derive(Clone, Default)]
-struct Open(Arc<Mutex<VecDeque<Connection>>>);
+struct LeastRecentlyUsed(Arc<Mutex<VecDeque<Connection>>>);
 
 struct Connection {
     opened: Instant,
@@ -72,7 +72,7 @@ struct Connection {
 
 impl AdminPort {
     pub fn new(registry: Registry, readiness: Readiness) -> Self {
-        Self { registry, readiness, open: Open::default() }
+        Self { registry, readiness, open: LeastRecentlyUsed::default() }
     }
 
     /// Binds the address, and serves it until the task is dropped.
@@ -89,12 +89,12 @@ impl AdminPort {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     if self.open.is_full() {
-                        self.open.close_oldest().await;
+                        self.open.evict().await;
                     }
                     self.open.add(tokio::spawn(self.clone().serve_connection(stream)));
                 }
-                // Out of descriptors, most likely: one of ours may be had.
-                Err(_) if self.open.close_oldest().await => {}
+                // Most likely there are no descriptors left; this frees one.
+                Err(_) if self.open.evict().await => {}
                 Err(error) => {
                     tracing::warn!(%error, "the metrics port cannot accept");
                     sleep(Duration::from_millis(50)).await;
@@ -106,10 +106,10 @@ impl AdminPort {
     async fn serve_connection(self, stream: TcpStream) {
         let id = task::id();
         let answer = service_fn(move |request: Request<Incoming>| {
-            self.open.asked(id);
+            self.open.used(id);
             let port = self.clone();
             async move {
-                // Who asks many times at once lets everybody else go first each time.
+                // Pipelined requests give way to those of all other connections.
                 task::yield_now().await;
                 let mut response = port.answer(request.method(), request.uri().path());
                 if port.readiness.is_draining() {
@@ -118,7 +118,7 @@ impl AdminPort {
                 Ok::<_, Infallible>(response)
             }
         });
-        // A client that breaks off or is too slow is its own business.
+        // An error here is the client's: it broke off, or was too slow.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADER_TIMEOUT)
@@ -156,7 +156,7 @@ impl AdminPort {
     }
 }
 
-impl Open {
+impl LeastRecentlyUsed {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Connection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,35 +173,35 @@ impl Open {
     }
 
     /// A whole request has come on the connection of this task.
-    fn asked(&self, id: task::Id) {
+    fn used(&self, id: task::Id) {
         let mut open = self.lock();
         let at = open.iter().position(|connection| connection.task.id() == id);
         let connection = at.and_then(|at| open.remove(at));
         open.extend(connection);
     }
 
-    /// Closes the one that has not asked for longest, none that is young; false where there is none at all.
-    async fn close_oldest(&self) -> bool {
+    /// Closes the least recently used one that is not young; false where there is none at all.
+    async fn evict(&self) -> bool {
         loop {
-            match self.take_oldest() {
+            match self.take() {
                 Ok(task) => {
                     task.abort();
                     // Its descriptor is free when it has ended.
                     let _ = task.await;
                     return true;
                 }
-                Err(Some(grown_up)) => sleep_until(grown_up).await,
+                Err(Some(at)) => sleep_until(at).await,
                 Err(None) => return false,
             }
         }
     }
 
-    /// Or when the first will not be young any more.
-    fn take_oldest(&self) -> Result<JoinHandle<()>, Option<Instant>> {
+    /// Takes it out, or says when the first will not be young any more.
+    fn take(&self) -> Result<JoinHandle<()>, Option<Instant>> {
         let (mut open, now) = (self.lock(), Instant::now());
-        let at = open.iter().position(|connection| connection.opened + YOUTH <= now);
+        let at = open.iter().position(|connection| connection.opened + GRACE <= now);
         let oldest = at.and_then(|at| open.remove(at)).map(|connection| connection.task);
-        oldest.ok_or_else(|| open.iter().map(|connection| connection.opened + YOUTH).min())
+        oldest.ok_or_else(|| open.iter().map(|connection| connection.opened + GRACE).min())
     }
 }
 
@@ -215,11 +215,13 @@ fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Full<B
     response
 }
 
-/// An error as RFC 9457 wants it.
+/// An error as RFC 9457 wants it, of the same types as those of admission's ports.
 fn problem(status: StatusCode, code: &str, detail: &str) -> Response<Full<Bytes>> {
-    let title = status.canonical_reason().unwrap_or_default();
     let body = serde_json::json!({
-        "type": "about:blank", "title": title, "status": status.as_u16(), "code": code,
+        "type": format!("urn:anteroom:problem:{code}"),
+        "title": status.canonical_reason().unwrap_or_default(),
+        "status": status.as_u16(),
+        "code": code,
         "detail": detail,
     });
     text(status, "application/problem+json", body.to_string())
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn past_the_cap_the_one_that_has_not_asked_for_longest_goes() {
+    async fn past_the_cap_the_least_recently_used_one_is_evicted() {
         let port = bound().await;
         let connect = || async { TcpStream::connect(port.address).await.expect("it listens") };
         let (mut asks, mut silent) = (connect().await, connect().await);
@@ -348,6 +350,8 @@ mod tests {
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
             assert!(answer.contains("content-type: application/problem+json"), "{answer}");
             assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
+            let problem = format!("\"type\":\"urn:anteroom:problem:{code}\"");
+            assert!(answer.contains(&problem), "{answer}");
         }
         assert!(port.ask("PUT", "/livez").await.contains("allow: GET, HEAD"));
     }

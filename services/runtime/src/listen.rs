@@ -4,8 +4,9 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// So many connections may wait to be accepted, where the system allows as many (`net.core.somaxconn`). Who
-/// finds that line full is not refused but not heard, and tries again after a second, then three.
+/// Connections that may wait to be accepted, where the system allows as many
+/// (`net.core.somaxconn`). Past it the kernel drops handshakes: the client tries again after a
+/// second, then three.
 const BACKLOG: u32 = 4_096;
 
 /// Listens on an address.

@@ -1,7 +1,7 @@
 //! The process metrics under their standard names, read from `/proc` when they are asked for.
 //!
-//! The collector of the prometheus crate cuts the processor time to whole seconds, which makes steps of
-//! any rate.
+//! The collector of the prometheus crate cuts the processor time to whole seconds, which makes
+//! steps of any rate.
 
 use std::{
     fs,
@@ -103,8 +103,8 @@ impl Units {
 }
 
 impl Stat {
-    /// The fields are numbered as in proc(5); those from the third on follow the name of the program,
-    /// which may itself hold blanks and brackets.
+    /// The fields are numbered as in proc(5); those from the third on follow the name of the
+    /// program, which may itself hold blanks and brackets.
     fn parse(text: &str, units: Units) -> Option<Self> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn fields_are_found_behind_any_name() {
         let units = Units { ticks_per_second: 100.0, page_bytes: 4096.0, booted_at: 1_000.0 };
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194304 100 0 0 0 151 42 0 0 20 0 9 0 5050 8192 3 18446744073709551615";
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194304 100 0 0 0 151 42 0 0 20 0 9 0 5050 8192 3 \
+            18446744073709551615";
         let expected = Stat {
             cpu_seconds: 1.93,
             threads: 9.0,

@@ -10,9 +10,9 @@ use std::{
 
 /// Why the service is not ready, by name. Ready means that nothing stands here.
 ///
-/// Made with the reason [`Readiness::START`] set: a service is ready when its role says so, and from
-/// then on until it drains. It says "can answer"; whether the store is there is another question, for
-/// which `anteroom_store_up` stands.
+/// Made with the reason [`Readiness::START`] set: a service is ready when its role says so, and
+/// from then on until it drains. It says "can answer"; whether the store is there is another
+/// question, for which `anteroom_store_up` stands.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     reasons: Arc<Mutex<BTreeMap<&'static str, String>>>,

@@ -1,9 +1,5 @@
 //! The services that share this shell, and what is different about each.
 
-use std::net::SocketAddr;
-
-use crate::config::Config;
-
 /// One service of Anteroom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
@@ -35,14 +31,6 @@ impl Service {
         match self {
             Self::Admission => "The HTTP face of Anteroom, for visitors, gateways and backends",
             Self::Scheduler => "The ticks of Anteroom: promotes places and sweeps ends",
-        }
-    }
-
-    /// Where its metrics port listens.
-    pub fn metrics_listen(self, config: &Config) -> SocketAddr {
-        match self {
-            Self::Admission => config.admission.metrics_listen,
-            Self::Scheduler => config.scheduler.metrics_listen,
         }
     }
 }

@@ -3,22 +3,24 @@
 //! The role is a callback with a [`Context`]; it runs until it is done or until the context's
 //! `shutdown` is cancelled, and then drains as long as it needs. The metrics port outlives it.
 
-use std::{future::Future, io::Write, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    future::Future, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc,
+};
 
 use anteroom_core::store::Refused;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use prometheus::Registry;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Operations, Port, Readiness, Service,
+    Operations, PortName, Readiness, Service, Supervisor,
     admin_port::AdminPort,
-    config::{Config, ConfigError, Loader, reload},
+    config::{
+        Config, ConfigError, Loader,
+        reload::{self, Changes},
+    },
     metrics, telemetry,
 };
 
@@ -35,7 +37,7 @@ pub struct Context {
     /// The configuration at the start.
     pub config: Arc<Config>,
     /// The configuration in force, again at each change.
-    pub changes: watch::Receiver<Arc<Config>>,
+    pub changes: Changes,
     /// Where metrics are registered.
     pub registry: Registry,
     /// Whether the service is ready. The role must call [`Readiness::started`].
@@ -44,6 +46,8 @@ pub struct Context {
     pub shutdown: CancellationToken,
     /// Where operations are counted for the success ratio.
     pub operations: Operations,
+    /// Keeps the tasks that serve one entity each.
+    pub supervisor: Supervisor,
 }
 
 /// The command line that every binary has; one with subcommands adds them.
@@ -178,18 +182,28 @@ async fn start(
 ) -> anyhow::Result<(Context, Signals)> {
     let operations = Operations::new();
     let registry = metrics::registry(service, &operations)?;
+    let supervisor = Supervisor::register(&registry)?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let readiness = Readiness::new();
     let shutdown = CancellationToken::new();
     let changes = reload::watch(loader, Arc::clone(&config), &registry, shutdown.clone())?;
-    let address = service.metrics_listen(&config);
+    let address = metrics_listen(service, &config);
     let port = AdminPort::new(registry.clone(), readiness.clone());
     let (bound, serving) =
         port.bind(address).with_context(|| format!("metrics_listen = {address}"))?;
     tokio::spawn(serving);
-    telemetry::write_listening(Port::Metrics, bound);
-    let context = Context { config, changes, registry, readiness, shutdown, operations };
+    telemetry::write_listening(PortName::Metrics, bound);
+    let context =
+        Context { config, changes, registry, readiness, shutdown, operations, supervisor };
     Ok((context, signals))
+}
+
+/// Where the metrics port of a service listens.
+fn metrics_listen(service: Service, config: &Config) -> SocketAddr {
+    match service {
+        Service::Admission => config.admission.metrics_listen,
+        Service::Scheduler => config.scheduler.metrics_listen,
+    }
 }
 
 /// The signals that ask for an end.

@@ -11,7 +11,7 @@ use crate::config::{ConfigError, LogConfig, LogFormat};
 
 /// A port of a service, as logs name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Port {
+pub enum PortName {
     /// Visitors and gateways.
     Public,
     /// Backends and operators.
@@ -20,9 +20,8 @@ pub enum Port {
     Metrics,
 }
 
-impl Port {
-    /// The name in the log.
-    pub const fn name(self) -> &'static str {
+impl PortName {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Public => "public",
             Self::Service => "service",
@@ -33,7 +32,7 @@ impl Port {
 
 /// Logs the address at which a port really listens: the message `listening` with the fields `port`
 /// and `address`. Tests and tools read this line, so its form is stable.
-pub fn write_listening(port: Port, address: SocketAddr) {
+pub fn write_listening(port: PortName, address: SocketAddr) {
     tracing::info!(port = port.name(), address = %address, "listening");
 }
 

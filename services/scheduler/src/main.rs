@@ -4,13 +4,15 @@
 //! that decides by what stands in the store. So any number of schedulers may run, none leads, and
 //! one that was away has nothing to catch up.
 
+mod failures;
 mod metrics;
 mod queues;
 mod role;
 mod rules;
 mod scheduled;
+mod shared;
+mod tick;
 mod ticks;
-mod troubles;
 
 use std::process::ExitCode;
 

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{GoneReason, Promotion, Sweep};
-use anteroom_runtime::{QueueCounts, QueueGauges};
+use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, Sweep};
+use anteroom_runtime::SnapshotGauges;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
-use crate::ticks::Tick;
+use crate::tick::Tick;
 
 /// Shorter waits count as this long where an error is measured against the wait.
 const SHORTEST_WAIT_SECONDS: f64 = 1.0;
@@ -20,7 +20,7 @@ const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 #[derive(Clone, Debug)]
 pub struct Metrics {
     /// `anteroom_queue_depth`, `_away`, `_ready`, `_active`, `_capacity`, all `{queue}`.
-    pub gauges: QueueGauges,
+    pub gauges: SnapshotGauges<Snapshot>,
     /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
     /// `anteroom_queue_wait_seconds{queue}`.
     counts: QueueCounts,
@@ -72,7 +72,7 @@ impl Metrics {
         registry.register(Box::new(tick_duration.clone()))?;
         registry.register(Box::new(tick_errors.clone()))?;
         Ok(Self {
-            gauges: QueueGauges::register(registry)?,
+            gauges: SnapshotGauges::register(registry, "queue", Snapshot::GAUGES)?,
             counts: QueueCounts::register(registry)?,
             eta_error,
             lag,

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Context, watch_store};
+use anteroom_runtime::{Config, Context, watch_store};
 
+use crate::failures::Failures;
 use crate::metrics::Metrics;
-use crate::queues::{self, Shared};
-use crate::troubles::Troubles;
+use crate::queues;
+use crate::shared::Shared;
 
 /// How long the first tick waits for the store.
 const FIRST_CONNECTION: Duration = Duration::from_secs(1);
@@ -17,17 +18,23 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 /// Runs the ticks of every configured queue until the shell asks for an end; then lets those in
 /// hand finish.
 pub async fn run(context: Context) -> anyhow::Result<()> {
-    let Context { config, changes, registry, readiness, shutdown, operations } = context;
+    let Context { config, changes, registry, readiness, shutdown, operations, supervisor } =
+        context;
     let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
     let metrics = Metrics::register(&registry)?;
     watch_store(&store, &readiness, config.queues.is_empty(), &registry)?;
     // A tick before the first connection would only be an error in the metrics.
     store.wait_up(FIRST_CONNECTION).await;
-    let troubles = Troubles::new(store.clone());
+    let failures = Failures::new(store.clone());
     let refused = store.clone();
-    let shared = Arc::new(Shared { store, metrics, troubles, operations, shutdown });
+    let shared = Arc::new(Shared { store, metrics, failures, operations });
+    let names = |config: &Arc<Config>| config.queues.keys().cloned().collect();
+    let serve = {
+        let changes = changes.clone();
+        move |name, stop| queues::serve(shared.clone(), name, changes.clone(), stop)
+    };
     tokio::select! {
-        done = queues::keep(shared, changes) => done,
+        () = supervisor.keep("queue_ticks", changes, names, shutdown, serve) => Ok(()),
         refused = refused.refused_at_start() => Err(refused.into()),
     }
 }

@@ -1,7 +1,8 @@
 //! The rules of the file reach the store: at the start, and when the file changed them.
 //!
-//! Only then: a scheduler that wrote again what it knows would undo what a newer file has set. When the store
-//! loses rules, each snapshot puts back the newest that were seen there, whoever's file they are.
+//! Only then: a scheduler that wrote again what it knows would undo what a newer file has set. When
+//! the store loses rules, each snapshot puts back the newest that were seen there, whoever's file
+//! they are.
 
 use std::time::Duration;
 
@@ -12,20 +13,16 @@ use crate::scheduled::Scheduled;
 /// The pauses before another try, half a second to a whole.
 const TRY_AGAIN: (f64, f64) = (0.5, 1.0);
 
-/// Follows the configuration until it no longer names the queue, which stops the queue, or until
-/// the service is to end.
+/// Follows the configuration until the queue is stopped.
 pub async fn keep(queue: &Scheduled) {
     let mut changes = queue.changes();
     let mut written = None;
     while !queue.stop.is_cancelled() {
         let config = changes.borrow_and_update().clone();
-        let Some(own) = config.queues.get(queue.name()) else {
-            queue.stop.cancel();
-            return;
-        };
-        let rules = own.rules.clone();
+        // Without any, the queue has left the configuration and is about to be stopped.
+        let rules = config.queues.get(queue.name()).map(|queue| queue.rules.clone());
         let mut try_again = false;
-        if written.as_ref() != Some(&rules) {
+        if let Some(rules) = rules.filter(|rules| written.as_ref() != Some(rules)) {
             // For a store that holds none while none were seen.
             queue.queue.set_rules(rules.clone());
             let result = queue.queue.apply_rules(&rules).await;

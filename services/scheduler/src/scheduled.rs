@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Queue, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
+use anteroom_runtime::{Changes, Config};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::QueueMetrics;
-use crate::queues::{Changes, Shared};
+use crate::shared::Shared;
 
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
 const LANE_BOUND: usize = 1;
@@ -21,10 +21,10 @@ pub struct Scheduled {
     pub queue: Queue,
     /// What it counts.
     pub metrics: QueueMetrics,
-    /// Cancelled when it is no longer served, or the service is to end.
+    /// Cancelled when it is to be served no longer.
     pub stop: CancellationToken,
     /// What the newest snapshot said of the line.
-    pub line: Line,
+    pub line: LineLength,
     shared: Arc<Shared>,
     changes: Changes,
     rules_written: CancellationToken,
@@ -32,14 +32,19 @@ pub struct Scheduled {
 
 impl Scheduled {
     /// Opens the queue; `None` when the configuration does not name it any more.
-    pub fn open(shared: &Arc<Shared>, name: &str, changes: Changes) -> Option<Self> {
+    pub fn open(
+        shared: &Arc<Shared>,
+        name: &str,
+        changes: Changes,
+        stop: CancellationToken,
+    ) -> Option<Self> {
         let config = changes.borrow().clone();
         let rules = config.queues.get(name)?.rules.clone();
         Some(Self {
             queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
             metrics: shared.metrics.queue(name),
-            stop: shared.shutdown.child_token(),
-            line: Line::default(),
+            stop,
+            line: LineLength::default(),
             shared: shared.clone(),
             changes,
             rules_written: CancellationToken::new(),
@@ -83,18 +88,18 @@ impl Scheduled {
     pub fn note<T>(&self, call: &'static str, result: &Result<T, Error>) {
         let error = result.as_ref().err();
         self.shared.operations.record(error.is_none());
-        self.shared.troubles.note(self.name(), call, error);
+        self.shared.failures.note(self.name(), call, error);
     }
 }
 
-/// What a snapshot says that the sweep goes by; nothing before the first.
+/// What the sweep needs of the newest snapshot; zero before the first.
 #[derive(Default)]
-pub struct Line {
+pub struct LineLength {
     depth: AtomicU64,
     idle_ttl_ms: AtomicU64,
 }
 
-impl Line {
+impl LineLength {
     /// Takes what a snapshot says.
     pub fn set(&self, depth: u64, rules: &Rules) {
         let idle_ttl_ms = u64::try_from(rules.idle_ttl.as_millis()).unwrap_or(u64::MAX);

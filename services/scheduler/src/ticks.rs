@@ -1,4 +1,4 @@
-//! The ticks: when they come, and what each does.
+//! The ticks of one queue: when they come, and what each does.
 //!
 //! A tick is timed from the start of the one before and begins after its end, so ticks of one kind
 //! never overlap and missed ones are not made up. Its work is bounded: a call of a script moves a
@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use anteroom_core::store::Error;
-use anteroom_runtime::config::SchedulerConfig;
 use rand::Rng as _;
 use tokio::time::{Instant, sleep_until};
 
 use crate::scheduled::Scheduled;
+use crate::tick::Tick;
 
 /// Calls of one promotion, 100 places each: 100 000 a second at the default tick.
 const PROMOTE_CALLS: u32 = 100;
@@ -19,50 +19,6 @@ const PROMOTE_CALLS: u32 = 100;
 const SWEEPS_PER_SECOND: u32 = 100;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
 const WALKED_BY_A_CALL: u64 = 150;
-
-/// A kind of tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tick {
-    /// The head of the line moves on.
-    Promote,
-    /// What has ended is cleared away.
-    Sweep,
-    /// The gauges are read.
-    Snapshot,
-}
-
-impl Tick {
-    /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 3] = [Self::Promote, Self::Sweep, Self::Snapshot];
-
-    /// The label.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Promote => "promote",
-            Self::Sweep => "sweep",
-            Self::Snapshot => "snapshot",
-        }
-    }
-
-    /// Between two starts, as shares of the interval: spread, so that many schedulers do not beat
-    /// together.
-    pub fn spread(self) -> (f64, f64) {
-        match self {
-            // Never early: a slice that is not due yet would wait for the next tick.
-            Self::Promote => (1.0, 1.2),
-            // Never late: gauges are at most 5 s old, which is also the longest interval.
-            Self::Sweep | Self::Snapshot => (0.75, 0.95),
-        }
-    }
-
-    fn interval(self, config: &SchedulerConfig) -> Duration {
-        match self {
-            Self::Promote => config.tick,
-            Self::Sweep => config.sweep_tick,
-            Self::Snapshot => config.snapshot_tick,
-        }
-    }
-}
 
 /// Ticks until the queue is no longer served. A tick in hand is finished.
 pub async fn keep(tick: Tick, queue: &Scheduled) {
@@ -171,11 +127,5 @@ mod tests {
         let line =
             format!("local ENDS, WALK, SHORT_WALK, FORGETS = 100, {WALKED_BY_A_CALL}, 30, 50");
         assert!(script.contains(&line), "{line}");
-    }
-
-    #[test]
-    fn no_gauge_gets_older_than_five_seconds() {
-        let longest = Duration::from_secs(5).mul_f64(Tick::Snapshot.spread().1);
-        assert!(longest <= Duration::from_millis(4_750), "a quarter of a second for the call");
     }
 }

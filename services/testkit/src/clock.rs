@@ -41,9 +41,9 @@ impl Clock {
 
     /// Puts a program under this clock.
     pub(crate) fn rules(&self, program: &mut Command) {
-        // This is how libfaketime is used. jemalloc, in Debian's Redis, asks for the time before libfaketime
-        // can tell it: with libc's allocator before it nobody does. A program that brings its allocator along
-        // keeps it.
+        // This is how libfaketime is used. jemalloc, in Debian's Redis, asks for the time before
+        // libfaketime can tell it: with libc's allocator before it nobody does. A program that
+        // brings its allocator along keeps it.
         program.env("LD_PRELOAD", format!("{} libc.so.6", self.library.display()));
         program.env("FAKETIME_TIMESTAMP_FILE", self.file()).env("FAKETIME_NO_CACHE", "1");
         // Old and new versions read one of these.
@@ -52,8 +52,9 @@ impl Clock {
         program.env("NO_FAKE_STAT", "1");
     }
 
-    /// Removes what libfaketime leaves in /dev/shm for the children of a process, which would stop a later
-    /// process of the same id. Called when the process runs, since it may be killed at any time.
+    /// Removes what libfaketime leaves in /dev/shm for the children of a process, which would stop
+    /// a later process of the same id. Called when the process runs, since it may be killed at any
+    /// time.
     pub(crate) fn tidies_after(process: &Process) {
         for name in ["faketime_shm_", "sem.faketime_sem_"] {
             let _ = fs::remove_file(format!("/dev/shm/{name}{}", process.id()));

@@ -13,7 +13,8 @@ const SLOTS: usize = 16_384;
 pub struct Cluster {
     /// The primaries of the start, in the order of their slots.
     pub primaries: Vec<Redis>,
-    /// The replicas of the start: the first of the first primary, the first of the second, and so on.
+    /// The replicas of the start: the first of the first primary, the first of the second, and so
+    /// on.
     pub replicas: Vec<Redis>,
 }
 
@@ -76,8 +77,9 @@ impl Cluster {
             .unwrap_or(0)
     }
 
-    /// Waits until all nodes tell the same of each other, and nothing of failures, and each replica is in step
-    /// with its primary. Before, nobody votes for one, or it does not stand for election.
+    /// Waits until all nodes tell the same of each other, and nothing of failures, and each replica
+    /// is in step with its primary. Before, nobody votes for one, or it does not stand for
+    /// election.
     ///
     /// # Panics
     /// When they do not agree.
@@ -114,7 +116,8 @@ impl Cluster {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer".to_owned(),
             };
-            // Who stood for election, who voted, and why not; not each attempt to reach the primary.
+            // Who stood for election, who voted, and why not; not each attempt to reach the
+            // primary.
             let log = node.log();
             let tells =
                 |line: &&str| ["fail", "Fail", "elect", "vote"].iter().any(|it| line.contains(it));
@@ -153,8 +156,8 @@ impl Drop for Cluster {
     }
 }
 
-/// What a node says of all, itself included, apart from times and addresses; nothing while it has one for lost,
-/// or does not know it well.
+/// What a node says of all, itself included, apart from times and addresses; nothing while it has
+/// one for lost, or does not know it well.
 fn view(nodes: &str) -> Option<Vec<String>> {
     let lines = nodes.lines().map(|line| {
         let words: Vec<_> = line.split(' ').collect();

@@ -21,8 +21,8 @@ use tokio::{
 pub enum Fault {
     /// Nothing: all bytes pass.
     Pass,
-    /// Connections stay open and nothing comes through, in either direction, until it ends: then what was
-    /// sent meanwhile comes, as after a partition.
+    /// Connections stay open and nothing comes through, in either direction, until it ends: then
+    /// what was sent meanwhile comes, as after a partition.
     Blackhole,
     /// Open connections are reset, and new ones at once.
     Refuse,

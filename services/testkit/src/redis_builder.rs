@@ -170,7 +170,8 @@ impl RedisBuilder {
                 set("--cluster-port", ports[2].to_string());
             }
             set("--cluster-node-timeout", "1000".to_owned());
-            // Else a replica that got no votes for 20 s, on a busy machine, never stands for election again.
+            // Else a replica that got no votes for 20 s, on a busy machine, never stands for
+            // election again.
             set("--cluster-replica-validity-factor", "0".to_owned());
         }
         args.extend(self.args.iter().cloned());

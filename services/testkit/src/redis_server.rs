@@ -108,8 +108,8 @@ impl Redis {
         self.append_only_file().metadata().expect("an append-only file").len()
     }
 
-    /// Takes the end of the append-only file of a killed server away, as a machine does that stops before the
-    /// last of it was flushed to the disk.
+    /// Takes the end of the append-only file of a killed server away, as a machine does that stops
+    /// before the last of it was flushed to the disk.
     ///
     /// # Panics
     /// When it has none.

@@ -5,8 +5,8 @@ use redis::Value;
 use crate::{PATIENCE, Redis, until};
 
 impl Redis {
-    /// Takes no more writes, for a minute, and waits until `replica` has all that were taken: what is killed
-    /// now loses nothing. Whoever writes meanwhile has no answer.
+    /// Takes no more writes, for a minute, and waits until `replica` has all that were taken: what
+    /// is killed now loses nothing. Whoever writes meanwhile has no answer.
     ///
     /// # Panics
     /// When the replica does not catch up.
@@ -46,8 +46,8 @@ impl Redis {
         .await;
     }
 
-    /// A line of what it says of its replication; nothing while it cuts its connections, as a Sentinel makes it do
-    /// when its role changes.
+    /// A line of what it says of its replication; nothing while it cuts its connections, as a
+    /// Sentinel makes it do when its role changes.
     pub(crate) async fn replication(&self, name: &str) -> Option<String> {
         let info: String = self.try_run(&["INFO", "replication"]).await.ok()?;
         let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned());

@@ -18,8 +18,8 @@ static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 const ADMISSION_PORTS: &[&str] = &["public", "service", "metrics"];
 const SCHEDULER_PORTS: &[&str] = &["metrics"];
 
-/// A binary of the workspace: from the folder in `ANTEROOM_BIN_DIR`, which `make test` has just filled, or
-/// built as it stands now, once for each test program.
+/// A binary of the workspace: from the folder in `ANTEROOM_BIN_DIR`, which `make test` has just
+/// filled, or built as it stands now, once for each test program.
 ///
 /// # Panics
 /// When it does not build.
@@ -66,7 +66,8 @@ pub struct Service {
 }
 
 impl Site {
-    /// A file with these queues (TOML, such as `[queues.concert]`), and the environment of all services.
+    /// A file with these queues (TOML, such as `[queues.concert]`), and the environment of all
+    /// services.
     ///
     /// # Panics
     /// When the file cannot be written.
@@ -187,8 +188,8 @@ pub struct Anteroom {
 }
 
 impl Anteroom {
-    /// Starts both services with these queues (TOML, such as `[queues.concert]`), and the environment
-    /// added to both, on a fresh Redis.
+    /// Starts both services with these queues (TOML, such as `[queues.concert]`), and the
+    /// environment added to both, on a fresh Redis.
     ///
     /// # Panics
     /// When something does not start.

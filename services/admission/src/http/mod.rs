@@ -12,7 +12,6 @@ pub mod queue;
 pub mod shell;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -30,7 +29,7 @@ use self::audit::Audit;
 use self::extract::Peer;
 use self::fast_path::{FastPath, HotRoute};
 use self::queue::gate;
-use self::shell::{ResponseFuture, Shell, ShellLayer};
+use self::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
@@ -42,8 +41,8 @@ pub struct PortService {
     router: Router,
     /// Its calls that need no router, inside the same shell.
     fast_path: FastPath,
-    /// Its requests under way.
-    pub under_way: Arc<AtomicUsize>,
+    /// Its requests in flight.
+    pub in_flight: InFlight,
 }
 
 impl PortService {
@@ -88,14 +87,14 @@ pub fn port(
     let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let fast_path = FastPath::new(shell.clone(), hot);
-    let under_way = shell.under_way.clone();
+    let in_flight = shell.in_flight.clone();
     let router = router
         .route(OPENAPI, document_route(&document))
         .fallback(async || Problem::new(Code::NOT_FOUND))
         .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
-    PortService { router, fast_path, under_way }
+    PortService { router, fast_path, in_flight }
 }
 
 /// This document.

@@ -1,7 +1,7 @@
 //! What admission counts of queues.
 
-use anteroom_core::queue::GoneReason;
-use anteroom_runtime::{QueueCounts, QueueGauges};
+use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot};
+use anteroom_runtime::SnapshotGauges;
 use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
 
 /// The metrics of all queues, by name.
@@ -11,7 +11,7 @@ pub struct QueueFamilies {
     counts: QueueCounts,
     gate: IntCounterVec,
     /// The state of each queue, from its snapshots.
-    pub(crate) gauges: QueueGauges,
+    pub(crate) gauges: SnapshotGauges<Snapshot>,
 }
 
 impl QueueFamilies {
@@ -30,7 +30,7 @@ impl QueueFamilies {
                 &["queue", "answer"],
             )?,
             counts: QueueCounts::register(registry)?,
-            gauges: QueueGauges::register(registry)?,
+            gauges: SnapshotGauges::register(registry, "queue", Snapshot::GAUGES)?,
         };
         registry.register(Box::new(families.joined.clone()))?;
         registry.register(Box::new(families.gate.clone()))?;

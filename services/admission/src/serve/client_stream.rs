@@ -1,9 +1,9 @@
-//! The bytes of one connection, between the system and the framework.
+//! The bytes of one connection, between the socket and hyper.
 //!
-//! Three things of HTTP are seen here that the framework does not tell. Whether anything has come since
-//! the last answer. That a client which has shut down its sending side still wants the answer to what it
-//! has sent: the end is kept back until the answer is there, for the framework would drop the request.
-//! And that a head is too large for the framework's usual bounds (see [`super::large_head`]).
+//! Three things are seen here that hyper does not tell. Whether anything has come since the last
+//! answer. That a client which has shut down its sending side still wants the answer to what it has
+//! sent: the end is kept back until the answer is there, for hyper would drop the request. And that
+//! a head is too large for hyper's usual bounds (see [`super::large_head`]).
 
 use std::io::{Error, IoSlice, Result};
 use std::pin::Pin;
@@ -12,15 +12,16 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_io_timeout::TimeoutWriter;
 
-use super::idle::Idle;
-use super::write_timeout::WriteTimeout;
+use super::activity::Activity;
 
 /// A connection's bytes.
 #[derive(Debug)]
 pub struct ClientStream<S> {
-    stream: WriteTimeout<S>,
-    idle: Idle,
+    /// A write that makes no progress for long fails, and the connection with it.
+    stream: Pin<Box<TimeoutWriter<S>>>,
+    activity: Activity,
     /// What is read before anything else.
     unread: Bytes,
     /// The client has shut down its sending side, and that was kept back.
@@ -41,10 +42,12 @@ enum LargeHead {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
     /// The bytes of `stream`, of which each write may take `write_timeout`.
-    pub fn new(stream: S, write_timeout: Duration, idle: Idle) -> Self {
+    pub fn new(stream: S, write_timeout: Duration, activity: Activity) -> Self {
+        let mut stream = TimeoutWriter::new(stream);
+        stream.set_timeout(Some(write_timeout));
         Self {
-            stream: WriteTimeout::new(stream, write_timeout),
-            idle,
+            stream: Box::pin(stream),
+            activity,
             unread: Bytes::new(),
             kept_end: false,
             large_head: LargeHead::No,
@@ -58,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
     }
 }
 
-/// The framework's own answer to a head past its bounds; none of ours has this status.
+/// hyper's own answer to a head past its bounds; none of ours has this status.
 fn is_431(answer: &[u8]) -> bool {
     answer.starts_with(b"HTTP/1.") && answer.get(8..13) == Some(b" 431 ")
 }
@@ -75,10 +78,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientStream<S> {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        ready!(self.stream.as_mut().poll_read(context, buffer))?;
         if buffer.filled().len() > before {
-            self.idle.hear();
-        } else if self.idle.is_busy() {
+            self.activity.heard();
+        } else if self.activity.is_busy() {
             self.kept_end = true;
             return Poll::Pending;
         }
@@ -101,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
             self.kept_end = false;
             context.waker().wake_by_ref();
         }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        self.stream.as_mut().poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -109,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        self.stream.as_mut().poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -118,18 +121,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.stream.as_mut().poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.stream.as_mut().poll_shutdown(context)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -138,16 +144,17 @@ mod tests {
     #[tokio::test]
     async fn the_end_is_kept_back_while_an_answer_is_being_made_only() {
         let (client, server) = duplex(64);
-        let idle = Idle::new();
-        let mut stream = ClientStream::new(server, LIMIT, idle.clone());
+        let activity = Activity::new();
+        let mut stream = ClientStream::new(server, LIMIT, activity.clone());
         drop(client);
         let mut bytes = [0; 8];
-        assert!(idle.over());
-        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is under way");
-        idle.begin_stream();
+        assert!(activity.received());
+        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is in flight");
+        activity.streams();
         let read = stream.read(&mut bytes).now_or_never().expect("told").expect("read");
         assert_eq!(read, 0, "nobody is there to tell events to");
-        idle.begin();
+        assert!(activity.received());
+        activity.answered();
         assert_eq!(stream.read(&mut bytes).await.expect("read"), 0);
     }
 
@@ -155,7 +162,7 @@ mod tests {
     async fn a_head_too_large_is_read_once_more_and_then_refused() {
         const REFUSAL: &[u8] = b"HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n";
         let (mut client, server) = duplex(1_024);
-        let mut stream = ClientStream::new(server, LIMIT, Idle::new());
+        let mut stream = ClientStream::new(server, LIMIT, Activity::new());
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.expect("written");
         stream.write_all(REFUSAL).await.expect_err("not yet");
         let mut stream = stream.again(Bytes::from_static(b"GET /")).expect("met");
@@ -165,5 +172,30 @@ mod tests {
         assert_eq!(&head, b"GET / HTTP/1.1");
         stream.write_all(REFUSAL).await.expect("this time it is meant");
         assert!(stream.again(Bytes::new()).is_none());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_let_go() {
+        let (_client, server) = duplex(4);
+        let mut server = ClientStream::new(server, LIMIT, Activity::new());
+        let error = server.write_all(b"more than fits").await.expect_err("a time-out");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_client_that_takes_something_is_served() {
+        let (mut client, server) = duplex(4);
+        let mut server = ClientStream::new(server, LIMIT, Activity::new());
+        let reader = tokio::spawn(async move {
+            let mut all = Vec::new();
+            let mut bytes = [0; 4];
+            while let Ok(count @ 1..) = client.read(&mut bytes).await {
+                all.extend_from_slice(&bytes[..count]);
+                sleep(LIMIT / 2).await;
+            }
+            all
+        });
+        server.write_all(b"sixteen letters!").await.expect("taken");
+        drop(server);
+        assert_eq!(reader.await.expect("no panic"), b"sixteen letters!");
     }
 }

@@ -1,16 +1,16 @@
-//! The open connections of a port, and which of them has to go when there is no room for one more.
+//! The open connections of a port, and which of them is evicted when there is no room for one more.
 //!
-//! A connection that waits for its client (it says nothing, its head or its body does not come, it
-//! takes no answer, it is idle between two requests) may be closed; one whose request is being answered,
-//! or that is told events, may not. So clients that are slow on purpose hold out nobody: whoever comes
-//! next takes the place of the one that has waited longest.
+//! A connection that waits for its client (no head or body comes, its answer is not taken, or it is
+//! idle between two requests) may be evicted; one whose request is being answered, or that is sent
+//! events, may not. So clients that are slow on purpose keep no others out: a new connection gets
+//! the slot of the one that has waited longest.
 //!
-//! When one has to go, all that wait are noted, longest first. Who has not been heard of since is still
-//! the one that waits longest, for everybody else began to wait later; so one look at all connections
-//! serves for as many as it found, and a request costs nothing here.
+//! Looking for that one visits all connections, so one look notes every connection that waits,
+//! sorted by how long. An entry stays valid until something comes on its connection, for all others
+//! began to wait later. So one look serves many evictions, and a request costs nothing here.
 //!
-//! A new connection is left alone for a moment, in which it can say what it wants. While all that could
-//! go are that young, the next ones wait in the system's own line.
+//! A new connection is spared for a moment, in which it can send its request. While all that could
+//! be evicted are that young, the next ones wait in the system's backlog.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,17 +20,17 @@ use prometheus::IntCounter;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::idle::{Idle, Wait};
+use super::activity::{Activity, Wait};
 
-/// So long a connection is young.
-const YOUTH: Duration = Duration::from_secs(1);
-/// Where a look found nobody who may go, it holds for so long.
+/// A connection this young is not evicted.
+const GRACE: Duration = Duration::from_secs(1);
+/// A look that found none to evict is not repeated for so long.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Why there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// Those that wait for their clients are young: soon one may go.
+    /// Those that wait for their clients are young: soon one may be evicted.
     Soon,
     /// All are being served.
     Served,
@@ -39,69 +39,69 @@ pub enum Full {
 /// The connections of one port.
 #[derive(Debug)]
 pub struct Connections {
-    ring: Mutex<Ring>,
-    closed: IntCounter,
+    slots: Mutex<Slots>,
+    evictions: IntCounter,
 }
 
 #[derive(Debug)]
-struct Ring {
-    places: Vec<Option<Open>>,
+struct Slots {
+    open: Vec<Option<OpenConnection>>,
     free: Vec<usize>,
-    /// Who waited at the last look, the longest at the end.
+    /// The connections that waited at the last look, the longest at the end.
     waiting: Vec<(Wait, usize)>,
-    /// When a look found nobody who may go, and why.
+    /// When a look found none to evict, and why.
     in_vain: Option<(Instant, Full)>,
 }
 
 #[derive(Debug)]
-struct Open {
-    idle: Idle,
+struct OpenConnection {
+    activity: Activity,
     task: AbortHandle,
 }
 
-/// A connection's place among the others, until it is dropped.
+/// Room for one connection, until it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionSlot {
     connections: Arc<Connections>,
-    /// Whether it waits for its client.
-    pub idle: Idle,
+    /// What it is doing.
+    pub activity: Activity,
     at: usize,
 }
 
 impl Connections {
-    /// Room for so many; those that have to go are counted in `closed`.
-    pub fn new(most: usize, closed: IntCounter) -> Arc<Self> {
-        let ring = Ring {
-            places: Vec::new(),
+    /// Room for so many; evictions are counted.
+    pub fn new(most: usize, evictions: IntCounter) -> Arc<Self> {
+        let slots = Slots {
+            open: Vec::new(),
             free: (0..most).rev().collect(),
             waiting: Vec::new(),
             in_vain: None,
         };
-        Arc::new(Self { ring: Mutex::new(ring), closed })
+        Arc::new(Self { slots: Mutex::new(slots), evictions })
     }
 
-    /// A place for one more, which may have been another's.
-    pub fn enter(self: &Arc<Self>) -> Result<Place, Full> {
-        let mut ring = self.lock();
-        let at = match ring.free.pop() {
+    /// Room for one more, which may have been another's.
+    pub fn enter(self: &Arc<Self>) -> Result<ConnectionSlot, Full> {
+        let mut slots = self.lock();
+        let at = match slots.free.pop() {
             Some(at) => at,
-            None => ring.make_room().inspect(|_| self.closed.inc())?,
+            None => slots.make_room().inspect(|_| self.evictions.inc())?,
         };
-        if ring.places.len() <= at {
-            ring.places.resize_with(at + 1, || None);
+        if slots.open.len() <= at {
+            slots.open.resize_with(at + 1, || None);
         }
-        Ok(Place { connections: self.clone(), idle: Idle::new(), at })
+        Ok(ConnectionSlot { connections: self.clone(), activity: Activity::new(), at })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ring {
-    /// Closes the connection that has waited for its client longest.
+impl Slots {
+    /// Evicts the connection that has waited for its client longest.
     fn make_room(&mut self) -> Result<usize, Full> {
-        if let Some(at) = self.close_longest() {
+        if let Some(at) = self.evict_longest() {
             return Ok(at);
         }
         let now = Instant::now();
@@ -109,17 +109,17 @@ impl Ring {
             return Err(full);
         }
         let full = self.look(now);
-        // All of them may be heard of in this very moment.
-        let found = self.close_longest().ok_or(full);
+        // Something may have come on all of them since.
+        let found = self.evict_longest().ok_or(full);
         self.in_vain = found.err().map(|full| (now, full));
         found
     }
 
-    /// Closes the longest of those that were noted and have not been heard of since.
-    fn close_longest(&mut self) -> Option<usize> {
+    /// Evicts the first of those that were noted and have not changed since.
+    fn evict_longest(&mut self) -> Option<usize> {
         while let Some((wait, at)) = self.waiting.pop() {
-            // The place may have become another's, who then began to wait later.
-            let open = self.places[at].take_if(|open| open.idle.close(wait));
+            // A slot that was given to another connection since has another wait.
+            let open = self.open[at].take_if(|open| open.activity.evict(wait));
             if let Some(open) = open {
                 open.task.abort();
                 return Some(at);
@@ -128,13 +128,13 @@ impl Ring {
         None
     }
 
-    /// Notes who waits, and tells why there is no room if nobody does.
+    /// Notes the connections that wait; the reason why there is no room if none does.
     fn look(&mut self, now: Instant) -> Full {
         let mut full = Full::Served;
-        for (at, open) in self.places.iter().enumerate() {
-            let Some(idle) = open.as_ref().map(|open| &open.idle) else { continue };
-            let Some(wait) = idle.wait() else { continue };
-            if now - idle.opened() < YOUTH {
+        for (at, open) in self.open.iter().enumerate() {
+            let Some(open) = open else { continue };
+            let Some(wait) = open.activity.wait() else { continue };
+            if now - open.activity.opened() < GRACE {
                 full = Full::Soon;
             } else {
                 self.waiting.push((wait, at));
@@ -145,27 +145,28 @@ impl Ring {
     }
 }
 
-impl Place {
-    /// Serves the connection in a task of its own, which is ended when it has to go.
+impl ConnectionSlot {
+    /// Serves the connection in a task of its own, which an eviction ends.
     pub fn serve(self, serving: impl Future<Output = ()> + Send + 'static) {
-        let (connections, idle, at) = (self.connections.clone(), self.idle.clone(), self.at);
-        // The task cannot leave its place before it stands in the ring.
-        let mut ring = connections.lock();
+        let (connections, activity, at) =
+            (self.connections.clone(), self.activity.clone(), self.at);
+        // Held until it stands there: the task cannot leave its slot before.
+        let mut slots = connections.lock();
         let task = tokio::spawn(async move {
-            let _place = self;
+            let _slot = self;
             serving.await;
         });
-        ring.places[at] = Some(Open { idle, task: task.abort_handle() });
+        slots.open[at] = Some(OpenConnection { activity, task: task.abort_handle() });
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut ring = self.connections.lock();
-        // Whoever had to go has left the place to another.
-        if !self.idle.is_closed() {
-            ring.places[self.at] = None;
-            ring.free.push(self.at);
+        let mut slots = self.connections.lock();
+        // The slot of an evicted one is another's already.
+        if !self.activity.is_evicted() {
+            slots.open[self.at] = None;
+            slots.free.push(self.at);
         }
     }
 }
@@ -179,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    /// A full ring, and the numbers of the connections that have ended.
-    struct House {
+    /// Connections, and the numbers of those that have ended.
+    struct Numbered {
         connections: Arc<Connections>,
         ends: UnboundedSender<u32>,
         ended: UnboundedReceiver<u32>,
@@ -195,117 +196,117 @@ mod tests {
         }
     }
 
-    impl House {
+    impl Numbered {
         fn new(most: usize) -> Self {
             let (ends, ended) = unbounded_channel();
-            let closed = IntCounter::new("closed", "closed").expect("a name");
-            Self { connections: Connections::new(most, closed), ends, ended }
+            let evictions = IntCounter::new("evictions", "evictions").expect("a name");
+            Self { connections: Connections::new(most, evictions), ends, ended }
         }
 
         /// Opens a connection of this number, not young any more.
-        fn open(&self, number: u32) -> Result<Idle, Full> {
-            let place = self.connections.enter()?;
-            let (idle, end) = (place.idle.clone(), End(number, self.ends.clone()));
-            place.serve(async move {
+        fn open(&self, number: u32) -> Result<Activity, Full> {
+            let slot = self.connections.enter()?;
+            let (activity, end) = (slot.activity.clone(), End(number, self.ends.clone()));
+            slot.serve(async move {
                 let _end = end;
                 pending::<()>().await;
             });
-            Ok(idle)
+            Ok(activity)
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_one_that_waits_longest_goes() {
-        let mut house = House::new(3);
-        let first = house.open(0).expect("room");
-        let second = house.open(1).expect("room");
-        advance(YOUTH).await;
-        house.open(2).expect("room");
-        advance(YOUTH).await;
-        house.open(3).expect("room");
-        assert_eq!(house.ended.recv().await, Some(0));
-        assert!(!first.over(), "nothing is done for it any more");
-        // Who was heard of meanwhile waits since then.
-        advance(YOUTH / 2).await;
-        assert!(second.over());
-        second.begin();
-        advance(YOUTH).await;
-        house.open(4).expect("room");
-        assert_eq!(house.ended.recv().await, Some(2));
-        house.open(5).expect("room");
-        assert_eq!(house.ended.recv().await, Some(3));
-        assert_eq!(house.connections.closed.get(), 3);
+    async fn the_one_that_waits_longest_is_evicted() {
+        let mut numbered = Numbered::new(3);
+        let first = numbered.open(0).expect("room");
+        let second = numbered.open(1).expect("room");
+        advance(GRACE).await;
+        numbered.open(2).expect("room");
+        advance(GRACE).await;
+        numbered.open(3).expect("room");
+        assert_eq!(numbered.ended.recv().await, Some(0));
+        assert!(!first.received(), "nothing is done for it any more");
+        // A request in between makes the wait begin anew.
+        advance(GRACE / 2).await;
+        assert!(second.received());
+        second.answered();
+        advance(GRACE).await;
+        numbered.open(4).expect("room");
+        assert_eq!(numbered.ended.recv().await, Some(2));
+        numbered.open(5).expect("room");
+        assert_eq!(numbered.ended.recv().await, Some(3));
+        assert_eq!(numbered.connections.evictions.get(), 3);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_served_stays_and_a_full_house_has_no_room() {
-        let mut house = House::new(2);
-        let [one, two] = [0, 1].map(|number| house.open(number).expect("room"));
-        advance(YOUTH).await;
-        assert!(one.over() && two.over());
-        assert_eq!(house.open(2).map(drop), Err(Full::Served));
-        two.begin();
-        assert_eq!(house.open(2).map(drop), Err(Full::Served), "as the last look said");
+    async fn who_is_served_stays_and_then_there_is_no_room() {
+        let mut numbered = Numbered::new(2);
+        let [one, two] = [0, 1].map(|number| numbered.open(number).expect("room"));
+        advance(GRACE).await;
+        assert!(one.received() && two.received());
+        assert_eq!(numbered.open(2).map(drop), Err(Full::Served));
+        two.answered();
+        assert_eq!(numbered.open(2).map(drop), Err(Full::Served), "as the last look said");
         advance(LOOK_AGAIN).await;
-        house.open(3).expect("room");
-        assert_eq!(house.ended.recv().await, Some(1));
-        one.begin();
-        assert!(one.over(), "it is there still");
+        numbered.open(3).expect("room");
+        assert_eq!(numbered.ended.recv().await, Some(1));
+        one.answered();
+        assert!(one.received(), "it is there still");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_only_one_that_may_go_is_found_among_thousands() {
+    async fn the_only_one_that_may_be_evicted_is_found_among_thousands() {
         const MANY: u32 = 3_000;
-        let mut house = House::new(MANY as usize);
-        let served: Vec<_> = (0..MANY).map(|number| house.open(number).expect("room")).collect();
-        advance(YOUTH).await;
-        assert!(served.iter().all(Idle::over));
-        served[2_500].begin();
-        house.open(MANY).expect("room");
-        assert_eq!(house.ended.recv().await, Some(2_500));
+        let mut numbered = Numbered::new(MANY as usize);
+        let served: Vec<_> = (0..MANY).map(|number| numbered.open(number).expect("room")).collect();
+        advance(GRACE).await;
+        assert!(served.iter().all(Activity::received));
+        served[2_500].answered();
+        numbered.open(MANY).expect("room");
+        assert_eq!(numbered.ended.recv().await, Some(2_500));
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_look_at_all_serves_for_many() {
         const MANY: u32 = 1_000;
-        let mut house = House::new(MANY as usize);
-        let open: Vec<_> = (0..MANY).map(|number| house.open(number).expect("room")).collect();
-        advance(YOUTH).await;
-        house.open(MANY).expect("room");
-        assert_eq!(house.connections.lock().waiting.len(), MANY as usize - 1);
-        // Who was heard of meanwhile is passed over, without another look.
-        let again = house.ended.recv().await.expect("an end");
-        for idle in &open[..900] {
-            idle.over();
-            idle.begin();
+        let mut numbered = Numbered::new(MANY as usize);
+        let open: Vec<_> = (0..MANY).map(|number| numbered.open(number).expect("room")).collect();
+        advance(GRACE).await;
+        numbered.open(MANY).expect("room");
+        assert_eq!(numbered.connections.lock().waiting.len(), MANY as usize - 1);
+        // Those that have had a request since are skipped, without another look.
+        let again = numbered.ended.recv().await.expect("an end");
+        for activity in &open[..900] {
+            activity.received();
+            activity.answered();
         }
-        house.open(MANY + 1).expect("room");
-        let next = house.ended.recv().await.expect("an end");
+        numbered.open(MANY + 1).expect("room");
+        let next = numbered.ended.recv().await.expect("an end");
         assert!(again < MANY && (900..MANY).contains(&next), "{again} {next}");
-        assert!(house.connections.lock().waiting.len() < MANY as usize - 1);
+        assert!(numbered.connections.lock().waiting.len() < MANY as usize - 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_new_connection_is_left_alone_for_a_moment() {
-        let house = House::new(1);
-        house.open(0).expect("room");
-        assert_eq!(house.open(1).map(drop), Err(Full::Soon));
-        advance(YOUTH).await;
-        house.open(1).expect("room");
-        assert_eq!(house.connections.closed.get(), 1);
+    async fn a_new_connection_is_spared_for_a_moment() {
+        let numbered = Numbered::new(1);
+        numbered.open(0).expect("room");
+        assert_eq!(numbered.open(1).map(drop), Err(Full::Soon));
+        advance(GRACE).await;
+        numbered.open(1).expect("room");
+        assert_eq!(numbered.connections.evictions.get(), 1);
     }
 
     #[tokio::test]
-    async fn a_place_that_was_left_is_free() {
-        let house = House::new(1);
+    async fn a_slot_that_was_left_is_free() {
+        let numbered = Numbered::new(1);
         for _ in 0..3 {
-            house.connections.enter().expect("room").serve(async {});
-            while house.connections.lock().free.is_empty() {
+            numbered.connections.enter().expect("room").serve(async {});
+            while numbered.connections.lock().free.is_empty() {
                 tokio::task::yield_now().await;
             }
         }
-        drop(house.connections.enter().expect("room"));
-        house.connections.enter().expect("it was not used");
-        assert_eq!(house.connections.closed.get(), 0);
+        drop(numbered.connections.enter().expect("room"));
+        numbered.connections.enter().expect("it was not used");
+        assert_eq!(numbered.connections.evictions.get(), 0);
     }
 }

@@ -1,8 +1,9 @@
 //! How many connections the descriptors of this process allow.
 //!
-//! A cap that the system cannot keep is none: the accept loop would run out of descriptors first, and
-//! with it the store's connections and the metrics port. So at the start the soft limit is raised to
-//! the hard one, which needs no right, and what is left of it bounds the connections.
+//! Each connection is a file descriptor. With more connections than descriptors, accepting would
+//! fail, and so would new connections to the store and to the metrics port. So at the start the
+//! soft limit is raised to the hard one, which needs no privilege, and what the process does not
+//! need itself bounds the connections.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -16,8 +17,8 @@ const PORTS: u64 = 2;
 pub struct Share {
     /// Connections that are served.
     pub connections: usize,
-    /// Connections that are being turned away.
-    pub farewells: usize,
+    /// Connections that are being refused.
+    pub refusals: usize,
 }
 
 /// The share of each port, of at most `max_connections`; says so when that is more than fits.
@@ -45,8 +46,8 @@ fn raised() -> Option<u64> {
 fn of(limit: u64, max_connections: usize) -> Share {
     let port = (limit - OWN.min(limit / 4)) / PORTS;
     let port = usize::try_from(port).unwrap_or(usize::MAX);
-    let farewells = (port / 8).clamp(1, 256);
-    Share { connections: max_connections.min(port - farewells.min(port - 1)), farewells }
+    let refusals = (port / 8).clamp(1, 256);
+    Share { connections: max_connections.min(port - refusals.min(port - 1)), refusals }
 }
 
 #[cfg(test)]
@@ -54,16 +55,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_and_farewells_fit_into_the_limit() {
+    fn connections_and_refusals_fit_into_the_limit() {
         for limit in [8, 64, 256, 1_024, 4_096, 20_000, 1_048_576, u64::MAX] {
             for max_connections in [1, 100, 10_000, 1_000_000] {
                 let share = of(limit, max_connections);
                 assert!((1..=max_connections).contains(&share.connections), "{limit} {share:?}");
-                let all = PORTS * (share.connections + share.farewells) as u64;
+                let all = PORTS * (share.connections + share.refusals) as u64;
                 assert!(all < limit, "{limit} {share:?}");
             }
         }
-        assert_eq!(of(1_048_576, 10_000), Share { connections: 10_000, farewells: 256 });
-        assert_eq!(of(256, 10_000), Share { connections: 84, farewells: 12 });
+        assert_eq!(of(1_048_576, 10_000), Share { connections: 10_000, refusals: 256 });
+        assert_eq!(of(256, 10_000), Share { connections: 84, refusals: 12 });
     }
 }

@@ -1,12 +1,12 @@
 //! HTTP/1 on one connection, with heads as large as a proxy in front lets through.
 //!
-//! HTTP/1 only: gateways speak it, and an idle HTTP/2 connection has no time-out that a client's own
-//! pings do not reset.
+//! HTTP/1 only: gateways speak it, and an idle HTTP/2 connection has no time-out that a client's
+//! own pings do not reset.
 //!
-//! The framework reads a head of up to a hundred headers without asking for memory; room for all that
-//! a head can hold would cost each request more than everything else. But its own refusal, 431, is an
-//! error to a gateway, which only knows 200, 401 and 403. So a head that passes the usual bounds is
-//! read once more with wide ones, and its connection ends with the answer.
+//! hyper parses up to a hundred headers on the stack; room for all that a head can hold would cost
+//! each request more than everything else. But its refusal of more, 431, is an error to a gateway,
+//! which only knows 200, 401 and 403. So a head that exceeds the usual limits is parsed once more
+//! with wide ones, and its connection ends with the answer.
 
 use std::pin::{Pin, pin};
 
@@ -16,7 +16,7 @@ use hyper::server::conn::http1::{Builder, Connection as Http1, Parts};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::Connection;
+use super::ConnectionService;
 use super::client_stream::ClientStream;
 
 /// What a head may have usually, in bytes.
@@ -37,19 +37,20 @@ impl Serving {
     /// With the bounds of this module.
     pub fn new() -> Self {
         let mut usual = Builder::new();
-        // `Idle` sees to slow heads. Answers are short: to copy the body behind the head costs less
-        // than two pieces cost the kernel.
+        // `Activity` times slow heads out. Answers are short: to copy the body behind the head
+        // costs less than two pieces cost the kernel.
         usual.header_read_timeout(None).max_buf_size(USUAL_HEAD).writev(false);
         let mut large = usual.clone();
         large.max_buf_size(LARGE_HEAD).max_headers(LARGE_HEAD / SHORTEST_HEADER).keep_alive(false);
         Self { usual, large }
     }
 
-    /// Serves a connection until it ends. After `leave` it ends with the answer under way, or at once.
+    /// Serves a connection until it ends. After `leave` it ends with the answer in flight, or at
+    /// once.
     pub async fn serve(
         self,
         stream: ClientStream<TcpStream>,
-        service: Connection,
+        service: ConnectionService,
         leave: impl Future<Output = ()>,
     ) -> hyper::Result<()> {
         let mut leave = pin!(leave.fuse());
@@ -63,7 +64,7 @@ impl Serving {
 }
 
 async fn run(
-    connection: &mut Http1<TokioIo<ClientStream<TcpStream>>, Connection>,
+    connection: &mut Http1<TokioIo<ClientStream<TcpStream>>, ConnectionService>,
     leave: Pin<&mut impl FusedFuture<Output = ()>>,
 ) -> hyper::Result<()> {
     tokio::select! {

@@ -1,22 +1,22 @@
 //! The connections of one port: accepted, bounded, timed, and drained.
 //!
-//! The framework's own accept loop has none of these bounds, so this one is made from its parts: a
-//! client that connects and says nothing, sends its head by drops, takes no answer, or is one too
-//! many, is let go.
+//! axum's accept loop has none of these bounds, so this one is made from hyper's parts: a client
+//! that connects and says nothing, sends its head by drops, takes no answer, or is one too many, is
+//! disconnected.
 //!
-//! On the way out everything goes on for `drain_delay`, but each answer says `Connection: close`, so
-//! that clients move on between two requests of their own choice. Then no more connections are taken,
-//! those that are silent are closed, and what is on its way is answered.
+//! On drain everything goes on for `drain_delay`, but each answer says `Connection: close`,
+//! so that clients reconnect elsewhere at a time of their own choice. Then no more connections are
+//! accepted, idle ones are closed, and requests in flight are answered.
 
-mod awaited;
+mod activity;
 mod client_stream;
+mod connection_state;
 mod connections;
-mod crowded;
 pub mod descriptors;
-mod idle;
+mod handshakes;
 mod large_head;
-mod last_call;
-mod write_timeout;
+mod load_shed;
+mod request_body;
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -38,14 +38,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::awaited::awaited;
+use self::activity::Activity;
 use self::client_stream::ClientStream;
 use self::connections::{Connections, Full, LOOK_AGAIN};
-use self::crowded::Crowded;
 use self::descriptors::Share;
-use self::idle::Idle;
+use self::handshakes::stop_handshakes;
 use self::large_head::Serving;
-use self::last_call::stop_handshakes;
+use self::load_shed::LoadShed;
+use self::request_body::request_body;
 use crate::app::App;
 use crate::http::PortService;
 use crate::http::extract::Peer;
@@ -53,7 +53,7 @@ use crate::http::shell::ResponseFuture;
 
 /// Descriptors ran out, or the like: a pause lets some come free.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What a client has sent by the end of `drain_delay` is heard of within this time, and answered.
+/// What a client has sent by the end of `drain_delay` has come within this time, and is answered.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// One port that is ready to serve.
@@ -62,7 +62,7 @@ pub struct Server {
     port: Arc<PortService>,
     app: Arc<App>,
     connections: Arc<Connections>,
-    crowded: Crowded,
+    load_shed: LoadShed,
     first_byte_timeout: Duration,
     header_timeout: Duration,
     write_timeout: Duration,
@@ -88,7 +88,7 @@ impl Server {
             listener,
             port: Arc::new(port),
             connections: Connections::new(share.connections, closed.clone()),
-            crowded: Crowded::new(share.farewells, refused.clone(), app.returning.clone()),
+            load_shed: LoadShed::new(share.refusals, refused.clone(), app.returning.clone()),
             first_byte_timeout: admission.first_byte_timeout,
             header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,
@@ -99,7 +99,7 @@ impl Server {
         }
     }
 
-    /// Serves until the process stops; then requests under way get `drain_timeout` to end.
+    /// Serves until the process stops; then requests in flight get `drain_timeout` to end.
     pub async fn run(self) {
         let stop = &self.app.stopping;
         loop {
@@ -136,40 +136,42 @@ impl Server {
     }
 
     async fn take(&self, stream: TcpStream, peer: SocketAddr) {
-        let place = loop {
+        let slot = loop {
             match self.connections.enter() {
-                Ok(place) => break place,
+                Ok(slot) => break slot,
                 Err(Full::Soon) => sleep(LOOK_AGAIN).await,
                 Err(Full::Served) => {
                     self.app.operations.record(false);
-                    return self.crowded.turn_away(stream);
+                    return self.load_shed.refuse(stream);
                 }
             }
         };
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        let idle = place.idle.clone();
-        let service = Connection(Arc::new(State {
+        let activity = slot.activity.clone();
+        let service = ConnectionService(Arc::new(ConnectionContext {
             port: self.port.clone(),
             peer: Peer(peer),
-            idle: idle.clone(),
+            activity: activity.clone(),
             readiness: self.readiness.clone(),
         }));
         let (first_byte, header_timeout) = (self.first_byte_timeout, self.header_timeout);
         let (serving, write_timeout) = (self.serving.clone(), self.write_timeout);
         let stop = self.app.stopping.clone();
-        place.serve(self.open.track_future(async move {
+        slot.serve(self.open.track_future(async move {
             if !spoke(&stream, first_byte, &stop).await {
                 return;
             }
-            let stream = ClientStream::new(stream, write_timeout, idle.clone());
-            let leave = silent_at_the_end(&stop, &idle);
+            let stream = ClientStream::new(stream, write_timeout, activity.clone());
+            let leave = silent_at_the_end(&stop, &activity);
             tokio::select! {
                 // An error here is the client's: it went away, took no answer, or spoke no HTTP.
                 ended = serving.serve(stream, service, leave) => if let Err(error) = ended {
                     tracing::trace!(%error, "connection ended");
                 },
-                () = idle.too_long(header_timeout) => tracing::trace!("no whole head in time"),
+                () = activity.head_timeout(header_timeout) => {
+                    tracing::trace!("no whole head in time");
+                }
             }
         }));
     }
@@ -195,69 +197,69 @@ async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -
     }
 }
 
-/// The process stops, and what had come until then has been heard of.
+/// The process stops, and what was sent until then has come.
 async fn stopped(stop: &CancellationToken) {
     stop.cancelled().await;
     sleep(LAST_LOOK).await;
 }
 
-/// Ends when the process stops and nothing has come from the client. One of whom something has come is
-/// answered first, and the answer says that it is the last.
-async fn silent_at_the_end(stop: &CancellationToken, idle: &Idle) {
+/// Ends when the process stops and nothing has come from the client. One of whom something has come
+/// is answered first, and the answer says that it is the last.
+async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
     stopped(stop).await;
-    if !idle.is_silent() {
+    if !activity.is_silent() {
         pending::<()>().await;
     }
 }
 
 /// Gives each request of a connection to the port, with the peer's address.
-struct Connection(Arc<State>);
+struct ConnectionService(Arc<ConnectionContext>);
 
 /// What the requests of a connection share.
-struct State {
+struct ConnectionContext {
     port: Arc<PortService>,
     peer: Peer,
-    idle: Idle,
+    activity: Activity,
     readiness: Readiness,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Connection {
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = Response;
     type Error = Infallible;
-    type Future = Answered;
+    type Future = ConnectionResponse;
 
-    fn call(&self, request: Request<Incoming>) -> Answered {
-        let State { port, peer, idle, .. } = &*self.0;
-        let answer = if idle.over() {
-            port.answer(request.map(|body| awaited(body, idle, &port.under_way)), *peer)
+    fn call(&self, request: Request<Incoming>) -> ConnectionResponse {
+        let ConnectionContext { port, peer, activity, .. } = &*self.0;
+        let answer = if activity.received() {
+            port.answer(request.map(|body| request_body(body, activity, &port.in_flight)), *peer)
         } else {
-            // The connection has to go, and its task is about to end.
+            // The connection was evicted, and its task is about to end.
             Either::Right(pending().boxed())
         };
-        Answered { answer, state: self.0.clone() }
+        ConnectionResponse { answer, context: self.0.clone() }
     }
 }
 
 /// An answer that is being made.
-struct Answered {
+struct ConnectionResponse {
     answer: ResponseFuture,
-    state: Arc<State>,
+    context: Arc<ConnectionContext>,
 }
 
-impl Future for Answered {
+impl Future for ConnectionResponse {
     type Output = Result<Response, Infallible>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut response = ready!(Pin::new(&mut self.answer).poll(context));
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut response = ready!(Pin::new(&mut self.answer).poll(task));
         let is_whole = response.body().size_hint().exact().is_some();
-        // Nobody tells when a stream has ended: its connection ends with it.
-        if !is_whole || self.state.readiness.is_draining() {
+        // The end of a stream is not seen here, so its connection ends with it.
+        if !is_whole || self.context.readiness.is_draining() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if is_whole {
-            self.state.idle.begin();
+            self.context.activity.answered();
         } else {
-            self.state.idle.begin_stream();
+            self.context.activity.streams();
         }
         Poll::Ready(Ok(response))
     }

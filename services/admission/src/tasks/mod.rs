@@ -1,5 +1,4 @@
 //! What runs beside the requests: a task for each queue that reads what all requests then use.
 
-mod each_queue;
 pub mod revocations;
 pub mod snapshots;

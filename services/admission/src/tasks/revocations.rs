@@ -1,14 +1,16 @@
-//! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody asks.
+//! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody
+//! asks.
 //!
-//! What a reading lets pass, and for how long, is [`Known`](crate::queue::known::Known)'s to judge. A queue at which
-//! nobody asks, or whose rule is off, costs the store nothing.
+//! What a reading lets pass, and for how long, is [`Known`](crate::queue::known::Known)'s to judge.
+//! A queue at which nobody asks, or whose rule is off, costs the store nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::app::App;
 use crate::queue::QueueState;
-use crate::tasks::each_queue;
 
 /// Half as long as a reading lets pass, so that one may come late.
 const EVERY: Duration = Duration::from_millis(50);
@@ -19,14 +21,14 @@ const RULE_EVERY: Duration = Duration::from_secs(1);
 /// After a failure, which costs the store nothing while it is away.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Reads until the process stops.
-pub async fn keep(app: Arc<App>) {
-    each_queue::keep(app, keep_one).await;
+/// Reads those of one queue until it is stopped.
+pub async fn keep(app: Arc<App>, name: String, stop: CancellationToken) {
+    stop.run_until_cancelled(keep_reading(&app, &name)).await;
 }
 
-async fn keep_one(app: Arc<App>, name: String) {
+async fn keep_reading(app: &App, name: &str) {
     let mut rest_at = Instant::now();
-    while let Some(queue) = app.queue(&name) {
+    while let Some(queue) = app.queue(name) {
         if !queue.latest.local_answers() {
             queue.known.lose_reading();
             tokio::time::sleep(RULE_EVERY).await;

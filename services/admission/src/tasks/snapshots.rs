@@ -7,28 +7,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng as _;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::queue::QueueState;
-use crate::tasks::each_queue;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// After a failure, which costs the store nothing while it is away.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Reads every queue's snapshot about once a second until the process stops.
-pub async fn keep(app: Arc<App>) {
-    // The first connection is a moment away.
-    app.store.wait_up(EVERY).await;
-    each_queue::keep(app, keep_one).await;
-}
-
-async fn keep_one(app: Arc<App>, name: String) {
-    while let Some(queue) = app.queue(&name) {
-        let pause = if read(&app, &queue).await { EVERY } else { AGAIN };
-        let jitter = rand::rng().random_range(0.8..1.2);
-        tokio::time::sleep(pause.mul_f64(jitter)).await;
-    }
+/// Reads the snapshots of one queue about once a second until it is stopped.
+pub async fn keep(app: Arc<App>, name: String, stop: CancellationToken) {
+    let reading = async {
+        // The first connection is a moment away.
+        app.store.wait_up(EVERY).await;
+        while let Some(queue) = app.queue(&name) {
+            let pause = if read(&app, &queue).await { EVERY } else { AGAIN };
+            let jitter = rand::rng().random_range(0.8..1.2);
+            tokio::time::sleep(pause.mul_f64(jitter)).await;
+        }
+    };
+    stop.run_until_cancelled(reading).await;
 }
 
 async fn read(app: &App, queue: &QueueState) -> bool {

@@ -1,9 +1,10 @@
 //! What operators do: overrides with their ends, a new life, a look at a ticket, eviction; who may,
 //! and what the log says of it.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anteroom_testkit::{PATIENCE, until};
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -26,8 +27,7 @@ async fn look(room: &Room) -> Value {
 
 /// So many milliseconds from now, as RFC 3339 writes it; the store judges by whole seconds.
 fn from_now(seconds: u64) -> String {
-    let at = SystemTime::now() + Duration::from_secs(seconds);
-    humantime::format_rfc3339_seconds(at).to_string()
+    (Timestamp::now() + Duration::from_secs(seconds)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer of the public or the service port and checks what all of them have in common;
-    /// the answer to a HEAD has no body.
+    /// Reads an answer of the public or the service port and checks what all of them have in
+    /// common; the answer to a HEAD has no body.
     pub async fn of(response: reqwest::Response, is_head: bool) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.expect("a body");

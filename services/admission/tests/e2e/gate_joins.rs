@@ -1,4 +1,5 @@
-//! Joins at the gate: for whoever comes to look at a page, and no slot for long to who never shows the token.
+//! Joins at the gate: for whoever comes to look at a page, and no slot for long to who never shows
+//! the token.
 
 use std::cell::Cell;
 
@@ -83,7 +84,8 @@ async fn no_process_answers_for_a_session_whose_token_was_not_shown() {
         let passed = room.get(GATE).cookie(cookie).send().await;
         passed.is(200).header("x-anteroom-expires-in").parse().expect("seconds")
     };
-    // Readings are taken all the time while somebody asks, so most of these could be answered at once.
+    // Readings are taken all the time while somebody asks, so most of these could be answered at
+    // once.
     let passed = Cell::new(0);
     until("fifty have passed at once", PATIENCE, async || {
         let joined = room.get(&format!("{GATE}?join=1")).send().await;

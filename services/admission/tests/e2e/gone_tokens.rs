@@ -1,4 +1,5 @@
-//! A token acts on the place that it names, and on no other of its holder: once that is gone, it is as none.
+//! A token acts on the place that it names, and on no other of its holder: once that is gone, it is
+//! as none.
 
 use std::cell::Cell;
 

@@ -1,9 +1,9 @@
-//! Promise 1 from the outside, with answers that ask no store: whoever may pass is never more than the
-//! capacity.
+//! Promise 1 from the outside, with answers that ask no store: whoever may pass is never more than
+//! the capacity.
 //!
-//! Places are active at one admission, which is asked as fast as can be, and end at another. A place could
-//! pass from the answer to its first 200 until the sending of its last one, for sure; so many of these spans
-//! may overlap as there are slots.
+//! Places are active at one admission, which is asked as fast as can be, and end at another. A
+//! place could pass from the answer to its first 200 until the sending of its last one, for sure;
+//! so many of these spans may overlap as there are slots.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,8 +64,8 @@ enum Trouble {
     None,
     /// The second admission stands still again and again, for longer than a reading lets pass.
     Frozen,
-    /// The entries are taken away by which the store withholds a slot, and the second admission learns of
-    /// its end.
+    /// The entries are taken away by which the store withholds a slot, and the second admission
+    /// learns of its end.
     Sabotage,
 }
 
@@ -87,8 +87,8 @@ impl Run {
         (sent, passed, Instant::now())
     }
 
-    /// The n-th visitor in line comes, stays and leaves at the first admission, while the second is asked
-    /// whether it may pass.
+    /// The n-th visitor in line comes, stays and leaves at the first admission, while the second is
+    /// asked whether it may pass.
     async fn visit(self: Arc<Self>, number: usize, token: String) -> Span {
         let first = self.room.anteroom.url("public");
         let end = Instant::now() + 3 * PATIENCE;
@@ -118,7 +118,8 @@ impl Run {
         Span { from, to }
     }
 
-    /// Asks the second admission without a pause, and notes when a question was sent that let it pass.
+    /// Asks the second admission without a pause, and notes when a question was sent that let it
+    /// pass.
     async fn ask_on(self: Arc<Self>, token: String, last: Arc<Mutex<Instant>>) {
         loop {
             if let (sent, true, _) = self.gate(&self.second, &token).await {

@@ -341,7 +341,8 @@ async fn the_request_past_the_cap_is_answered_at_once() {
     assert!(bodiless.head().await.starts_with("HTTP/1.1 100 "), "its body is waited for");
     room.get("/v1/queues/concert").send().await.is(200);
     room.anteroom.redis.freeze();
-    // No look may hold the place just when the join comes: it waits for the store, or there was an answer.
+    // No look may hold the place just when the join comes: it waits for the store, or there was an
+    // answer.
     let join = format!("{HEAD}content-length: 2\r\n\r\n{{}}");
     let mut asks = Raw::open(&room).await.say(&join).await;
     assert!(timeout(Duration::from_secs(1), asks.head()).await.is_err(), "the store is frozen");

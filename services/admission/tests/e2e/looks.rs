@@ -1,7 +1,8 @@
-//! How the page looks in Chromium, on a phone and on a desk, by day and by night: nothing runs out of it, all
-//! of it can be read, and what can be pressed looks so.
+//! How the page looks in Chromium, on a phone and on a desk, by day and by night: nothing runs out
+//! of it, all of it can be read, and what can be pressed looks so.
 //!
-//! `ANTEROOM_CHROMIUM` names the program, else it is looked for. Without one there is nothing to look with.
+//! `ANTEROOM_CHROMIUM` names the program, else it is looked for. Without one there is nothing to
+//! look with.
 
 use std::{env, fs, process::Command};
 

@@ -1,5 +1,5 @@
-//! The real services over HTTP: admission and scheduler as a user starts them, each test on a Redis of
-//! its own.
+//! The real services over HTTP: admission and scheduler as a user starts them, each test on a Redis
+//! of its own.
 
 mod admin;
 mod answer;

@@ -1,4 +1,5 @@
-//! The services as a user of the store that may do no more than `docs/OPERATIONS.md` says, and less.
+//! The services as a user of the store that may do no more than `docs/OPERATIONS.md` says, and
+//! less.
 
 use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, binary, until};
 use reqwest::Method;

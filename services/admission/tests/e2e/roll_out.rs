@@ -1,5 +1,6 @@
-//! In the middle of a roll-out, a scheduler with the new file and an admission with the old one, the store
-//! loses rules: the newest file and the operator's overrides are in force again, whoever comes first.
+//! In the middle of a roll-out, a scheduler with the new file and an admission with the old one,
+//! the store loses rules: the newest file and the operator's overrides are in force again, whoever
+//! comes first.
 
 use anteroom_testkit::{PATIENCE, Redis, Service, Site, until};
 use reqwest::Client;
@@ -100,7 +101,8 @@ async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_r
             run.patch(json!({ "state": "paused", "reason": "the hall is full" })).await;
             run.scheduler_looks(2).await;
 
-            // An older replica takes over, or an empty one; and the admission may start anew just then.
+            // An older replica takes over, or an empty one; and the admission may start anew just
+            // then.
             if anew {
                 run.admission.process.kill();
             } else {

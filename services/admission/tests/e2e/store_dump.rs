@@ -6,7 +6,8 @@ use anteroom_testkit::{PATIENCE, Redis, until};
 
 const DUMP: &str = include_str!("dump.lua");
 
-/// Every member of every key, as lines in a fixed order. A type that the script does not know fails.
+/// Every member of every key, as lines in a fixed order. A type that the script does not know
+/// fails.
 pub async fn dump(redis: &Redis) -> Vec<Vec<u8>> {
     redis.run(&["EVAL", DUMP, "0"]).await
 }

@@ -39,13 +39,15 @@ async fn chunks_without_an_end() {
     holds(Attack::EndlessChunks, 2 * ATTACKERS).await;
 }
 
-/// These are requests like any other: nobody is thrown out, and the connections share the processor.
+/// These are requests like any other: nobody is thrown out, and the connections share the
+/// processor.
 #[tokio::test]
 async fn requests_one_behind_the_other() {
     holds(Attack::Pipeline, ATTACKERS).await;
 }
 
-/// Who comes in the moment in which admission does something else waits; none has to knock again a second later.
+/// Who comes in the moment in which admission does something else waits; none has to knock again a
+/// second later.
 #[tokio::test]
 async fn a_thousand_connections_at_once() {
     let siege = Siege::new(4_096).await;

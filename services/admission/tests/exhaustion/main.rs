@@ -1,5 +1,5 @@
-//! An admission that others try to exhaust: of descriptors, of connections, of memory, of the store's
-//! time. Real visitors come in all the while.
+//! An admission that others try to exhaust: of descriptors, of connections, of memory, of the
+//! store's time. Real visitors come in all the while.
 
 mod attack;
 mod descriptors;

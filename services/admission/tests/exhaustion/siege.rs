@@ -14,8 +14,8 @@ use crate::attack::Attack;
 
 /// Room for everyone: a join is a turn at once.
 pub const QUEUE: &str = "[queues.concert]\ncapacity = 1_000_000\njoins_per_address = \"none\"\n";
-/// How much more memory an admission may take under attack, in KiB. A connection can make it keep 48 KiB:
-/// a head, or what is ahead of it, and a body.
+/// How much more memory an admission may take under attack, in KiB. A connection can make it keep
+/// 48 KiB: a head, or what is ahead of it, and a body.
 const MOST_MEMORY: u64 = 16 * 1024;
 
 /// An admission and its attackers.
@@ -99,8 +99,8 @@ impl Siege {
         std::fs::read_dir(folder).expect("a running process").count()
     }
 
-    /// Lets visitors go through one by one, each call on a connection of its own, and tells how long
-    /// the slowest call took.
+    /// Lets visitors go through one by one, each call on a connection of its own, and tells how
+    /// long the slowest call took.
     pub async fn visitors(&self, count: u32) -> Duration {
         let mut slowest = Duration::ZERO;
         for _ in 0..count {

@@ -1,5 +1,5 @@
-//! Clients that are slow on purpose, more of them than there are descriptors: whoever waits longest goes
-//! when somebody comes.
+//! Clients that are slow on purpose, more of them than there are descriptors: whoever waits longest
+//! goes when somebody comes.
 
 use anteroom_testkit::{PATIENCE, until};
 
@@ -56,8 +56,8 @@ async fn idle_connections_hold_out_nobody() {
     hold_out(Attack::Idle).await;
 }
 
-/// Else the pod would be restarted, and its measurements would be missing. Probes are another process's, so the
-/// attackers' doings do not delay them.
+/// Else the pod would be restarted, and its measurements would be missing. Probes are another
+/// process's, so the attackers' doings do not delay them.
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_clients_of_the_metrics_port_shut_no_probe_out() {
     for attack in [Attack::Silence, Attack::SlowHead] {

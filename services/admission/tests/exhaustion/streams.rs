@@ -1,4 +1,5 @@
-//! Streams that are kept for as long as they are: half of the connections are left to those who only ask.
+//! Streams that are kept for as long as they are: half of the connections are left to those who
+//! only ask.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,7 +1,7 @@
 //! Every process is killed, frozen and restarted at random moments while thousands go through.
 //!
-//! `ANTEROOM_CHAOS_SECONDS` sets the length, `ANTEROOM_SEED` repeats the decisions of a run; the moments
-//! at which they meet the processes are those of the machine.
+//! `ANTEROOM_CHAOS_SECONDS` sets the length, `ANTEROOM_SEED` repeats the decisions of a run; the
+//! moments at which they meet the processes are those of the machine.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! A primary and its replica: Sentinel switches over, or the replica fails, while visitors go through.
+//! A primary and its replica: Sentinel switches over, or the replica fails, while visitors go
+//! through.
 
 use std::time::Duration;
 

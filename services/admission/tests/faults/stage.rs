@@ -22,8 +22,8 @@ const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
 /// One operation with its repeat, by default.
 const BUDGET: Duration = Duration::from_secs(1);
 
-/// What callers are told of a store that cannot be asked; overloaded: the budget was over before the call's
-/// turn came to be sent.
+/// What callers are told of a store that cannot be asked; overloaded: the budget was over before
+/// the call's turn came to be sent.
 const UNAVAILABLE: [(u16, &str); 4] = [
     (503, "store_unavailable"),
     (503, "overloaded"),
@@ -75,7 +75,8 @@ impl Stage {
         Self::open_beside(&[], redis, env).await
     }
 
-    /// Opens with further queues beside it that have the same rules; [`visit`](Self::visit) fills them.
+    /// Opens with further queues beside it that have the same rules; [`visit`](Self::visit) fills
+    /// them.
     pub async fn open_beside(queues: &[&str], redis: Redis, env: &[(&str, &str)]) -> Self {
         let alone = ALONE.lock().await;
         let all = ["hall"].iter().chain(queues);
@@ -210,8 +211,8 @@ impl Stage {
         assert!(places.iter().map(|place| place.ticket).eq(1..=places.len() as u64), "{places:?}");
     }
 
-    /// Everybody's visit comes to its end, without a new start of the services; every answer was given within
-    /// the budget and in clear words, and every promise kept.
+    /// Everybody's visit comes to its end, without a new start of the services; every answer was
+    /// given within the budget and in clear words, and every promise kept.
     pub async fn ends_well(&mut self) -> Busiest {
         let (mut served, mut unfinished) = (0, 0);
         for crowd in self.crowds.drain(..) {
@@ -248,7 +249,8 @@ impl Stage {
         assert!(half < BUDGET * 2 && longest < PATIENCE, "{half:?}, {longest:?}");
     }
 
-    /// Waits until both services say of the store that it is there, or not; they are ready either way.
+    /// Waits until both services say of the store that it is there, or not; they are ready either
+    /// way.
     pub async fn until_both_see_the_store(&self, is_up: bool) {
         let up = if is_up { 1.0 } else { 0.0 };
         for service in [&self.admission, &self.scheduler] {

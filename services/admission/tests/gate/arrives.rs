@@ -1,5 +1,5 @@
-//! What arrives behind NGINX of what a client wrote: nothing that names a visitor, an address or a path
-//! beside the judged ones, and no visitor's token.
+//! What arrives behind NGINX of what a client wrote: nothing that names a visitor, an address or a
+//! path beside the judged ones, and no visitor's token.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ const CLAIM: &str = "claimed";
 /// NGINX's own word, known only to it.
 const OWN: &str = "own";
 
-/// What the service gets of each header that the example sets; nothing where it says nothing. Here the
-/// gate has named nobody.
+/// What the service gets of each header that the example sets; nothing where it says nothing. Here
+/// the gate has named nobody.
 const FOR_SERVICE: &[(&str, &str)] = &[
     ("x-anteroom-visitor", ""),
     ("x-anteroom-visitor-kind", ""),
@@ -70,7 +70,8 @@ const FOR_PAGE: &[(&str, &str)] = &[
     ("connection", ""),
 ];
 
-/// Asks for a path, with a claim in each of these headers. (Another host would be another server's.)
+/// Asks for a path, with a claim in each of these headers. (Another host would be another
+/// server's.)
 async fn claim(client: &Client, url: &str, mut headers: BTreeSet<&str>) {
     headers.remove("host");
     let ask = headers.into_iter().fold(client.get(url), |ask, name| ask.header(name, CLAIM));

@@ -161,8 +161,8 @@ async fn whoever_gets_a_connection_gets_an_answer() {
     }
 }
 
-/// One instance is ended and comes back, and at once the other one ends: a gateway that still counts the first as down
-/// has nobody left to ask.
+/// One instance is ended and comes back, and at once the other one ends: a gateway that still
+/// counts the first as down has nobody left to ask.
 #[tokio::test]
 async fn instances_that_end_one_soon_after_the_other_are_not_all_down() {
     let plan = Plan { queue: ROOM_FOR_ALL, env: &[DRAIN], twice: true, ..Plan::default() };

@@ -24,8 +24,8 @@ pub struct Plan<'a> {
     pub cached: bool,
     /// More of the site has queues of its own, whose names the gateway takes from the request.
     pub several_queues: bool,
-    /// More changes of the example, such as of sizes that are too large to be reached by a test: what stands
-    /// there, and what is to.
+    /// More changes of the example, such as of sizes that are too large to be reached by a test:
+    /// what stands there, and what is to.
     pub edits: &'a [(&'a str, &'a str)],
     /// A second admission stands beside the first.
     pub twice: bool,

@@ -1,4 +1,5 @@
-//! The real NGINX with the example's own files: only addresses and paths are put in, and sizes made small enough for a test.
+//! The real NGINX with the example's own files: only addresses and paths are put in, and sizes made
+//! small enough for a test.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -52,8 +53,8 @@ impl WebServer {
         let clean = status.success() && !check.stderr().contains("[warn]");
         assert!(clean, "the example is not clean:\n{}", check.stderr());
 
-        // It writes this file once it listens itself. A connection would prove less: another process may
-        // have the port while NGINX still tries to get it.
+        // It writes this file once it listens itself. A connection would prove less: another
+        // process may have the port while NGINX still tries to get it.
         let pid = folder.join("nginx.pid");
         // The check has left one.
         let _ = fs::remove_file(&pid);

@@ -58,8 +58,8 @@ impl Linked {
         Self { admission, link, _scheduler: site.scheduler().await, _site: site }
     }
 
-    /// Breaks the link in every way, so many times each, in any order; between two of them `calm` waits
-    /// until all goes on.
+    /// Breaks the link in every way, so many times each, in any order; between two of them `calm`
+    /// waits until all goes on.
     pub async fn breaks(&self, times: usize, calm: impl AsyncFn()) {
         for _ in 0..times {
             let mut breaks = BREAKS;

@@ -1,4 +1,5 @@
-//! The link between the services and the store breaks in every way, under visitors who all ask at once.
+//! The link between the services and the store breaks in every way, under visitors who all ask at
+//! once.
 
 mod breaks;
 mod own_answers;

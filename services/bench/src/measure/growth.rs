@@ -1,5 +1,5 @@
-//! How the cost of a request grows with the line: the same questions at 10 k, 100 k and 1 M waiting. In
-//! the same store: the bytes of a waiting place, and the longest scripts.
+//! How the cost of a request grows with the line: the same questions at 10 k, 100 k and 1 M
+//! waiting. In the same store: the bytes of a waiting place, and the longest scripts.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub const NAME: &str = "growth";
 /// The name for `--only` of what a place takes.
 pub const MEMORY: &str = "memory";
 
-/// How many wait, and how many such lines take turns with the joins, so that none grows far beyond its
-/// size meanwhile.
+/// How many wait, and how many such lines take turns with the joins, so that none grows far beyond
+/// its size meanwhile.
 const SIZES: [(u64, u64); 3] = [(10_000, 24), (100_000, 3), (1_000_000, 1)];
 /// Active places in the lines that are asked, and at most so many waiting ones that ask.
 const VISITORS: u64 = 10_000;

@@ -24,8 +24,8 @@ const WINDOWS: usize = 3;
 /// Joins of other sections have smaller numbers.
 const FIRST_SERIES: u64 = 1_000;
 
-/// Asks the questions of each operation, at several numbers of connections. `question` makes the one
-/// of the n-th operation; its second argument tells its joins from all others.
+/// Asks the questions of each operation, at several numbers of connections. `question` makes the
+/// one of the n-th operation; its second argument tells its joins from all others.
 pub async fn measure(
     settings: &Settings,
     sections: &Sections,
@@ -129,8 +129,8 @@ fn percentile(stats: &str, name: &str) -> f64 {
     fields.find(|field| field.0 == name).and_then(|it| it.1.trim().parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// The store alone on the last core, before all else there; the rest of ours on the other cores. Undone
-/// in the end.
+/// The store alone on the last core, before all else there; the rest of ours on the other cores.
+/// Undone in the end.
 struct Alone {
     all_cores: String,
     store: u32,

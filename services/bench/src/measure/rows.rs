@@ -1,5 +1,5 @@
-//! Requests per second beside a bare hello-world: each row runs between two runs of the hello-world,
-//! round after round, and is compared with the mean of these two.
+//! Requests per second beside a bare hello-world: each row runs between two runs of the
+//! hello-world, round after round, and is compared with the mean of these two.
 
 use std::{net::SocketAddr, sync::Arc};
 

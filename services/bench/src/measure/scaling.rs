@@ -1,5 +1,5 @@
-//! The cost of a request must not rise with the number of schedulers, queues or admissions: authorize,
-//! the same load, beside the smallest system.
+//! The cost of a request must not rise with the number of schedulers, queues or admissions:
+//! authorize, the same load, beside the smallest system.
 
 use std::sync::Arc;
 

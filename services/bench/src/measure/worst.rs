@@ -1,5 +1,6 @@
-//! The longest that a single call of a script can take: states that are built for it, in the longest line, on a
-//! store that does nothing else. Time is given, so that what takes minutes in life is built in a moment.
+//! The longest that a single call of a script can take: states that are built for it, in the
+//! longest line, on a store that does nothing else. Time is given, so that what takes minutes in
+//! life is built in a moment.
 
 use std::{
     sync::{

@@ -127,8 +127,9 @@ impl AssertionKeys {
     }
 }
 
-/// The rule for identifiers from callers: 1–128 bytes of UTF-8 without control characters, and without
-/// white space at either end, which HTTP would take away on the way to the protected service.
+/// The rule for identifiers from callers: 1–128 bytes of UTF-8 without control characters, and
+/// without white space at either end, which HTTP would take away on the way to the protected
+/// service.
 pub fn check_visitor_id(visitor_id: &str) -> bool {
     (1..=MAX_VISITOR_ID).contains(&visitor_id.len())
         && !visitor_id.chars().any(char::is_control)

@@ -6,6 +6,7 @@
 
 mod assertion;
 mod identity;
+mod metrics;
 mod operate;
 mod place;
 mod reply;
@@ -24,6 +25,7 @@ use arc_swap::ArcSwap;
 pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
+pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged, Standing};
 pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
 pub use revocations::Revocations;

@@ -92,7 +92,8 @@ pub struct Place {
     pub ticket: Ticket,
     /// 1 = next; 0 unless waiting. Only ever improves.
     pub position: u64,
-    /// How many are promoted before it, the returned too: told where there is no `eta` to count them.
+    /// How many are promoted before it, the returned too: told where there is no `eta` to count
+    /// them.
     pub before: Option<u64>,
     /// Expected wait (median); absent when unknown, paused or not waiting.
     pub eta: Option<Duration>,

@@ -1,4 +1,5 @@
-//! The rules of a queue: what the configuration declares, and what an operator overrides for a time.
+//! The rules of a queue: what the configuration declares, and what an operator overrides for a
+//! time.
 
 use std::time::Duration;
 
@@ -77,8 +78,8 @@ rules! {
         opens_at OpensAt: Option<u64>, Kind::Moment, None;
         /// From when on the queue is closed, by the store's clock; not before the others.
         closes_at ClosesAt: Option<u64>, Kind::Moment, None;
-        /// Whether admission answers for active places by itself; then a slot that is freed before its
-        /// time is given away a moment later.
+        /// Whether admission answers for active places by itself; then a slot that is freed before
+        /// its time is given away a moment later.
         local_answers LocalAnswers: bool, Kind::Flag, false;
     }
     relations {

@@ -18,7 +18,8 @@ pub(super) fn write_override(change: &Override) -> (&'static str, Option<String>
     (change.rule().name, change.value().map(|value| value.stored()))
 }
 
-/// The override of this name and value; `None` when there is no such rule, or the value is none of its.
+/// The override of this name and value; `None` when there is no such rule, or the value is none of
+/// its.
 pub(super) fn read_override(name: &str, value: &str) -> Option<Override> {
     let rule = RULES.iter().find(|rule| rule.name == name)?;
     Override::new(rule, rule.kind.stored(value)?)

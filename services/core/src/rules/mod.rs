@@ -95,8 +95,8 @@ impl Kind {
         Some(Value::Choice(names[at], at))
     }
 
-    /// The value of this kind that is this text; `None` when it is too long, empty, or holds control
-    /// characters.
+    /// The value of this kind that is this text; `None` when it is too long, empty, or holds
+    /// control characters.
     pub fn text(self, text: &str) -> Option<Value> {
         let Self::Text { most } = self else { return None };
         let good = (1..=most).contains(&text.chars().count()) && !text.contains(char::is_control);

@@ -137,11 +137,11 @@ macro_rules! choice {
     };
 }
 
-/// Declares the rules of a kind of entity: `operator` are those that only operators set, `file` those that the
-/// configuration names too.
+/// Declares the rules of a kind of entity: `operator` are those that only operators set, `file`
+/// those that the configuration names too.
 ///
-/// Makes `Rules` (a field for each rule of the configuration), `Override` (one rule and its value, or
-/// `None` to take the override back), and the table `RULES`, in the order of the script's list.
+/// Makes `Rules` (a field for each rule of the configuration), `Override` (one rule and its value,
+/// or `None` to take the override back), and the table `RULES`, in the order of the script's list.
 macro_rules! rules {
     (
         operator { $(
@@ -193,8 +193,8 @@ macro_rules! rules {
         }
 
         impl Rules {
-            /// The rules whose values `value` gives for each rule of the configuration; where it gives none,
-            /// the default.
+            /// The rules whose values `value` gives for each rule of the configuration; where it
+            /// gives none, the default.
             ///
             /// # Errors
             ///
@@ -237,7 +237,8 @@ macro_rules! rules {
         }
 
         impl Override {
-            /// The override of this rule; `None` when the value is of another kind, or the rule of another table.
+            /// The override of this rule; `None` when the value is of another kind, or the rule of
+            /// another table.
             pub fn new(
                 rule: &$crate::rules::Rule,
                 value: Option<$crate::rules::Value>,

@@ -19,7 +19,7 @@ use redis::{
 };
 use secrecy::ExposeSecret;
 
-use super::{Config, ConfigError, Mode, config::redacted, pulse::Pulse};
+use super::{Address, Config, ConfigError, Mode, pulse::Pulse};
 
 /// A peer that acknowledges nothing for this long is gone, whatever TCP would still try.
 const USER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -30,42 +30,30 @@ const PIPELINE_BUFFER: usize = 1024;
 pub(super) struct Target {
     config: Config,
     addresses: Vec<ConnectionInfo>,
+    shown: String,
 }
 
 impl Target {
     /// Understands the addresses of `config`; connects nowhere.
     pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
-        config.check()?;
-        let mut addresses = Vec::with_capacity(config.urls.len());
-        for url in &config.urls {
-            let refused = |rule: &str| ConfigError::new("store.url", url, rule);
-            let address = url.as_str().into_connection_info().map_err(|_| {
-                refused("must be redis://host:port/db, rediss://host:port/db or unix:///path")
-            })?;
-            if !matches!(config.mode, Mode::Single)
-                && matches!(address.addr(), ConnectionAddr::Unix(_))
-            {
-                return Err(refused("must be redis:// or rediss:// with sentinel and cluster"));
-            }
-            if matches!(address.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
-                return Err(refused("must not ask for #insecure; name the authority in ca_file"));
-            }
-            if config.ca_file.is_some() && !is_tls(&address) {
-                return Err(refused("must be rediss:// when store.ca_file is set"));
-            }
-            addresses.push(address);
-        }
+        let given = config.check()?;
+        let shown = given.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
+        let understood = |address: &Address| {
+            let refused = |_| ConfigError::new("store.url", address.as_str(), Address::RULE);
+            address.as_str().into_connection_info().map_err(refused)
+        };
+        let addresses: Vec<_> = given.iter().map(understood).collect::<Result<_, _>>()?;
         if addresses.iter().any(is_tls) {
             // Two providers in one binary leave rustls without a default, so name one. An error
             // says that the binary has chosen already, which is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        Ok(Self { config: config.clone(), addresses })
+        Ok(Self { config: config.clone(), addresses, shown })
     }
 
     /// The addresses, fit for a log.
-    pub(super) fn shown(&self) -> String {
-        self.config.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>().join(", ")
+    pub(super) fn shown(&self) -> &str {
+        &self.shown
     }
 
     /// Connects and says hello, to each server within this time. `pulse` hears of a later loss at

@@ -1,8 +1,10 @@
 //! Where the store is and how long it may take.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs::File, path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
+
+use super::{Address, address::redacted};
 
 /// How the addresses of the store are to be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,45 +59,63 @@ impl Config {
         }
     }
 
-    /// Checks what can be checked without the addresses being understood.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks all that can be checked without connecting, and gives the addresses as they are
+    /// understood.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, with its key in the configuration.
+    pub fn check(&self) -> Result<Vec<Address>, ConfigError> {
+        let broken = |key, value: &str, rule: &str| Err(ConfigError::new(key, value, rule));
         for (key, value) in [
             ("store.connect_timeout", self.connect_timeout),
             ("store.command_timeout", self.command_timeout),
             ("store.request_timeout", self.request_timeout),
         ] {
             if value.is_zero() {
-                return Err(ConfigError::new(key, "0s", "must be longer than nothing"));
+                return broken(key, "0s", "must be longer than nothing");
             }
         }
         if self.request_timeout < self.command_timeout {
-            return Err(ConfigError::new(
+            let value = format!("{:?}", self.request_timeout);
+            return broken(
                 "store.request_timeout",
-                &format!("{:?}", self.request_timeout),
+                &value,
                 "must be at least store.command_timeout",
-            ));
-        }
-        if let Some(path) = &self.ca_file
-            && let Err(error) = std::fs::read(path)
-        {
-            return Err(ConfigError::new(
-                "store.ca_file",
-                &path.display().to_string(),
-                &format!("must be a readable file ({error})"),
-            ));
+            );
         }
         match (&self.mode, self.urls.len()) {
-            (_, 0) => Err(ConfigError::new("store.url", "", "must name an address")),
-            (Mode::Single, 2..) => Err(ConfigError::new(
-                "store.url",
-                &format!("{} addresses", self.urls.len()),
-                "must be one address unless store.mode is sentinel or cluster",
-            )),
-            (Mode::Sentinel { master }, _) if master.is_empty() => {
-                Err(ConfigError::new("store.mode", "sentinel", "needs the name of the primary"))
+            (_, 0) => return broken("store.url", "", "must name an address"),
+            (Mode::Single, count @ 2..) => {
+                let rule = "must be one address unless store.mode is sentinel or cluster";
+                return broken("store.url", &format!("{count} addresses"), rule);
             }
-            _ => Ok(()),
+            (Mode::Sentinel { master }, _) if master.is_empty() => {
+                return broken("store.mode", "sentinel", "needs the name of the primary");
+            }
+            _ => {}
         }
+        let addresses = self.urls.iter().map(|url| self.address(url)).collect::<Result<_, _>>()?;
+        if let Some(path) = &self.ca_file
+            && let Err(error) = File::open(path)
+        {
+            let value = path.display().to_string();
+            return broken("store.ca_file", &value, &format!("cannot be read: {error}"));
+        }
+        Ok(addresses)
+    }
+
+    /// One address, under the rules of the mode and of `ca_file`.
+    fn address(&self, url: &str) -> Result<Address, ConfigError> {
+        let refused = |rule| ConfigError::new("store.url", url, rule);
+        let address = Address::parse(url).ok_or_else(|| refused(Address::RULE))?;
+        if address.is_socket() && self.mode != Mode::Single {
+            return Err(refused("must be redis:// or rediss:// in sentinel and cluster mode"));
+        }
+        if !address.is_tls() && self.ca_file.is_some() {
+            return Err(refused("must be rediss:// while store.ca_file is set"));
+        }
+        Ok(address)
     }
 }
 
@@ -105,7 +125,7 @@ impl Config {
 pub struct ConfigError {
     /// The key in the configuration, such as `store.url`.
     pub key: &'static str,
-    /// The offending value; a password in an address is blotted out.
+    /// The offending value, without a password.
     pub value: String,
     /// The rule that the value breaks.
     pub rule: String,
@@ -113,42 +133,14 @@ pub struct ConfigError {
 
 impl ConfigError {
     pub(super) fn new(key: &'static str, value: &str, rule: &str) -> Self {
-        Self { key, value: redacted(value), rule: rule.to_owned() }
-    }
-}
-
-/// The address without its password and query, fit for a log.
-pub(super) fn redacted(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    // The last '@': a password may hold one.
-    match rest.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}:***@{host}")
-        }
-        None => format!("{scheme}://{rest}"),
+        let value = redacted(value).unwrap_or_else(|| "[hidden]".to_owned());
+        Self { key, value, rule: rule.to_owned() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_password_never_shows() {
-        for (url, shown) in [
-            ("redis://h:1/2", "redis://h:1/2"),
-            ("redis://:secret@h:1", "redis://:***@h:1"),
-            ("rediss://ann:se@cr:et@h:1/?protocol=resp3", "rediss://ann:***@h:1/"),
-            ("unix:///run/r.sock?pass=secret", "unix:///run/r.sock"),
-            ("nonsense", "nonsense"),
-        ] {
-            assert_eq!(redacted(url), shown);
-        }
-    }
 
     #[test]
     fn a_bad_configuration_names_key_value_and_rule() {
@@ -168,10 +160,26 @@ mod tests {
         assert_eq!(bad(|c| c.urls.clear()), "store.url = \"\": must name an address");
         assert_eq!(
             bad(|c| c.urls.push("redis://other".into())),
-            "store.url = \"2 addresses\": \
-             must be one address unless store.mode is sentinel or cluster"
+            "store.url = \"2 addresses\": must be one address unless store.mode is sentinel or \
+             cluster"
         );
-        assert!(bad(|c| c.ca_file = Some("/nowhere.pem".into())).contains("/nowhere.pem"));
+        assert_eq!(
+            bad(|c| c.ca_file = Some("/nowhere.pem".into())),
+            "store.url = \"redis://localhost\": must be rediss:// while store.ca_file is set"
+        );
+        let unreadable = |c: &mut Config| {
+            c.urls = vec!["rediss://localhost".into()];
+            c.ca_file = Some("/nowhere.pem".into());
+        };
+        let line = "store.ca_file = \"/nowhere.pem\": cannot be read: ";
+        assert!(bad(unreadable).starts_with(line));
+        let in_cluster = |c: &mut Config| {
+            c.urls.push("unix:///run/redis.sock".into());
+            c.mode = Mode::Cluster;
+        };
+        assert!(bad(in_cluster).starts_with("store.url = \"unix:///run/redis.sock\": must be "));
+        let line = "store.url = \"[hidden]\": must be an address such as ";
+        assert!(bad(|c| c.urls = vec!["http://:hush@localhost".into()]).starts_with(line));
         assert!(bad(|c| c.mode = Mode::Sentinel { master: String::new() }).contains("name"));
     }
 }

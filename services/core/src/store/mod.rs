@@ -7,6 +7,7 @@
 //!   is one lane over several hash tags, or on Cluster a lane for each.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
+mod address;
 mod args;
 mod call;
 mod client;
@@ -25,6 +26,7 @@ mod server;
 mod sharded;
 mod supervisor;
 
+pub use address::{Address, redacted};
 pub use args::Args;
 pub use call::{Repeat, Store};
 pub use clock::Clock;

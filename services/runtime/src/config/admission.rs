@@ -74,8 +74,8 @@ pub struct AdmissionConfig {
     /// Most event streams of this process.
     #[serde(deserialize_with = "parse::whole::<_, _, 0, 1_000_000>")]
     pub sse_max: usize,
-    /// Most event streams of one client address in this process; 0: no such bound. Absent: a quarter
-    /// of all.
+    /// Most event streams of one client address in this process; 0: no such bound. Absent: a
+    /// quarter of all.
     #[serde(default, deserialize_with = "parse::some_whole::<_, _, 0, 1_000_000>")]
     pub sse_per_address: Option<usize>,
     /// Most calls that may wait for the store, per operation and queue.
@@ -115,8 +115,8 @@ pub(super) fn web_address(text: &str) -> Option<Url> {
 }
 
 impl AdmissionConfig {
-    /// How long a request's body may take: one of 16 KiB has no excuse for taking longer than a head,
-    /// or than all the rest of the request may.
+    /// How long a request's body may take: one of 16 KiB has no excuse for taking longer than a
+    /// head, or than all the rest of the request may.
     pub fn body_timeout(&self) -> Duration {
         self.header_timeout.min(self.request_timeout)
     }

@@ -19,8 +19,9 @@ pub(super) fn values(
     Ok(keys.map(|(key, text)| (key.clone(), Value::new(None, typed(&key, text)))).collect())
 }
 
-/// A variable is text: where the defaults file shows a number or a flag, it is read as one. What is none
-/// stays text, and the rule of the key refuses it. So "007" is a password here and the number 7 there.
+/// A variable is text: where the defaults file shows a number or a flag, it is read as one. What is
+/// none stays text, and the rule of the key refuses it. So "007" is a password here and the number
+/// 7 there.
 fn typed(key: &str, text: &str) -> ValueKind {
     let (section, name) = (key.split('.').next(), key.rsplit('.').next());
     let is_key =
@@ -41,7 +42,8 @@ pub(super) fn is_ours(name: &str) -> bool {
 
 /// Takes the variables that are keys. All keys stand in a section, so they have the separator;
 /// without it it may be `ANTEROOM_CONFIG`, or one of those that Kubernetes makes up for a Service
-/// of our name, such as `ANTEROOM_ADMISSION_PORT`; unless it looks like a key but for the separator.
+/// of our name, such as `ANTEROOM_ADMISSION_PORT`; unless it looks like a key but for the
+/// separator.
 fn keys_of(environment: &BTreeMap<String, String>) -> Result<BTreeMap<String, &str>, ConfigError> {
     let mut keys = BTreeMap::new();
     for (name, value) in environment {

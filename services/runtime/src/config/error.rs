@@ -10,8 +10,8 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// An error whose parts are made into one line, whatever they hold: a name in quotes may hold what
-    /// a terminal would act on, and any part a key that was pasted to the wrong place.
+    /// An error whose parts are made into one line, whatever they hold: a name in quotes may hold
+    /// what a terminal would act on, and any part a key that was pasted to the wrong place.
     pub(crate) fn new(line: impl AsRef<str>) -> Self {
         let words: Vec<&str> = line.as_ref().split_whitespace().collect();
         let mut shown = String::new();

@@ -1,9 +1,9 @@
 //! Strict readers for the values of the configuration.
 //!
 //! The rule of a value stands at its field (`whole::<_, _, 1, 1000>`) and is what the error says.
-//! Nothing is rounded, cut or guessed: 1.5, -1, 1e300, NaN and "5" are no whole numbers. The environment has
-//! nothing but text: numbers and flags are made of it before ([`super::environment`]), and a list may come
-//! as text.
+//! Nothing is rounded, cut or guessed: 1.5, -1, 1e300, NaN and "5" are no whole numbers. The
+//! environment has nothing but text: numbers and flags are made of it before
+//! ([`super::environment`]), and a list may come as text.
 
 use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
 

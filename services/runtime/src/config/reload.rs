@@ -1,10 +1,10 @@
 //! Takes a changed file over without a restart.
 //!
-//! The files are read once a second and compared with what they held, which costs some microseconds.
-//! Notifications of the system would come sooner, but they come for a *directory* (Kubernetes changes
-//! a mounted ConfigMap by swapping a link beside the file, which a watch on the file sees once and
-//! never again), so for whatever else happens in it: a log in the same directory then costs as much
-//! as its writer writes. And network file systems have none.
+//! The files are read once a second and compared with what they held, which costs some
+//! microseconds. Notifications of the system would come sooner, but they come for a *directory*
+//! (Kubernetes changes a mounted ConfigMap by swapping a link beside the file, which a watch on the
+//! file sees once and never again), so for whatever else happens in it: a log in the same directory
+//! then costs as much as its writer writes. And network file systems have none.
 //!
 //! Only a change of content counts, and only after it has been quiet for a moment. An invalid
 //! configuration is refused as a whole, told once, and the one in force stays; the service stays
@@ -36,12 +36,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What is seen of reloads from outside.
 #[derive(Clone, Debug)]
-struct Metrics {
+struct ReloadMetrics {
     reloads: IntCounterVec,
     success: IntGauge,
 }
 
-impl Metrics {
+impl ReloadMetrics {
     fn new(registry: &Registry) -> prometheus::Result<Self> {
         let reloads = IntCounterVec::new(
             Opts::new(
@@ -64,6 +64,9 @@ impl Metrics {
     }
 }
 
+/// The configuration in force, again at each change.
+pub type Changes = watch::Receiver<Arc<Config>>;
+
 /// Watches the files of `loader` until `shutdown`, and hands out what is in force. The receiver
 /// starts with `running`; after `shutdown` no more changes come.
 pub fn watch(
@@ -71,8 +74,8 @@ pub fn watch(
     running: Arc<Config>,
     registry: &Registry,
     shutdown: CancellationToken,
-) -> prometheus::Result<watch::Receiver<Arc<Config>>> {
-    let metrics = Metrics::new(registry)?;
+) -> prometheus::Result<Changes> {
+    let metrics = ReloadMetrics::new(registry)?;
     let (changes, receiver) = watch::channel(Arc::clone(&running));
     let reloader = Reloader::new(loader, running, changes, metrics);
     tokio::spawn(async move {
@@ -87,7 +90,7 @@ struct Reloader {
     /// What the process started with: what needs a restart is compared with this.
     running: Arc<Config>,
     changes: watch::Sender<Arc<Config>>,
-    metrics: Metrics,
+    metrics: ReloadMetrics,
     seen: Fingerprint,
     /// Why the last change was refused, while it is.
     refused: Option<ConfigError>,
@@ -98,7 +101,7 @@ impl Reloader {
         loader: Loader,
         running: Arc<Config>,
         changes: watch::Sender<Arc<Config>>,
-        metrics: Metrics,
+        metrics: ReloadMetrics,
     ) -> Self {
         let seen = Fingerprint::of(&loader.files(&running));
         Self { seen, refused: None, loader, running, changes, metrics }

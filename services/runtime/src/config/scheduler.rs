@@ -13,8 +13,8 @@ pub struct SchedulerConfig {
     /// Where the metrics port listens.
     #[serde(deserialize_with = "parse::parsed")]
     pub metrics_listen: SocketAddr,
-    /// How often places are promoted. A slice of an even pace lasts 100 ms and counts at most twice that
-    /// time, so with longer ticks than these a part of the batch would be lost.
+    /// How often places are promoted. A slice of an even pace lasts 100 ms and counts at most twice
+    /// that time, so with longer ticks than these a part of the batch would be lost.
     #[serde(deserialize_with = "parse::span::<_, 10, 150>")]
     pub tick: Duration,
     /// How often ends are swept.

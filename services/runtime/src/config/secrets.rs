@@ -2,12 +2,11 @@
 
 use std::{fs::File, io::Read, path::Path};
 
+use anteroom_core::store::{Address, redacted};
 use config::{Value, ValueKind};
 use secrecy::SecretString;
 
-use super::{
-    ConfigError, Digest, Fault, document::find, environment, parse::FromText, store::Address,
-};
+use super::{ConfigError, Digest, Fault, document::find, environment, parse::FromText};
 
 /// Keys whose values are never shown, and which a TOML file must not set.
 const SECRET_KEYS: [&str; 3] =
@@ -94,21 +93,9 @@ fn may_be_told(value: &Value) -> bool {
     }
 }
 
-/// The password in an address, or in what was meant as one: a text that may hold one is not told.
+/// A text in quotes, without the password in what is an address or was meant as one.
 pub(super) fn without_password(text: &str) -> String {
-    if text.contains("://")
-        && let Some(address) = Address::from_text(text)
-    {
-        return format!("{address:?}");
-    }
-    // Not readable as an address, so a password in it cannot be found: all may be one.
-    let lower = text.to_ascii_lowercase();
-    let named = lower.contains("pass") && lower.contains([':', '?', '=', '/']);
-    if text.contains('@') || named || text.contains(" -a ") {
-        "[hidden]".to_owned()
-    } else {
-        format!("{text:?}")
-    }
+    redacted(text).map_or_else(|| "[hidden]".to_owned(), |text| format!("{text:?}"))
 }
 
 /// Secrets in a TOML file end in ConfigMaps and repositories.
@@ -135,7 +122,7 @@ pub(super) fn refuse_in_file(path: &Path, root: &Value) -> Result<(), ConfigErro
     let single = find(root, "store.url").into_iter().map(|value| ("store.url", value));
     for (key, value) in single.chain(nodes.into_iter().map(|value| ("store.nodes", value))) {
         let ValueKind::String(text) = &value.kind else { continue };
-        if Address::from_text(text).is_some_and(|address| address.has_password()) {
+        if Address::parse(text).is_some_and(|address| address.has_password()) {
             return Err(refused(
                 key,
                 format!("{rule} (ANTEROOM_STORE__PASSWORD) or by store.password_file"),

@@ -1,5 +1,5 @@
-//! Named sections, such as `[queues.NAME]`: one table for each entity, over the defaults of its kind, which stand
-//! under the name `"*"`.
+//! Named sections, such as `[queues.NAME]`: one table for each entity, over the defaults of its
+//! kind, which stand under the name `"*"`.
 
 use std::collections::BTreeMap;
 

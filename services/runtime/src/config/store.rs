@@ -1,11 +1,11 @@
 //! `[store]`: where the store is, and its time budgets.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use anteroom_core::store;
+pub use anteroom_core::store::Address;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use url::Url;
 
 use super::{Fault, parse, parse::FromText, secrets};
 
@@ -72,61 +72,11 @@ impl FromText for StoreMode {
     }
 }
 
-/// An address of the store. Printing it hides the password, and what may be one.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Address(Url);
-
-impl Address {
-    /// The whole address, with the password if it has one.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-
-    /// Whether a password stands in the address.
-    pub(super) fn has_password(&self) -> bool {
-        self.0.password().is_some()
-            || self.0.query_pairs().any(|(name, _)| name.starts_with("pass"))
-    }
-}
-
 impl FromText for Address {
-    const RULE: &'static str = "must be an address such as \"redis://HOST:6379\", \
-        \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"";
+    const RULE: &'static str = Self::RULE;
 
     fn from_text(text: &str) -> Option<Self> {
-        let url = Url::parse(text).ok()?;
-        let has_host = url.host_str().is_some_and(|host| !host.is_empty());
-        let database = url.path().trim_start_matches('/');
-        let good = match url.scheme() {
-            "redis" | "rediss" => {
-                has_host && (database.is_empty() || database.parse::<u16>().is_ok())
-            }
-            "unix" => !has_host && url.path().len() > 1,
-            _ => false,
-        };
-        // A fragment is the client's `#insecure`, which would switch the checks of TLS off.
-        (good && url.fragment().is_none()).then_some(Self(url))
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let mut shown = self.0.clone();
-        // These fail only for addresses without a host, and those have nobody there.
-        if self.0.password().is_some() {
-            let _ = shown.set_password(Some("***"));
-        } else if !self.0.username().is_empty() {
-            // Alone it is a password as often as not: "redis://PASSWORD@HOST".
-            let _ = shown.set_username("***");
-        }
-        shown.set_query(None);
-        formatter.write_str(shown.as_str())
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "\"{self}\"")
+        Self::parse(text)
     }
 }
 
@@ -170,12 +120,11 @@ impl StoreConfig {
         Ok(())
     }
 
-    /// The rules between the keys of this section.
+    /// The rules between the keys of this section; those that the store itself has are told by it.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let sentinel = self.mode == StoreMode::Sentinel;
-        let single = self.mode == StoreMode::Single;
         Fault::unless(
-            !single || self.nodes.is_empty(),
+            self.mode != StoreMode::Single || self.nodes.is_empty(),
             "store.nodes",
             "must be empty while store.mode is single",
         )?;
@@ -184,28 +133,11 @@ impl StoreConfig {
             "store.sentinel_master",
             if sentinel { "is required in sentinel mode" } else { "is for sentinel mode only" },
         )?;
-        Fault::unless(
-            self.request_timeout >= self.command_timeout,
-            "store.request_timeout",
-            "must be at least store.command_timeout",
-        )?;
-        let key = if self.nodes.is_empty() { "store.url" } else { "store.nodes" };
-        let all = |scheme: &str| self.addresses().iter().all(|it| it.0.scheme() == scheme);
-        Fault::unless(
-            single || !self.addresses().iter().any(|it| it.0.scheme() == "unix"),
-            key,
-            "must be redis:// or rediss:// in sentinel and cluster mode",
-        )?;
-        Fault::unless(
-            self.ca_file.is_none() || all("rediss"),
-            key,
-            "must be rediss:// while store.ca_file is set",
-        )?;
-        if let Some(ca_file) = &self.ca_file {
-            std::fs::File::open(ca_file)
-                .map_err(|error| Fault::new("store.ca_file", format!("cannot be read: {error}")))?;
-        }
-        Ok(())
+        let told = |store::ConfigError { key, rule, .. }| match key {
+            "store.url" if !self.nodes.is_empty() => Fault::new("store.nodes", rule),
+            key => Fault::new(key, rule),
+        };
+        self.to_core().check().map(drop).map_err(told)
     }
 
     /// Whether both lead to the same store in the same way.

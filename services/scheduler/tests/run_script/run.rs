@@ -20,8 +20,8 @@ fn binaries() -> PathBuf {
     folder.to_owned()
 }
 
-/// The script, or a command that ends in it, with a folder for temporary files of its own. Nothing that it
-/// started outlives this guard.
+/// The script, or a command that ends in it, with a folder for temporary files of its own. Nothing
+/// that it started outlives this guard.
 pub struct Run {
     pub script: Process,
     temporary: TempDir,
@@ -32,8 +32,8 @@ impl Run {
         Self::of(Command::new(format!("{ROOT}/scripts/run.sh")), variables)
     }
 
-    /// Starts a command in a process group of its own, as a terminal does, and where Ctrl-C is heard: tests
-    /// that run in the background inherit that it is not.
+    /// Starts a command in a process group of its own, as a terminal does, and where Ctrl-C is
+    /// heard: tests that run in the background inherit that it is not.
     pub fn of(typed: Command, variables: &[(&str, &str)]) -> Self {
         let temporary = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new("env");

@@ -17,8 +17,8 @@ pub struct Token {
 }
 
 impl Token {
-    /// Reads `art1.` and base64url of key id (4 bytes), queue (a length byte, then the name), epoch (8),
-    /// place id (14), ticket (8) and more.
+    /// Reads `art1.` and base64url of key id (4 bytes), queue (a length byte, then the name), epoch
+    /// (8), place id (14), ticket (8) and more.
     pub fn read(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("art1.")?).ok()?;
         let place = bytes.get(5 + usize::from(*bytes.get(4)?)..)?;

@@ -142,7 +142,8 @@ impl Caller {
     }
 }
 
-/// A request that is under way. It is written down also when its caller is cut short: it may have its effect.
+/// A request that is under way. It is written down also when its caller is cut short: it may have
+/// its effect.
 struct Asked<'a> {
     record: &'a Record,
     line: Option<Line>,

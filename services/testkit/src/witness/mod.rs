@@ -1,9 +1,10 @@
-//! The witness: what visitors were told, written down from outside, and a checker that runs over it.
+//! The witness: what visitors were told, written down from outside, and a checker that runs over
+//! it.
 //!
-//! It knows the promises and nothing of how they are kept. A request takes effect at some moment between its
-//! sending and the reception of its answer, and one without an answer at any moment after its sending, or
-//! never. From these spans alone the checker concludes what must have been so; it accuses only where no
-//! history that keeps the promise could have given these answers.
+//! It knows the promises and nothing of how they are kept. A request takes effect at some moment
+//! between its sending and the reception of its answer, and one without an answer at any moment
+//! after its sending, or never. From these spans alone the checker concludes what must have been
+//! so; it accuses only where no history that keeps the promise could have given these answers.
 
 mod answer;
 mod caller;

@@ -1,8 +1,8 @@
 //! What the record proves of one place.
 //!
-//! Ends are told as the time that is left by queue time, which never runs faster than time itself: a turn
-//! lasts at least as long as was told, and began at least as long ago as its share of `claim_ttl` that is
-//! used up.
+//! Ends are told as the time that is left by queue time, which never runs faster than time itself:
+//! a turn lasts at least as long as was told, and began at least as long ago as its share of
+//! `claim_ttl` that is used up.
 
 use std::collections::HashMap;
 
@@ -38,8 +38,8 @@ impl Life {
         self.from <= line.sent && line.received <= self.to
     }
 
-    /// Whether the answer shows what the store knew. The gate may answer from the memory of its process
-    /// while the store is away, which is as good until the store has lost something.
+    /// Whether the answer shows what the store knew. The gate may answer from the memory of its
+    /// process while the store is away, which is as good until the store has lost something.
     fn believes(self, line: &Line) -> bool {
         self.from == 0 || line.call != Call::Authorize
     }
@@ -128,8 +128,8 @@ impl<'r> Place<'r> {
         places
     }
 
-    /// After a loss a ticket is given again, perhaps to the same identity: what was told before that join is
-    /// about the place that was lost.
+    /// After a loss a ticket is given again, perhaps to the same identity: what was told before
+    /// that join is about the place that was lost.
     fn forget_its_namesake(&mut self) {
         let born = self.lines.iter().find(|(_, line)| line.status == Some(201));
         if let Some(born) = born.map(|(_, line)| line.sent) {
@@ -202,8 +202,8 @@ impl<'r> Place<'r> {
         micros(if is_new { self.rules.first_poll_ttl } else { self.rules.idle_ttl })
     }
 
-    /// Whether it certainly stood in line, present, at every instant of this span; a later answer must
-    /// have shown that it still did.
+    /// Whether it certainly stood in line, present, at every instant of this span; a later answer
+    /// must have shown that it still did.
     pub fn was_present(&self, from: u64, to: u64) -> bool {
         self.waiting().any(|(_, line)| {
             line.received <= from

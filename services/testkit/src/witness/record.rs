@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 use super::{Busiest, Rules, busiest, check, rules::micros};
 
-/// What was asked. Whoever else ends a place, a backend or an operator, is written down as a leave of it.
+/// What was asked. Whoever else ends a place, a backend or an operator, is written down as a leave
+/// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the operations of the queue")]
@@ -63,14 +64,16 @@ pub enum Told {
     },
 }
 
-/// One request and what came of it. Times are microseconds of the record's own clock, which is monotonic.
+/// One request and what came of it. Times are microseconds of the record's own clock, which is
+/// monotonic.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     /// The visitor's number.
     pub visitor: u32,
     /// Whose place it is: two visitors of one identity share it.
     pub identity: u32,
-    /// What was asked. Whoever else ends a place, a backend or an operator, is written down as a leave of it.
+    /// What was asked. Whoever else ends a place, a backend or an operator, is written down as a
+    /// leave of it.
     pub call: Call,
     /// Which process was asked.
     pub door: u8,
@@ -101,8 +104,8 @@ impl Line {
     }
 }
 
-/// A record that many tasks write, each with its own clone. Its file is kept when the test fails, and its
-/// path is printed.
+/// A record that many tasks write, each with its own clone. Its file is kept when the test fails,
+/// and its path is printed.
 #[derive(Clone)]
 pub struct Record {
     shared: Arc<Shared>,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// What was configured, for the whole time of the record, and when the store is known to have lost writes.
+/// What was configured, for the whole time of the record, and when the store is known to have lost
+/// writes.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the configuration")]
 pub struct Rules {
@@ -13,8 +14,9 @@ pub struct Rules {
     pub session_ttl: Duration,
     pub idle_ttl: Duration,
     pub first_poll_ttl: Duration,
-    /// Spans (µs of the record's clock) at whose end the store had lost acknowledged writes: from the moment
-    /// it stopped until it answered again. Between them the promises hold for what it still has.
+    /// Spans (µs of the record's clock) at whose end the store had lost acknowledged writes: from
+    /// the moment it stopped until it answered again. Between them the promises hold for what it
+    /// still has.
     pub losses: Vec<(u64, u64)>,
 }
 

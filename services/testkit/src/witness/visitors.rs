@@ -27,8 +27,8 @@ pub enum Habit {
     StaysOn,
 }
 
-/// Of two hundred visitors so many have a habit. Whoever drops out is seen by nobody when its turn comes, so
-/// each of them hides a slot from the witness for a while: few.
+/// Of two hundred visitors so many have a habit. Whoever drops out is seen by nobody when its turn
+/// comes, so each of them hides a slot from the witness for a while: few.
 const HABITS: [(Habit, u32); 6] = [
     (Habit::Faithful, 130),
     (Habit::ManyTabs, 40),

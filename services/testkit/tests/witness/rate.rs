@@ -78,8 +78,8 @@ fn promise_02_what_was_given_back_is_given_again() {
 
 #[test]
 fn promise_02_queue_time_may_stand_still() {
-    // No scheduler ran from 100 ms to 60 s: the turns of before have used up little of their time, and
-    // their promotions lie far apart in time but are never taken to lie closer than they may.
+    // No scheduler ran from 100 ms to 60 s: the turns of before have used up little of their time,
+    // and their promotions lie far apart in time but are never taken to lie closer than they may.
     let story = three().joins(4, (60_000, 60_002), 4, ready(5_000));
     story.looks(4, (61_000, 61_002), 4, ready(4_900)).is_clean_by(&by_rate());
 }

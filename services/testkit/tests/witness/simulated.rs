@@ -1,5 +1,6 @@
-//! Random records of a simulated room: slow and lost requests, effects long after the caller gave up, queue
-//! time that stands still. The honest room is never accused, and each planted fault is found.
+//! Random records of a simulated room: slow and lost requests, effects long after the caller gave
+//! up, queue time that stands still. The honest room is never accused, and each planted fault is
+//! found.
 
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 

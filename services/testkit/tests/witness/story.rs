@@ -39,8 +39,8 @@ pub struct Story {
 }
 
 impl Story {
-    /// A visitor, who is an identity of its own, asks for its place and hears this; the times are those of
-    /// the sending and of the reception. A join is the first of its place.
+    /// A visitor, who is an identity of its own, asks for its place and hears this; the times are
+    /// those of the sending and of the reception. A join is the first of its place.
     pub fn hears(
         mut self,
         who: u32,
@@ -113,7 +113,8 @@ impl Story {
         assert!(found.is_empty(), "{}", reports(&found, &self.lines));
     }
 
-    /// Exactly one violation, of this promise, in these words, proven by these lines (counted from 1).
+    /// Exactly one violation, of this promise, in these words, proven by these lines (counted from
+    /// 1).
     #[track_caller]
     pub fn breaks(&self, promise: u8, what: &str, lines: &[usize]) {
         let found = self.check(&rules());

@@ -14,13 +14,13 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     match headers.get(REQUEST_ID) {
         Some(given) if is_sane_id(given.as_bytes()) => given.clone(),
-        _ => own_id(),
+        _ => new_id(),
     }
 }
 
 /// 64 random bits of this process and the number of the request: no two are alike, and making one
 /// asks neither the clock nor the random generator.
-fn own_id() -> HeaderValue {
+pub fn new_id() -> HeaderValue {
     static PROCESS: LazyLock<[u8; 16]> = LazyLock::new(|| hex(rand::random()));
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let mut id = [b'-'; 33];

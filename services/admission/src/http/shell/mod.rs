@@ -1,10 +1,12 @@
-//! What every request on both ports goes through, whichever way it found its handler.
+//! What every request on both ports goes through, by the router or by the fast path.
 //!
-//! It gives the request an id, bounds how many run at once and how long each may take, turns a panic
-//! into a problem, marks every answer `no-store`, and times it by route template. It logs templates,
-//! ids and what went wrong on our side: never path parameters, queries, headers or bodies.
+//! It gives the request an id, bounds how many run at once and how long each may take, turns a
+//! panic into a problem, marks every answer `no-store`, and times it by route template. It logs
+//! templates, ids and what went wrong on our side: never path parameters, queries, headers or
+//! bodies.
 
 mod ids;
+mod in_flight;
 mod layer;
 mod refusals;
 
@@ -13,7 +15,6 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::extract::Request;
@@ -25,7 +26,8 @@ use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use hyper::body::Body as _;
 use tracing::{Instrument as _, Span};
 
-pub use self::ids::REQUEST_ID;
+pub use self::ids::{REQUEST_ID, new_id};
+pub use self::in_flight::{InFlight, InFlightGuard};
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use crate::app::App;
@@ -45,8 +47,8 @@ pub struct Shell {
     request_timeout: Duration,
     /// How long a body may take to come, besides.
     body_timeout: Duration,
-    /// Requests under way.
-    pub under_way: Arc<AtomicUsize>,
+    /// Requests in flight.
+    pub in_flight: InFlight,
 }
 
 impl Shell {
@@ -60,7 +62,7 @@ impl Shell {
             max_concurrent_requests: config.admission.max_concurrent_requests,
             request_timeout: config.admission.request_timeout,
             body_timeout: config.admission.body_timeout(),
-            under_way: Arc::default(),
+            in_flight: InFlight::default(),
         }
     }
 
@@ -115,16 +117,10 @@ impl Shell {
             // Needed after the request is gone only if something fails.
             traceparent: ids::traceparent(headers).cloned(),
             cors,
-            under_way: self.take_room(),
+            in_flight: self.in_flight.enter(self.max_concurrent_requests),
             route,
             shell: self.clone(),
         }
-    }
-
-    fn take_room(&self) -> Option<UnderWay> {
-        let guard = UnderWay(self.under_way.clone());
-        let before = self.under_way.fetch_add(1, Ordering::Relaxed);
-        (before < self.max_concurrent_requests).then_some(guard)
     }
 
     /// What CORS has to do with the request: pages elsewhere read what visitors call, and nothing
@@ -135,15 +131,6 @@ impl Shell {
             return None;
         }
         self.app.live().origins.cors(method, headers)
-    }
-}
-
-/// Counts one request for as long as it lives.
-struct UnderWay(Arc<AtomicUsize>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -164,7 +151,8 @@ struct RequestContext {
     id: HeaderValue,
     traceparent: Option<HeaderValue>,
     cors: Option<Cors>,
-    under_way: Option<UnderWay>,
+    /// Absent when there were too many.
+    in_flight: Option<InFlightGuard>,
 }
 
 /// An answer: there already, or still being made.
@@ -196,8 +184,8 @@ impl RequestContext {
 
     /// What every answer carries, and what is noted of it.
     fn mark(self, mut response: Response) -> Response {
-        let Self { shell, route, method, started, id, traceparent, cors, under_way } = self;
-        drop(under_way);
+        let Self { shell, route, method, started, id, traceparent, cors, in_flight } = self;
+        drop(in_flight);
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, NO_STORE);
         if let Some(cors) = cors {

@@ -18,7 +18,7 @@ impl RequestContext {
         if let Some(preflight) = self.cors.as_ref().and_then(Cors::preflight) {
             return Some(preflight);
         }
-        let problem = if self.under_way.is_none() {
+        let problem = if self.in_flight.is_none() {
             let retry_after = self.shell.app.returning.tell_anybody();
             Problem::new(Code::OVERLOADED).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
@@ -26,15 +26,15 @@ impl RequestContext {
         } else {
             return None;
         };
-        // Whoever is turned away at the gate is sent to the waiting page.
+        // A refusal at the gate names the waiting page.
         let is_gate = self.route.is_gate();
         let room = is_gate.then(|| gate::room_of(&self.shell.app, request.uri().path())).flatten();
         Some(refusal(&self.route, problem, room))
     }
 }
 
-/// HTTP/1.1 wants it (RFC 9112, section 3.2): with none or two of them, a proxy in front and we could
-/// take the request for one of different hosts.
+/// HTTP/1.1 wants it (RFC 9112, section 3.2): with none or two of them, a proxy in front and we
+/// could take the request for one of different hosts.
 fn has_one_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     hosts.next().is_some() && hosts.next().is_none()

@@ -1,5 +1,5 @@
-//! The store's clock leaps under visitors who wait, are ready and are active: nobody expires, and the line
-//! goes on at once.
+//! The store's clock leaps under visitors who wait, are ready and are active: nobody expires, and
+//! the line goes on at once.
 
 use std::time::Duration;
 
@@ -94,8 +94,9 @@ impl Hall {
         self.active.push(Inside { until: 0, ..inside });
     }
 
-    /// Two leave, and the first two of the line get their slots: one might be left of a slice from before.
-    /// Nobody else is moved by it. Returns how long after `since` the second turn was given.
+    /// Two leave, and the first two of the line get their slots: one might be left of a slice from
+    /// before. Nobody else is moved by it. Returns how long after `since` the second turn was
+    /// given.
     async fn goes_on(&mut self, since: u64) -> Duration {
         for mut leaves in self.active.drain(..2) {
             leaves.caller.until_told(Call::Leave, |told| matches!(told, Told::Gone { .. })).await;
@@ -155,8 +156,8 @@ impl Inside {
     }
 }
 
-/// Whether turns were given soon, at least three times. A busy machine adds to some of them what it likes, and
-/// hardly to all: one that was soon is waited for, and not for ever.
+/// Whether turns were given soon, at least three times. A busy machine adds to some of them what it
+/// likes, and hardly to all: one that was soon is waited for, and not for ever.
 fn were_soon(took: &[Duration]) -> bool {
     let soon = took.iter().any(|took| *took < SOON);
     assert!(soon || took.len() < 5, "no turn within {SOON:?}: {took:?}");

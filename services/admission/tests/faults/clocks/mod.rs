@@ -1,4 +1,5 @@
-//! Wall clocks that are wrong, and that leap: the pods' and the store's, faked in the processes themselves.
+//! Wall clocks that are wrong, and that leap: the pods' and the store's, faked in the processes
+//! themselves.
 
 mod leaps;
 mod local_answers;
@@ -10,8 +11,8 @@ use jiff::{Timestamp, fmt::rfc2822};
 /// Ten minutes, longer than any turn, session or absence in these tests.
 const WRONG: i64 = 600;
 
-/// A time that a process tells now shows that its clock is off by so many seconds. What a busy machine adds
-/// is far less than a minute.
+/// A time that a process tells now shows that its clock is off by so many seconds. What a busy
+/// machine adds is far less than a minute.
 fn is_off_by(told: i64, seconds: i64) {
     let off = told - Timestamp::now().as_second();
     assert!((off - seconds).abs() < 60, "the clock is off by {off} s, not {seconds} s");

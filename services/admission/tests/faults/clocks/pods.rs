@@ -93,8 +93,8 @@ async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods
     visitor.turn_to_the_next_door();
     visitor.until_told(Call::Claim, |told| matches!(told, Told::Active { .. })).await;
     let claimed = scene.record.now();
-    // To its end, each time by the other door. That it does not end before what any of them told is the
-    // record's to say.
+    // To its end, each time by the other door. That it does not end before what any of them told is
+    // the record's to say.
     loop {
         visitor.turn_to_the_next_door();
         match visitor.until_told(Call::Place, |told| *told != Told::Nothing).await {

@@ -1,4 +1,5 @@
-//! What whoever is on call sees of a store that fails: metrics and log; the probes stay as they are.
+//! What whoever is on call sees of a store that fails: metrics and log; the probes stay as they
+//! are.
 
 use anteroom_testkit::{
     PATIENCE, Redis, Service, until,

@@ -12,8 +12,8 @@ pub enum Holds {
 pub struct Case {
     pub name: &'static str,
     pub holds: Holds,
-    /// The first line: method and target, and the version unless it is HTTP/1.1. `{host}` stands for the
-    /// address of the gateway.
+    /// The first line: method and target, and the version unless it is HTTP/1.1. `{host}` stands
+    /// for the address of the gateway.
     pub line: &'static str,
     /// More lines. `Host` is the gateway's own where none stands here.
     pub headers: &'static [&'static str],

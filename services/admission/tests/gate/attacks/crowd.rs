@@ -22,8 +22,8 @@ fn client(last: u8) -> Client {
 }
 
 impl Gateway<'_> {
-    /// Opens two streams for each of so many places; returns those that opened. All others must have been
-    /// told to poll.
+    /// Opens two streams for each of so many places; returns those that opened. All others must
+    /// have been told to poll.
     async fn crowd(&self, client: &Client, places: usize) -> Vec<Response> {
         let mut open = Vec::new();
         for _ in 0..places {
@@ -88,8 +88,8 @@ async fn streams_of_many_addresses_shut_nobody_out() {
     .await;
 }
 
-/// The sizes of the example go together: also where all streams are one worker's, half of its connections
-/// are left for everybody else.
+/// The sizes of the example go together: also where all streams are one worker's, half of its
+/// connections are left for everybody else.
 #[test]
 fn the_example_has_connections_for_all_its_streams() {
     let number = |text: &str, before: &str| -> u64 {

@@ -1,9 +1,9 @@
 //! Attacks on a gateway: each a request as it goes over the wire, and what must not come of it.
 //!
-//! [`cases`] is the table. It knows nothing of a program: a test per gateway sets up what [`Gateway`]
-//! describes and plays all of it, so that a gateway that comes later meets the same attacks. The service
-//! behind reads paths in every way that some server does ([`reading`]), so what should not reach it really
-//! would.
+//! [`cases`] is the table. It knows nothing of a program: a test per gateway sets up what
+//! [`Gateway`] describes and plays all of it, so that a gateway that comes later meets the same
+//! attacks. The service behind reads paths in every way that some server does ([`reading`]), so
+//! what should not reach it really would.
 
 mod cases;
 mod crowd;
@@ -21,9 +21,10 @@ use crate::site::{Plan, Site};
 
 /// A gateway under test.
 ///
-/// In front of the shop it protects everything by the queue `concert`, except `/public/`, which is open;
-/// `/shows/NAME/` and the host `NAME.shop.example` by the queue of that name, which it takes from the
-/// request; and it serves the visitors' calls. There are the queues `concert`, with room for all, and `vip`.
+/// In front of the shop it protects everything by the queue `concert`, except `/public/`, which is
+/// open; `/shows/NAME/` and the host `NAME.shop.example` by the queue of that name, which it takes
+/// from the request; and it serves the visitors' calls. There are the queues `concert`, with room
+/// for all, and `vip`.
 struct Gateway<'a> {
     /// Host and port where visitors come in.
     address: &'a str,
@@ -107,7 +108,8 @@ fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> 
     fine.then_some(()).ok_or_else(|| format!("{} arrived, answered {answer:?}", arrivals.len()))
 }
 
-/// Holds the headers of ours that arrived to the gate's word: all of whoever passed, none of anybody else.
+/// Holds the headers of ours that arrived to the gate's word: all of whoever passed, none of
+/// anybody else.
 fn tells_the_truth(arrival: &Arrival, ticket: Option<u64>) -> Result<(), String> {
     let ours = |name: &str| name.replace('_', "-").starts_with("x-anteroom");
     let mut names: Vec<_> =

@@ -1,8 +1,8 @@
 //! How servers read a path and a host: the strict way, and the most careless.
 //!
-//! Tomcat and its kin take `;parameters` out of each segment, decode, take `\` for `/`, and resolve dot
-//! segments last. Others decode twice (once per layer), take overlong UTF-8, or cut blanks off a segment.
-//! Others again believe headers in which a proxy in front names the address.
+//! Tomcat and its kin take `;parameters` out of each segment, decode, take `\` for `/`, and resolve
+//! dot segments last. Others decode twice (once per layer), take overlong UTF-8, or cut blanks off
+//! a segment. Others again believe headers in which a proxy in front names the address.
 
 use crate::shop::Arrival;
 

@@ -1,7 +1,9 @@
-//! The waiting room in plain Rust: maps instead of sorted sets, every promotion remembered one by one.
+//! The waiting room in plain Rust: maps instead of sorted sets, every promotion remembered one by
+//! one.
 //!
-//! It decides everything but how many places a tick promotes: there it takes the number that the scripts
-//! chose, checks it against the cap and the rate over the exact history, and promotes who must be next.
+//! It decides everything but how many places a tick promotes: there it takes the number that the
+//! scripts chose, checks it against the cap and the rate over the exact history, and promotes who
+//! must be next.
 
 mod presence;
 mod revoked;
@@ -292,8 +294,8 @@ impl Queue {
         }
     }
 
-    /// A join. `ready`: the scripts promoted the new place at once, which must have been allowed; and
-    /// where both rules had room beyond doubt, they must have.
+    /// A join. `ready`: the scripts promoted the new place at once, which must have been allowed;
+    /// and where both rules had room beyond doubt, they must have.
     pub fn join(&mut self, wall: u64, id: Id, ready: bool) -> Result<Joined, String> {
         self.read_clock(wall);
         self.hear();
@@ -323,7 +325,8 @@ impl Queue {
             self.check(1)?;
             self.admit(ticket, id);
         } else {
-            // With an even pace a slice may be used up; nobody promoted within the interval rules that out.
+            // With an even pace a slice may be used up; nobody promoted within the interval rules
+            // that out.
             if !to_line && room > 0 && (self.rules.batch == 0 || window == 0) {
                 return Err(
                     "not promoted at once although nobody waits and both rules have room".into()

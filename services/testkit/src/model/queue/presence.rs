@@ -77,8 +77,8 @@ impl Queue {
     }
 
     pub(super) fn age(&mut self) {
-        // Marked tickets tell the join time of those up to the next mark, to a second, and heard time may
-        // lag by one more; 64 marks a call.
+        // Marked tickets tell the join time of those up to the next mark, to a second, and heard
+        // time may lag by one more; 64 marks a call.
         let marks: Vec<_> = self.marks.range(self.young + 1..).copied().take(64).collect();
         for (at, ticket) in marks.iter().enumerate() {
             if self.joined[ticket].1 + 2 * SECOND + self.rules.first_poll_ttl > self.heard {

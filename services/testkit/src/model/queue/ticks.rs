@@ -42,7 +42,8 @@ impl Queue {
         self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
     }
 
-    /// A tick that promoted, passed over and abandoned so many. Checks that it was allowed and right.
+    /// A tick that promoted, passed over and abandoned so many. Checks that it was allowed and
+    /// right.
     pub fn promote(
         &mut self,
         wall: u64,
@@ -103,8 +104,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether a tick that is over has left a place in line that the rules let in beyond doubt: there is
-    /// a capacity only, and it has room.
+    /// Whether a tick that is over has left a place in line that the rules let in beyond doubt:
+    /// there is a capacity only, and it has room.
     pub fn held_back(&self) -> bool {
         let promotes = !self.rules.paused && !self.is_silent() && self.rules.batch == 0;
         let head = self.line.iter().find(|(_, (_, stand))| !matches!(stand, Stand::Away(_)));

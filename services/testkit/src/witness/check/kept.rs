@@ -1,5 +1,5 @@
-//! Promise 5: an acknowledged place is lost by nothing: it stands until what was told, moves only forward,
-//! and ends only for a reason that there was.
+//! Promise 5: an acknowledged place is lost by nothing: it stands until what was told, moves only
+//! forward, and ends only for a reason that there was.
 
 use super::{
     super::{
@@ -53,7 +53,8 @@ fn progress((_, line): &Entry) -> (u8, u64) {
 /// An answer shows less than one that was there before it was asked for.
 fn backwards(place: &Place) -> Option<Violation> {
     let mut by_sending = place.lines.clone();
-    // A pass may come from the memory of the process, which knows an earlier end, and no end before it.
+    // A pass may come from the memory of the process, which knows an earlier end, and no end before
+    // it.
     let from_memory =
         |line: &Line| line.call == Call::Authorize && matches!(line.told, Told::Active { .. });
     by_sending.retain(|(_, line)| !from_memory(line));

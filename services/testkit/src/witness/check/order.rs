@@ -1,5 +1,5 @@
-//! Promise 3: tickets are in the order of the joins, and places that are present are promoted in the order
-//! of their tickets.
+//! Promise 3: tickets are in the order of the joins, and places that are present are promoted in
+//! the order of their tickets.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

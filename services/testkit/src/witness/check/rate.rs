@@ -1,5 +1,5 @@
-//! Promise 2: in no interval are more than `batch` places promoted, less those of the same interval that
-//! gave their turn up or did not claim it.
+//! Promise 2: in no interval are more than `batch` places promoted, less those of the same interval
+//! that gave their turn up or did not claim it.
 
 use super::{
     super::{Rules, Told, place::Place, rules::micros},

@@ -1,5 +1,5 @@
-//! A rule as the API names, takes, shows and documents it: its table says all of that, and a duration is told in
-//! milliseconds, with its unit in the name.
+//! A rule as the API names, takes, shows and documents it: its table says all of that, and a
+//! duration is told in milliseconds, with its unit in the name.
 
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 //!
 //! Each named field is set until `until` (without it, until taken back), `null` takes its override
 //! back, and fields that are not named keep what they have, with their own ends. The ranges are
-//! those of the configuration. A reason belongs to the state it was given with: a change of the state
-//! that names no reason takes an old one back.
+//! those of the configuration. A reason belongs to the state it was given with: a change of the
+//! state that names no reason takes an old one back.
 
 pub mod field;
 
@@ -65,8 +65,8 @@ impl From<Wrong> for Problem {
 impl Overrides {
     /// Checks every field by itself and against each other.
     ///
-    /// `now` is the store's clock in seconds since 1970, `in_force` the rules with all overrides, `file` those
-    /// of the configuration.
+    /// `now` is the store's clock in seconds since 1970, `in_force` the rules with all overrides,
+    /// `file` those of the configuration.
     ///
     /// # Errors
     ///
@@ -117,11 +117,12 @@ impl Overrides {
     }
 }
 
-/// Checks what must hold between the rules once the change is made; what is taken back falls back to `file`.
+/// Checks what must hold between the rules once the change is made; what is taken back falls back
+/// to `file`.
 ///
-/// Only what the change names is judged: an operator who pauses a queue in a hurry is not told about
-/// an old mistake. It is a courtesy and no promise, for an override may lapse and leave the others
-/// behind; the scripts bear any combination.
+/// Only what the change names is judged: an operator who pauses a queue in a hurry is not told
+/// about an old mistake. It is a courtesy and no promise, for an override may lapse and leave the
+/// others behind; the scripts bear any combination.
 fn agree(overrides: &[Override], in_force: &Rules, file: &Rules) -> Result<(), Wrong> {
     let mut rules = in_force.clone();
     for change in overrides {

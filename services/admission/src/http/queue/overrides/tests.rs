@@ -191,7 +191,8 @@ fn an_old_disagreement_stops_no_other_change() {
     assert!(back.check(NOW, &odd, &rules()).is_ok());
 }
 
-/// Every rule of the table can be overridden, and nothing else; the document says within which range.
+/// Every rule of the table can be overridden, and nothing else; the document says within which
+/// range.
 #[test]
 fn the_document_names_the_rules_of_the_table() {
     let RefOr::T(Schema::Object(body)) = Overrides::schema() else { panic!("no object") };

@@ -32,7 +32,8 @@ pub struct AdminView<'a> {
     last_ticket: Ticket,
     /// The rules in force, overrides applied.
     rules: RulesView,
-    /// The overrides in force, by the name that a change takes; what is not named here is as configured.
+    /// The overrides in force, by the name that a change takes; what is not named here is as
+    /// configured.
     overrides: BTreeMap<String, OverrideView>,
 }
 
@@ -48,7 +49,8 @@ pub struct OverrideView {
     until: Option<String>,
 }
 
-/// The rules of a queue, under the names that an override takes. Its moments stand in its public state.
+/// The rules of a queue, under the names that an override takes. Its moments stand in its public
+/// state.
 #[derive(Debug)]
 pub struct RulesView(Rules);
 

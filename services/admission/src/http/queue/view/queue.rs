@@ -1,8 +1,7 @@
 //! The public state of a queue.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use anteroom_core::queue::{Snapshot, State};
+use anteroom_runtime::config::Moment;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -84,23 +83,7 @@ impl<'a> QueueView<'a> {
     }
 }
 
-/// A moment as RFC 3339 writes it, in UTC; `None` past the year 9999, which it cannot write.
+/// A moment as RFC 3339 writes it, in UTC; `None` for one that the store cannot hold.
 pub fn moment(seconds: u64) -> Option<String> {
-    const END: u64 = 253_402_300_800;
-    let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).filter(|_| seconds < END)?;
-    Some(humantime::format_rfc3339_seconds(at).to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_written_in_utc() {
-        assert_eq!(moment(0).as_deref(), Some("1970-01-01T00:00:00Z"));
-        assert_eq!(moment(1_800_000_000).as_deref(), Some("2027-01-15T08:00:00Z"));
-        assert_eq!(moment(253_402_300_799).as_deref(), Some("9999-12-31T23:59:59Z"));
-        assert_eq!(moment(253_402_300_800), None);
-        assert_eq!(moment(u64::MAX), None);
-    }
+    Moment::from_seconds(seconds).map(|moment| moment.to_string())
 }

@@ -1,4 +1,5 @@
-//! Errors of the store: logged once when they begin and once when they end, not at each tick.
+//! Failing calls to the store: logged once when they begin to fail and once when they work again,
+//! not at each tick.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,19 +8,19 @@ use std::time::Instant;
 use anteroom_core::store::{Error, Store};
 
 /// Which calls fail at the moment, by queue and call.
-pub struct Troubles {
+pub struct Failures {
     store: Store,
-    failing: Mutex<HashMap<(String, &'static str), Failing>>,
+    failing: Mutex<HashMap<(String, &'static str), Failure>>,
 }
 
 /// Since when a call fails, and how.
-struct Failing {
+struct Failure {
     kind: &'static str,
     since: Instant,
     logged: bool,
 }
 
-impl Troubles {
+impl Failures {
     /// Nothing fails yet.
     pub fn new(store: Store) -> Self {
         Self { store, failing: Mutex::default() }
@@ -27,29 +28,30 @@ impl Troubles {
 
     /// Notes how a call went.
     pub fn note(&self, queue: &str, call: &'static str, error: Option<&Error>) {
-        let place = (queue.to_owned(), call);
+        let key = (queue.to_owned(), call);
         let mut failing = self.failing();
         let Some(error) = error else {
-            if let Some(was) = failing.remove(&place).filter(|was| was.logged) {
-                tracing::info!(queue, call, after = ?was.since.elapsed(), "a call to the store works again");
+            if let Some(was) = failing.remove(&key).filter(|was| was.logged) {
+                let after = was.since.elapsed();
+                tracing::info!(queue, call, ?after, "a call to the store works again");
             }
             return;
         };
         let kind = error.kind();
-        let before = failing.get(&place);
+        let before = failing.get(&key);
         if before.is_some_and(|before| before.logged) {
             return;
         }
         let since = before.map_or_else(Instant::now, |before| before.since);
-        // A store that is down says so itself; a slow one fails everything in the same way, and
-        // the first to meet it speaks for all. A wrong reply is about this queue alone.
+        // The store logs it itself when it is down. A slow one fails all calls in the same way, so
+        // the first line stands for all. A wrong reply is about this queue alone.
         let told = !matches!(error, Error::Reply { .. })
             && failing.values().any(|other| other.logged && other.kind == kind);
         let logged = !told && self.store.is_up();
         if logged {
             tracing::warn!(queue, call, kind, %error, "a call to the store fails");
         }
-        failing.insert(place, Failing { kind, since, logged });
+        failing.insert(key, Failure { kind, since, logged });
     }
 
     /// Forgets a queue that is no longer served.
@@ -57,7 +59,7 @@ impl Troubles {
         self.failing().retain(|(name, _), _| name != queue);
     }
 
-    fn failing(&self) -> MutexGuard<'_, HashMap<(String, &'static str), Failing>> {
+    fn failing(&self) -> MutexGuard<'_, HashMap<(String, &'static str), Failure>> {
         // The map is whole after every single call, so a panic elsewhere cannot have broken it.
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
-//! What the connection past `max_connections` gets while all the others are being served: a 503 at
-//! once, and goodbye.
+//! Load shedding: the connection past `max_connections`, while all others are being served, gets a
+//! 503 and is closed.
 //!
-//! It is written without reading HTTP, in a task that lives a second at most. Past so many such
-//! tasks the connection is simply closed.
+//! The answer is written without reading HTTP, in a task that lives a second at most. Past so many
+//! such tasks the connection is closed without an answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,40 +15,43 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::durations::whole_seconds;
+use crate::http::shell::new_id;
 use crate::problem::retry::Returning;
 use crate::problem::{Code, Problem};
 
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest that one refusal may take.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Turns connections away.
-pub struct Crowded {
+/// Refuses connections.
+pub struct LoadShed {
     tasks: Arc<Semaphore>,
     refused: IntCounter,
     returning: Arc<Returning>,
 }
 
-impl Crowded {
-    /// Turns at most so many away at a time, and counts all in `refused`.
+impl LoadShed {
+    /// Answers at most so many at a time, and counts all in `refused`.
     pub fn new(most: usize, refused: IntCounter, returning: Arc<Returning>) -> Self {
         Self { tasks: Arc::new(Semaphore::new(most)), refused, returning }
     }
 
     /// Answers 503 and closes.
-    pub fn turn_away(&self, mut stream: TcpStream) {
+    pub fn refuse(&self, mut stream: TcpStream) {
         self.refused.inc();
         let Ok(permit) = self.tasks.clone().try_acquire_owned() else { return };
         let retry_after = self.returning.tell_anybody();
         tokio::spawn(async move {
             let _permit = permit;
-            let goodbye = async {
-                // Closing with the request unread would reset the connection, and the answer with it.
+            let refusal = async {
+                // Closing with the request unread would reset the connection, and the answer with
+                // it.
                 let mut head = [0; 4_096];
                 let _ = stream.read(&mut head).await?;
                 stream.write_all(&answer(retry_after).await).await?;
                 stream.shutdown().await
             };
             // Whatever goes wrong here, the connection ends.
-            let _ = tokio::time::timeout(PATIENCE, goodbye).await;
+            let _ = tokio::time::timeout(TIMEOUT, refusal).await;
         });
     }
 }
@@ -63,7 +66,7 @@ async fn answer(retry_after: Duration) -> Vec<u8> {
          x-request-id: {}\r\nconnection: close\r\n\r\n",
         body.len(),
         whole_seconds(retry_after),
-        uuid::Uuid::now_v7(),
+        new_id().to_str().unwrap_or_default(),
     )
     .into_bytes();
     answer.extend_from_slice(&body);
@@ -83,7 +86,7 @@ mod tests {
         let mut client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
         let refused = IntCounter::new("refused", "refused").expect("a name");
-        Crowded::new(1, refused.clone(), Arc::default()).turn_away(stream);
+        LoadShed::new(1, refused.clone(), Arc::default()).refuse(stream);
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("sent");
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.expect("an answer");

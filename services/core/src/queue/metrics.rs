@@ -1,18 +1,50 @@
-//! What happened in the queues, as far as this process made it happen.
-//!
-//! Admission and the schedulers fill the same families: a join that finds nobody waiting is
-//! promoted by admission, all others by a scheduler. Each process counts its own part once, so
-//! dashboards `sum` these, and names and buckets must be the same everywhere.
+//! The metrics of queues that several services export, and so under the same names: what a snapshot
+//! shows, and what happened.
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
-/// The families; their children are made per queue.
+use super::Snapshot;
+
+/// A gauge: its name, its meaning, and its value in a snapshot, if it has one there.
+type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
+
+impl Snapshot {
+    /// What a snapshot shows of a queue. All have the one label `queue`.
+    pub const GAUGES: [Gauge; 6] = [
+        ("anteroom_queue_depth", "Places waiting and present.", |it| Some(it.depth as f64)),
+        ("anteroom_queue_away", "Places waiting that were not seen for idle_ttl.", |it| {
+            Some(it.away as f64)
+        }),
+        (
+            "anteroom_queue_ready",
+            "Places whose turn has come and that are not claimed yet.",
+            |it| Some(it.ready as f64),
+        ),
+        ("anteroom_queue_active", "Places claimed.", |it| Some(it.active as f64)),
+        (
+            "anteroom_queue_unswept",
+            "Turns and sessions that have ended and are not cleared away yet.",
+            |it| Some(it.unswept as f64),
+        ),
+        (
+            "anteroom_queue_capacity",
+            "Most places ready and active; absent without such a rule.",
+            |it| it.rules.capacity.map(|most| most as f64),
+        ),
+    ];
+}
+
+/// What happened in the queues, as far as this process made it happen; the children are made per
+/// queue.
+///
+/// A join that finds nobody waiting is promoted by admission, all others by a scheduler. Each
+/// process counts its own part once, so dashboards `sum` these.
 #[derive(Clone, Debug)]
 pub struct QueueCounts {
     /// `anteroom_queue_promoted_total{queue}`.
     pub promoted: IntCounterVec,
     /// `anteroom_queue_gone_total{queue,reason}`, the reasons being those of
-    /// [`GoneReason`](anteroom_core::queue::GoneReason).
+    /// [`GoneReason`](super::GoneReason).
     pub gone: IntCounterVec,
     /// `anteroom_queue_wait_seconds{queue}`: from the join to the promotion.
     pub wait: HistogramVec,

@@ -1,10 +1,10 @@
-//! The end of a listener, without a client that got a connection and no answer.
+//! The end of a listener without a lost request.
 //!
-//! The kernel finishes handshakes by itself, so between the last accept and the end of the listener a client
-//! can be connected that nobody ever hears: it has sent its request, is cut off, and nobody can tell
-//! whether the request had its effect. So the listener stops taking handshakes first. Who comes then is
-//! not refused but not heard, sends again a second later, and finds nobody who listens: that is a refusal
-//! before anything was sent, after which every gateway asks another instance.
+//! Between the last accept and the close of the listener the kernel may complete a handshake for a
+//! connection that is never accepted: the client sends its request, is reset, and cannot know
+//! whether the request had an effect. So new handshakes are dropped first. Their clients repeat the
+//! SYN a second later, when the listener is closed, and are refused before they have sent anything;
+//! every gateway then asks another instance.
 
 #[cfg(target_os = "linux")]
 use socket2::{SockFilter, SockRef};
@@ -27,8 +27,8 @@ fn drops_handshakes() -> [SockFilter; 4] {
     ]
 }
 
-/// From now on no handshake begins; those that have begun go on. Where the system does not offer this, a
-/// client may be cut off in the moment between.
+/// From now on no handshake begins; those that have begun go on. Where the system does not offer
+/// this, a client may be cut off in the moment between.
 #[cfg(target_os = "linux")]
 pub fn stop_handshakes(listener: &TcpListener) {
     if let Err(error) = SockRef::from(listener).attach_filter(&drops_handshakes()) {

@@ -1,0 +1,68 @@
+//! How many requests of a port are in flight. Only guards count, so no way out of a request leaves
+//! it counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The requests in flight on one port; clones share the count.
+#[derive(Clone, Debug, Default)]
+pub struct InFlight(Arc<AtomicUsize>);
+
+/// One request that is in flight, or, made by [`InFlight::pause`], one that is not for a while.
+#[derive(Debug)]
+pub struct InFlightGuard {
+    in_flight: InFlight,
+    is_pause: bool,
+}
+
+impl InFlight {
+    /// Counts a request until the guard is dropped; absent where `most` are counted already.
+    pub fn enter(&self, most: usize) -> Option<InFlightGuard> {
+        let before = self.0.fetch_add(1, Relaxed);
+        let guard = InFlightGuard { in_flight: self.clone(), is_pause: false };
+        (before < most).then_some(guard)
+    }
+
+    /// Takes a request that is counted out of the count until the guard is dropped.
+    pub fn pause(&self) -> InFlightGuard {
+        self.0.fetch_sub(1, Relaxed);
+        InFlightGuard { in_flight: self.clone(), is_pause: true }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        let Self { in_flight: InFlight(count), is_pause } = self;
+        if *is_pause {
+            count.fetch_add(1, Relaxed)
+        } else {
+            count.fetch_sub(1, Relaxed)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_count_and_give_back() {
+        let in_flight = InFlight::default();
+        let first = in_flight.enter(2);
+        let second = in_flight.enter(2);
+        assert!(first.is_some() && second.is_some() && in_flight.enter(2).is_none());
+        let paused = in_flight.pause();
+        assert_eq!(in_flight.count(), 1);
+        let third = in_flight.enter(2);
+        assert!(third.is_some(), "the one that pauses leaves room");
+        drop(paused);
+        assert_eq!(in_flight.count(), 3, "and goes on although there is none");
+        drop((first, second, third));
+        assert_eq!(in_flight.count(), 0);
+    }
+}

@@ -1,0 +1,121 @@
+//! One task for each entity of a kind, as long as it is configured. A task that panics is started
+//! again: one bad reply about one queue must neither end all queues nor leave that one unserved.
+
+use std::{collections::HashMap, panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::FutureExt as _;
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+/// The first pause before a task is started again, and the longest. It doubles each time, and is
+/// the first again after a run that took longer than the longest.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+
+/// Keeps tasks; clones count panics together.
+#[derive(Clone, Debug)]
+pub struct Supervisor {
+    panics: IntCounterVec,
+}
+
+impl Supervisor {
+    /// Registers `anteroom_task_panics_total{task}`.
+    ///
+    /// # Errors
+    ///
+    /// When the name of the metric is taken.
+    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+        let help = "Panics of the tasks that serve one entity each; the task is started again.";
+        let panics = IntCounterVec::new(Opts::new("anteroom_task_panics_total", help), &["task"])?;
+        registry.register(Box::new(panics.clone()))?;
+        Ok(Self { panics })
+    }
+
+    /// Keeps exactly one task for each name until `stop`, then waits for all of them to end.
+    ///
+    /// `names` finds the names in what `changes` holds, now and after each change. `run` serves the
+    /// entity of a name until its token is cancelled: when its name is gone, or at `stop`. The
+    /// label of the metric is `task`.
+    pub async fn keep<C, F>(
+        &self,
+        task: &'static str,
+        mut changes: watch::Receiver<C>,
+        names: impl Fn(&C) -> Vec<String>,
+        stop: CancellationToken,
+        run: impl Fn(String, CancellationToken) -> F + Clone + Send + Sync + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let panics = self.panics.with_label_values(&[task]);
+        let mut tasks = JoinSet::new();
+        let mut kept = HashMap::<String, CancellationToken>::new();
+        while !stop.is_cancelled() {
+            let names = names(&changes.borrow_and_update());
+            for name in &names {
+                kept.entry(name.clone()).or_insert_with(|| {
+                    let (name, own_stop) = (name.clone(), stop.child_token());
+                    let supervised = Supervised { task, name, stop: own_stop.clone() };
+                    tasks.spawn(supervised.run(panics.clone(), run.clone()));
+                    own_stop
+                });
+            }
+            for (_, gone) in kept.iter().filter(|(name, _)| !names.contains(name)) {
+                gone.cancel();
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        // No more changes come, as at the end of the service.
+                        stop.cancelled().await;
+                    }
+                }
+                // Its name was gone; it may be back by now.
+                Some(Ok(name)) = tasks.join_next() => {
+                    kept.remove(&name);
+                }
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+/// The task of one entity.
+struct Supervised {
+    task: &'static str,
+    name: String,
+    stop: CancellationToken,
+}
+
+impl Supervised {
+    /// Runs it until it is stopped, however often it ends before; gives its name back.
+    async fn run<F: Future<Output = ()>>(
+        self,
+        panics: IntCounter,
+        run: impl Fn(String, CancellationToken) -> F,
+    ) -> String {
+        let Self { task, name, stop } = self;
+        let mut pause = BACK_OFF.0;
+        loop {
+            let begun = Instant::now();
+            let running = async { run(name.clone(), stop.clone()).await };
+            let ended = AssertUnwindSafe(running).catch_unwind().await;
+            if begun.elapsed() > BACK_OFF.1 {
+                pause = BACK_OFF.0;
+            }
+            if ended.is_err() {
+                panics.inc();
+                // What the panic said stands in the line of the panic itself.
+                tracing::error!(task, name, ?pause, "a task panicked, it is started again");
+            }
+            if stop.run_until_cancelled(sleep(pause)).await.is_none() {
+                return name;
+            }
+            pause = BACK_OFF.1.min(pause * 2);
+        }
+    }
+}
