@@ -116,7 +116,7 @@ impl World {
     pub async fn fill(&self, queue: &str, visitors: u64) -> anyhow::Result<Vec<PlaceRef>> {
         let joined = self.join(queue, "waits", visitors).await?;
         let places = joined.into_iter().map(|(of, place)| {
-            ensure!(place.status == Status::Waiting, "who should wait in {queue} is {place:?}");
+            ensure!(place.status() == Status::Waiting, "who should wait in {queue} is {place:?}");
             Ok(of)
         });
         places.collect()
@@ -128,7 +128,7 @@ impl World {
         let (queue, deadline) = (&self.queue(queue)?, Instant::now() + AMPLE);
         let claim = async |of| loop {
             match queue.claim(of).await? {
-                Visit::Here(place) if place.status == Status::Active => return Ok(of),
+                Visit::Here(place) if place.status() == Status::Active => return Ok(of),
                 Visit::NotReady(_) if Instant::now() < deadline => tokio::time::sleep(A_TICK).await,
                 other => bail!("a claim of the benchmark ended in {other:?}"),
             }

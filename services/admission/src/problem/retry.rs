@@ -159,7 +159,7 @@ mod tests {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
-    use anteroom_core::queue::{Place, Status};
+    use anteroom_core::queue::{Place, Standing, Wait};
 
     use super::*;
     use crate::http::queue::view::place::PlaceView;
@@ -249,15 +249,15 @@ mod tests {
         }
 
         fn poll_after(&self, visitor: u64) -> Duration {
-            let place = Place {
-                status: Status::Waiting,
-                ticket: visitor,
-                position: visitor,
-                before: Some(visitor - 1),
-                eta: self.rate.map(|rate| Duration::from_millis(visitor * 1_000 / rate)),
-                eta_p90: None,
-                expires_in: None,
+            let wait = match self.rate {
+                Some(rate) => {
+                    let eta = Duration::from_millis(visitor * 1_000 / rate);
+                    Wait::Expected { eta, eta_p90: None }
+                }
+                None => Wait::Unknown { before: visitor - 1 },
             };
+            let standing = Standing::Waiting { position: visitor, wait };
+            let place = Place { ticket: visitor, standing };
             PlaceView::new("concert", &place, TTL).poll_after()
         }
 

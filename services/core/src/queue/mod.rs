@@ -26,8 +26,10 @@ pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
 pub use metrics::QueueCounts;
-pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged, Standing};
-pub use place::{Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Status, Ticket};
+pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};
+pub use place::{
+    Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Standing, Status, Ticket, Wait,
+};
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
 pub use scripts::SCRIPTS;

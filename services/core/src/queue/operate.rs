@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rand::Rng as _;
 
-use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Ticket};
+use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Status, Ticket};
 use super::reply::{Code, reason};
 use super::rules::{Override, Rules};
 use super::stored;
@@ -36,37 +36,9 @@ pub struct Inspection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inspected {
     /// It is there.
-    Here(Standing),
+    Here(Status),
     /// Gone.
     Gone(GoneReason),
-}
-
-/// Where a place stands that is there, by the numbers that the scripts use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// In line and present.
-    Waiting = 1,
-    /// Its turn has come.
-    Ready = 2,
-    /// Claimed.
-    Active = 3,
-    /// In line, not seen for `idle_ttl`.
-    Away = 4,
-}
-
-impl Standing {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Ready, Self::Active, Self::Away];
-
-    /// The stable name, as the API shows it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Ready => "ready",
-            Self::Active => "active",
-            Self::Away => "away",
-        }
-    }
 }
 
 /// A part of the line, in ticket order.
@@ -146,7 +118,7 @@ impl Queue {
         let status = match status {
             0 => return Ok(None),
             IS_GONE => Inspected::Gone(gone()?),
-            other => standing(&reply, other)?,
+            other => here(&reply, other)?,
         };
         inspection(&mut reply, status).map(Some)
     }
@@ -157,7 +129,7 @@ impl Queue {
     /// both.
     pub async fn places(
         &self,
-        state: Option<Standing>,
+        state: Option<Status>,
         after: Ticket,
         limit: u64,
     ) -> Result<Places, Error> {
@@ -170,7 +142,7 @@ impl Queue {
         while !reply.is_empty() {
             let id = PlaceId(reply.exactly()?);
             let (ticket, status) = (reply.count()?, reply.count()?);
-            let status = standing(&reply, status)?;
+            let status = here(&reply, status)?;
             places.push((PlaceRef { epoch, id, ticket }, inspection(&mut reply, status)?));
         }
         Ok(Places { places, next })
@@ -194,8 +166,8 @@ impl Queue {
 }
 
 /// Where a place stands, by its number.
-fn standing(reply: &Reply, number: u64) -> Result<Inspected, Error> {
-    let found = Standing::ALL.into_iter().find(|standing| *standing as u64 == number);
+fn here(reply: &Reply, number: u64) -> Result<Inspected, Error> {
+    let found = Status::ALL.into_iter().find(|status| *status as u64 == number);
     found.map(Inspected::Here).ok_or_else(|| reply.error(format!("unknown status {number}")))
 }
 

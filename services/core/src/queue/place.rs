@@ -72,35 +72,112 @@ impl PlaceRef {
 /// The last ticket a queue gives: beyond it a double could no longer tell two apart.
 pub const MAX_TICKET: Ticket = (1 << 53) - 1;
 
-/// Where a place stands, for its holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// In line.
-    Waiting,
-    /// Its turn has come; it must be claimed.
-    Ready,
-    /// Claimed.
-    Active,
-}
-
 /// A place as its holder sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where it stands.
-    pub status: Status,
     /// Its number.
     pub ticket: Ticket,
-    /// 1 = next; 0 unless waiting. Only ever improves.
-    pub position: u64,
-    /// How many are promoted before it, the returned too: told where there is no `eta` to count
-    /// them.
-    pub before: Option<u64>,
-    /// Expected wait (median); absent when unknown, paused or not waiting.
-    pub eta: Option<Duration>,
-    /// The wait that nine in ten will not exceed; absent like `eta`.
-    pub eta_p90: Option<Duration>,
-    /// Time until the claim or the session ends; absent while waiting.
-    pub expires_in: Option<Duration>,
+    /// Where it stands.
+    pub standing: Standing,
+}
+
+/// Where a place stands, for its holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In line.
+    Waiting {
+        /// 1 = next. Only ever improves.
+        position: u64,
+        /// How long until its turn.
+        wait: Wait,
+    },
+    /// Its turn has come, and must be claimed within this time.
+    Ready {
+        /// What is left of it.
+        expires_in: Duration,
+    },
+    /// Claimed, for this time.
+    Active {
+        /// What is left of it.
+        expires_in: Duration,
+    },
+}
+
+/// How long a place will wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// By the turns of late.
+    Expected {
+        /// The median.
+        eta: Duration,
+        /// What nine in ten will not exceed, where slow times are known.
+        eta_p90: Option<Duration>,
+    },
+    /// Nobody knows: promotion stands, or there was no turn yet.
+    Unknown {
+        /// How many are promoted before it, the returned too.
+        before: u64,
+    },
+}
+
+impl Place {
+    /// Where it stands, in a word.
+    pub fn status(&self) -> Status {
+        match self.standing {
+            Standing::Waiting { .. } => Status::Waiting,
+            Standing::Ready { .. } => Status::Ready,
+            Standing::Active { .. } => Status::Active,
+        }
+    }
+
+    /// 1 = next; 0 unless waiting.
+    pub fn position(&self) -> u64 {
+        if let Standing::Waiting { position, .. } = self.standing { position } else { 0 }
+    }
+
+    /// The expected wait and what nine in ten will not exceed, as far as these are known.
+    pub fn eta(&self) -> (Option<Duration>, Option<Duration>) {
+        match self.standing {
+            Standing::Waiting { wait: Wait::Expected { eta, eta_p90 }, .. } => (Some(eta), eta_p90),
+            _ => (None, None),
+        }
+    }
+
+    /// Time until the claim or the session ends; `None` while waiting.
+    pub fn expires_in(&self) -> Option<Duration> {
+        match self.standing {
+            Standing::Ready { expires_in } | Standing::Active { expires_in } => Some(expires_in),
+            Standing::Waiting { .. } => None,
+        }
+    }
+}
+
+/// Where a place stands that is there, by the numbers that the scripts use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// In line, and present.
+    Waiting = 1,
+    /// Its turn has come; it must be claimed.
+    Ready = 2,
+    /// Claimed.
+    Active = 3,
+    /// In line, not seen for `idle_ttl`; its holder, by asking, is back.
+    Away = 4,
+}
+
+impl Status {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Ready, Self::Active, Self::Away];
+
+    /// The stable name, as the API shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
+            Self::Active => "active",
+            Self::Away => "away",
+        }
+    }
 }
 
 /// Why a place is gone.

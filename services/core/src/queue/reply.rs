@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::place::{GoneReason, Place, Status, Ticket};
+use super::place::{GoneReason, Place, Standing, Ticket, Wait};
 pub(super) use crate::store::Reply;
 use crate::store::{Error, Numbers, millis};
 
@@ -71,33 +71,24 @@ impl Outcome {
 
     /// The place that it shows; for a waiting one its expected wait follows.
     pub(super) fn place(&self, numbers: &mut Numbers, ticket: Ticket) -> Result<Place, Error> {
-        let status = match self.status {
-            1 => Status::Waiting,
-            2 => Status::Ready,
-            3 => Status::Active,
+        let standing = match self.status {
+            1 => Standing::Waiting { position: self.value, wait: wait(numbers)? },
+            2 => Standing::Ready { expires_in: self.left() },
+            3 => Standing::Active { expires_in: self.left() },
             other => return Err(numbers.error(format!("unknown status {other}"))),
         };
-        let mut place = Place {
-            status,
-            ticket,
-            position: 0,
-            before: None,
-            eta: None,
-            eta_p90: None,
-            expires_in: None,
-        };
-        if status == Status::Waiting {
-            place.position = self.value;
-            // Below zero it is no time, but the number of the turn.
-            let eta = numbers.integer()?;
-            place.eta = millis(eta);
-            place.before = (eta < 0).then(|| eta.unsigned_abs() - 1);
-            place.eta_p90 = millis(numbers.integer()?);
-        } else {
-            place.expires_in = Some(self.left());
-        }
-        Ok(place)
+        Ok(Place { ticket, standing })
     }
+}
+
+/// The wait, as `lua/queue/lib/eta.lua` tells it: below zero it is no time, but the number of the
+/// turn.
+fn wait(numbers: &mut Numbers) -> Result<Wait, Error> {
+    let (eta, eta_p90) = (numbers.integer()?, numbers.integer()?);
+    Ok(match millis(eta) {
+        Some(eta) => Wait::Expected { eta, eta_p90: millis(eta_p90) },
+        None => Wait::Unknown { before: eta.unsigned_abs() - 1 },
+    })
 }
 
 #[cfg(test)]

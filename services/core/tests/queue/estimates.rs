@@ -8,7 +8,7 @@ use anteroom_core::queue::{Override, Pace, PlaceRef, Queue, Rules, State, Status
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::world::{World, capacity, join, look, rate, tick};
+use super::world::{World, before, capacity, join, look, rate, tick};
 
 /// How long visitors stay.
 #[derive(Clone, Copy, PartialEq)]
@@ -147,7 +147,7 @@ async fn play(world: &World, hall: &Hall) -> Looks {
             join(&queue, visitors)
         });
         for (of, place) in futures_util::future::join_all(joins).await {
-            if place.status == Status::Waiting {
+            if place.status() == Status::Waiting {
                 line.push_back(Waiting { of, told: Vec::new() });
             } else {
                 queue.claim(of).await.expect("a claim");
@@ -170,10 +170,10 @@ async fn play(world: &World, hall: &Hall) -> Looks {
         if looks_now && promoted >= 20 && !line.is_empty() {
             let at = choose.random_range(0..line.len());
             let place = look(&queue, line[at].of).await;
-            match place.eta {
+            match place.eta().0 {
                 None => looks.unknown += 1,
                 Some(eta) => {
-                    line[at].told.push((second, eta, place.eta_p90));
+                    line[at].told.push((second, eta, place.eta().1));
                     watched += 1;
                 }
             }
@@ -295,33 +295,37 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
         heard(&queue, others).await;
     }
     assert_eq!(queue.snapshot().await.expect("a snapshot").away, 120);
-    assert_eq!(look(&queue, others[0]).await.before, Some(0), "who is away is not in front");
+    assert_eq!(before(&look(&queue, others[0]).await), Some(0), "who is away is not in front");
     heard(&queue, sleepers).await;
     for (n, of) in (0..).zip(sleepers) {
         let place = look(&queue, *of).await;
-        assert_eq!((place.position, place.before), (1, Some(n)), "none of the others is in front");
+        assert_eq!(
+            (place.position(), before(&place)),
+            (1, Some(n)),
+            "none of the others is in front"
+        );
     }
     for (n, of) in (0..).zip(others) {
         let place = look(&queue, *of).await;
-        assert_eq!((place.position, place.before), (n + 1, Some(120 + n)));
+        assert_eq!((place.position(), before(&place)), (n + 1, Some(120 + n)));
     }
     let (new, place) = join(&queue, 1_000).await;
-    assert_eq!((place.position, place.before), (61, Some(180)));
+    assert_eq!((place.position(), before(&place)), (61, Some(180)));
     // Together in one call they are told the same.
     let (again, last) = tokio::join!(look(&queue, new), look(&queue, sleepers[119]));
-    assert_eq!((again.before, last.before), (Some(180), Some(119)));
+    assert_eq!((before(&again), before(&last)), (Some(180), Some(119)));
 
     queue.override_rules(&[Override::State(None)], None).await.expect("an override");
     let told = look(&queue, new).await;
     let told_back = look(&queue, sleepers[79]).await;
-    assert_eq!((told.before, told.eta), (None, Some(Duration::from_millis(90_500))));
-    assert_eq!((told_back.position, told_back.eta), (1, Some(Duration::from_secs(40))));
+    assert_eq!((before(&told), told.eta().0), (None, Some(Duration::from_millis(90_500))));
+    assert_eq!((told_back.position(), told_back.eta().0), (1, Some(Duration::from_secs(40))));
     let (mut waited, mut waited_back) = (0, None);
-    while look(&queue, new).await.status == Status::Waiting {
+    while look(&queue, new).await.status() == Status::Waiting {
         heard(&queue, &places).await;
         world.run(&queue, Duration::from_secs(1)).await;
         waited += 1;
-        if waited_back.is_none() && look(&queue, sleepers[79]).await.status == Status::Ready {
+        if waited_back.is_none() && look(&queue, sleepers[79]).await.status() == Status::Ready {
             waited_back = Some(waited);
         }
         assert!(waited < 200, "it is promoted");
@@ -344,9 +348,9 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
     let (of, _) = join(&queue, 20).await;
     queue.override_rules(&[Override::State(None)], None).await.expect("an override");
     let place = look(&queue, of).await;
-    assert_eq!((place.position, place.eta), (21, Some(Duration::from_secs(60))));
+    assert_eq!((place.position(), place.eta().0), (21, Some(Duration::from_secs(60))));
     world.run(&queue, Duration::from_secs(4)).await;
-    assert_eq!(look(&queue, of).await.eta, Some(Duration::from_secs(56)));
+    assert_eq!(look(&queue, of).await.eta().0, Some(Duration::from_secs(56)));
 }
 
 /// Most of a line close their tabs at once: nobody counts on more of the same, neither when they
@@ -372,7 +376,7 @@ async fn estimates_do_not_take_one_departure_for_a_habit() {
     for step in 1..=90 {
         heard(&queue, &stays[served..]).await;
         world.run(&queue, Duration::from_secs(15)).await;
-        while look(&queue, stays[served]).await.status != Status::Waiting {
+        while look(&queue, stays[served]).await.status() != Status::Waiting {
             queue.claim(stays[served]).await.expect("a claim");
             served += 1;
         }
@@ -380,7 +384,7 @@ async fn estimates_do_not_take_one_departure_for_a_habit() {
         let place = look(&queue, last).await;
         // Once all the others have been passed over.
         if step >= 16 {
-            let (told, truth) = (place.eta.expect("known").as_secs_f64(), 10.0 * ahead as f64);
+            let (told, truth) = (place.eta().0.expect("known").as_secs_f64(), 10.0 * ahead as f64);
             assert!(
                 (0.75..=1.25).contains(&(told / truth)),
                 "after {} s: told {told}, truth {truth}",

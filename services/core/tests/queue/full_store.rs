@@ -41,7 +41,7 @@ async fn a_join_that_needs_memory_is_refused_and_those_beside_it_are_answered() 
         }
     }
     assert_eq!(queue.snapshot().await.expect("a snapshot").last_ticket, 5);
-    assert_eq!(look(&queue, places[2]).await.position, 1);
+    assert_eq!(look(&queue, places[2]).await.position(), 1);
     fill(&world, false).await;
     assert_eq!(join(&queue, 100).await.0.ticket, 6);
 }
@@ -93,6 +93,6 @@ async fn renewals_that_cut_sessions_go_on() {
     fill(&world, true).await;
     for renewed in join_all(places.iter().map(|of| queue.renew(*of))).await {
         let Ok(Visit::Here(place)) = renewed else { panic!("{renewed:?}") };
-        assert_eq!(place.expires_in, Some(Duration::from_secs(60)));
+        assert_eq!(place.expires_in(), Some(Duration::from_secs(60)));
     }
 }

@@ -27,7 +27,7 @@ async fn active(queue: &Queue, count: u64) -> Vec<PlaceRef> {
     let mut places = Vec::new();
     for n in 0..count {
         let (of, place) = join(queue, n).await;
-        assert_eq!(place.status, Status::Ready);
+        assert_eq!(place.status(), Status::Ready);
         queue.claim(of).await.expect("a claim");
         places.push(of);
     }
@@ -77,7 +77,7 @@ async fn promise_01_the_slots_of_a_reset_queue_are_given_away_150_ms_later() {
     active(&queue, 1).await;
     queue.reset().await.expect("a reset");
     let (next, place) = join(&queue, 1).await;
-    assert_eq!(place.status, Status::Waiting, "no join is promoted at once either");
+    assert_eq!(place.status(), Status::Waiting, "no join is promoted at once either");
     is_given_away_later(&world, &queue, next).await;
 }
 
@@ -92,7 +92,7 @@ async fn promise_01_who_answered_by_the_rule_is_waited_for_when_it_is_taken_back
     queue.leave(places[0]).await.expect("a leave");
     is_given_away_later(&world, &queue, next).await;
     let place = look(&queue, next).await;
-    assert_eq!(place.status, Status::Ready);
+    assert_eq!(place.status(), Status::Ready);
     queue.claim(next).await.expect("a claim");
     let (last, _) = join(&queue, 2).await;
     queue.leave(next).await.expect("a leave");
@@ -136,7 +136,7 @@ async fn promise_01_a_leap_of_the_clock_gives_no_slot_away_at_once() {
     // Between the leap and the tick a join finds room, by the clock.
     queue.leave(next).await.expect("a leave");
     let (next, place) = join(&queue, 3).await;
-    assert_eq!(place.status, Status::Waiting);
+    assert_eq!(place.status(), Status::Waiting);
     is_given_away_later(&world, &queue, next).await;
 }
 
@@ -147,7 +147,7 @@ async fn a_scheduler_that_is_always_late_still_promotes() {
     let late = Duration::from_millis(400);
     world.pass(late);
     let (of, place) = join(&queue, 0).await;
-    assert_eq!(place.status, Status::Waiting, "the clock may have leapt");
+    assert_eq!(place.status(), Status::Waiting, "the clock may have leapt");
     assert_eq!(tick(&queue).await, 0, "it still may");
     world.pass(late);
     assert_eq!(tick(&queue).await, 1, "twice in a row is a late scheduler");
@@ -280,7 +280,7 @@ async fn rules_of_a_version_that_does_not_know_it_mean_off() {
     let places = active(&queue, 1).await;
     queue.leave(places[0]).await.expect("a leave");
     let (_, place) = join(&queue, 1).await;
-    assert_eq!(place.status, Status::Ready);
+    assert_eq!(place.status(), Status::Ready);
     let capacity = [Override::Capacity(Some(2))];
     queue.override_rules(&capacity, None).await.expect("an override");
     assert!(!queue.snapshot().await.expect("a snapshot").rules.local_answers);

@@ -29,7 +29,7 @@ async fn an_override_that_a_leap_of_the_clock_ended_is_in_force_again_when_the_c
     queue.override_rules(&[paused()], Some(end / SECOND)).await.expect("an override");
     queue.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
     let (_, place) = join(&queue, 1).await;
-    assert_eq!(place.status, Status::Waiting);
+    assert_eq!(place.status(), Status::Waiting);
     for leap in [HOUR, HOUR + DAY - 1] {
         world.set_now(START + leap);
         assert_eq!(state(&queue).await, State::Open, "judged by the store's clock");
@@ -117,12 +117,12 @@ async fn a_rule_that_an_older_version_did_not_know_has_its_default() {
     known_before(&world, &before).await;
     queue.claim(place).await.expect("a claim");
     queue.renew(place).await.expect("a renewal");
-    let left = look(&queue, place).await.expires_in;
+    let left = look(&queue, place).await.expires_in();
     assert_eq!(left, Some(Duration::from_secs(300)), "session_ttl by default");
     queue.sweep().await.expect("a sweep");
     known_before(&world, &before).await;
     assert_eq!(tick(&queue).await, 0);
-    assert_eq!(look(&queue, waiting).await.position, 1);
+    assert_eq!(look(&queue, waiting).await.position(), 1);
     known_before(&world, &before).await;
     let found = queue.snapshot().await.expect("a snapshot").rules;
     assert_eq!(found, Rules { first_poll_ttl: Duration::from_secs(60), ..rules.clone() });

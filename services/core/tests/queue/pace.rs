@@ -162,13 +162,13 @@ async fn on_a_quiet_day_the_room_is_invisible_and_a_rush_is_a_stream() {
     let world = World::new().await;
     let queue = world.queue("q", rate(1000, Duration::from_secs(10), Pace::Even)).await;
     for n in 0..20 {
-        assert_eq!(join(&queue, n).await.1.status, Status::Ready, "visitor {n} on a quiet day");
+        assert_eq!(join(&queue, n).await.1.status(), Status::Ready, "visitor {n} on a quiet day");
         world.pass(Duration::from_millis(200));
         tick(&queue).await;
     }
     let mut at_once = 0;
     for n in 100..200 {
-        at_once += u64::from(join(&queue, n).await.1.status == Status::Ready);
+        at_once += u64::from(join(&queue, n).await.1.status() == Status::Ready);
     }
     assert_eq!(at_once, 10, "a rush gets a slice at once, the rest waits in line");
 }
@@ -184,8 +184,12 @@ async fn estimates_follow_the_promotions_really_made() {
         places.push(join(&queue, n).await.0);
     }
     let told = look(&queue, places[709]).await;
-    assert_eq!(told.position, 700);
-    assert_eq!(told.eta, Some(Duration::from_secs(7)), "by the rules, before anything is known");
+    assert_eq!(told.position(), 700);
+    assert_eq!(
+        told.eta().0,
+        Some(Duration::from_secs(7)),
+        "by the rules, before anything is known"
+    );
     let mut errors = Vec::new();
     let mut waits = Vec::new();
     let mut next = places.iter();
@@ -203,17 +207,17 @@ async fn estimates_follow_the_promotions_really_made() {
         }
     }
     let place = look(&queue, places[709]).await;
-    let eta = place.eta.expect("an estimate");
-    let honest = Duration::from_millis(100 * place.position);
-    assert!(eta > honest * 8 / 10 && eta < honest * 12 / 10, "{eta:?} for {}", place.position);
-    assert!(place.eta_p90.expect("a slow estimate") >= eta);
+    let eta = place.eta().0.expect("an estimate");
+    let honest = Duration::from_millis(100 * place.position());
+    assert!(eta > honest * 8 / 10 && eta < honest * 12 / 10, "{eta:?} for {}", place.position());
+    assert!(place.eta().1.expect("a slow estimate") >= eta);
     assert!(errors.len() >= 8, "every 64th estimate is compared: {errors:?}");
     let longest = waits.iter().map(|(_, wait)| *wait).max().expect("waits");
     assert!(longest > Duration::from_secs(55) && longest < Duration::from_secs(62), "{longest:?}");
     // Paused: nobody can tell.
     let paused = [Override::State(Some(anteroom_core::queue::State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
-    assert_eq!(look(&queue, places[709]).await.eta, None);
+    assert_eq!(look(&queue, places[709]).await.eta().0, None);
 }
 
 #[tokio::test]
@@ -222,7 +226,7 @@ async fn estimates_are_unknown_until_something_is_known() {
     let queue = world.queue("q", capacity(1)).await;
     join(&queue, 0).await;
     let (_, place) = join(&queue, 1).await;
-    assert_eq!((place.position, place.eta, place.eta_p90), (1, None, None));
+    assert_eq!((place.position(), place.eta().0, place.eta().1), (1, None, None));
 }
 
 /// An old head and a young one promoted together: each waited as long as it did.
@@ -252,7 +256,7 @@ async fn waits_are_told_of_heads_that_stand_far_apart() {
         }
     }
     for of in [old, young].into_iter().flatten() {
-        assert_eq!(look(&queue, of).await.status, Status::Waiting);
+        assert_eq!(look(&queue, of).await.status(), Status::Waiting);
     }
     world.pass(Duration::from_secs(1));
     queue.override_rules(&[Override::Capacity(Some(3))], None).await.expect("an override");

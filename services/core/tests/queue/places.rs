@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Inspected, Inspection, Override, PlaceRef, Queue, Rules, Standing, Visit,
+    GoneReason, Inspected, Inspection, Override, PlaceRef, Queue, Rules, Status, Visit,
 };
 use futures_util::future::join_all;
 
 use super::world::{SECOND, START, World, capacity, join, tick};
 
-use Standing::{Active, Away, Ready, Waiting};
+use Status::{Active, Away, Ready, Waiting};
 
 /// Turns and sessions that last.
 fn lasting(most: u64) -> Rules {
@@ -20,7 +20,7 @@ fn lasting(most: u64) -> Rules {
 /// All pages behind each other, each of so many at most; how many calls that took.
 async fn pages(
     queue: &Queue,
-    state: Option<Standing>,
+    state: Option<Status>,
     limit: u64,
 ) -> (Vec<(PlaceRef, Inspection)>, usize) {
     let (mut all, mut after, mut calls) = (Vec::new(), 0, 0);
@@ -93,7 +93,7 @@ async fn every_place_is_on_exactly_one_page_in_ticket_order() {
             let ends = matches!(standing(of.ticket), Active | Ready);
             assert_eq!(place.expires_in.is_some(), ends, "{}", of.ticket);
         }
-        for state in Standing::ALL {
+        for state in Status::ALL {
             let (some, _) = pages(&queue, Some(state), limit).await;
             let wanted: Vec<_> = (1..=30).filter(|ticket| standing(*ticket) == state).collect();
             assert_eq!(tickets(&some), wanted, "{state:?}, pages of {limit}");

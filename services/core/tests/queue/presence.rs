@@ -79,7 +79,7 @@ async fn one_away_place_does_not_fill_the_room() {
     assert!(matches!(held.queue.join(visitor(&held.queue, 61)).await, Ok(Join::Created(..))));
     let place = look(&held.queue, away).await;
     assert_eq!(
-        (place.status, place.position),
+        (place.status(), place.position()),
         (Status::Waiting, 1),
         "it comes back with its ticket"
     );
@@ -103,8 +103,8 @@ async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
     assert_eq!(held.depth_and_away().await, (3, 0));
     held.pass(&stays, Duration::from_secs(15 * 60)).await;
     assert_eq!(held.depth_and_away().await, (2, 1), "who polls is present, who does not is away");
-    assert_eq!(look(&held.queue, far[0]).await.position, 2);
-    assert_eq!(look(&held.queue, far[1]).await.status, Status::Waiting, "it comes back");
+    assert_eq!(look(&held.queue, far[0]).await.position(), 2);
+    assert_eq!(look(&held.queue, far[1]).await.status(), Status::Waiting, "it comes back");
     held.pass(&[head, far[0], far[1]], Duration::from_secs(15 * 60)).await;
     assert_eq!(held.depth_and_away().await, (3, 0), "who came back is present as long as it polls");
     // The head leaves, so that later bitmaps reach them again.
@@ -131,7 +131,7 @@ async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
             world.pass(outage.min(Duration::from_secs(60)));
         }
         let (late, place) = join(&queue, 10_000).await;
-        assert_eq!(place.status, Status::Waiting, "after {outage:?}");
+        assert_eq!(place.status(), Status::Waiting, "after {outage:?}");
         let first_poll_ttl = 60 * SECOND;
         let from = world.now();
         while status(&queue, late).await == Status::Waiting {
@@ -143,7 +143,7 @@ async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
         assert!(snapshot.away >= 4_990, "they keep their tickets: {}", snapshot.away);
         // One of them wakes up, and is next.
         let place = look(&queue, ghosts[100]).await;
-        assert_eq!((place.status, place.position), (Status::Waiting, 1));
+        assert_eq!((place.status(), place.position()), (Status::Waiting, 1));
         tick(&queue).await;
         assert_eq!(status(&queue, ghosts[100]).await, Status::Ready);
     }
@@ -158,17 +158,17 @@ async fn a_roll_call_is_part_of_the_expected_wait() {
     poll_all(&held.queue, &ghosts).await;
     held.world.pass(Duration::from_secs(3600));
     let (late, place) = join(&held.queue, 100).await;
-    assert_eq!(place.position, 21);
+    assert_eq!(place.position(), 21);
     held.world.run(&held.queue, Duration::from_secs(20)).await;
     let place = look(&held.queue, late).await;
-    assert_eq!(place.position, 21, "they may still be there");
-    assert!(place.eta.is_none_or(|eta| eta >= Duration::from_secs(40)), "{place:?}");
+    assert_eq!(place.position(), 21, "they may still be there");
+    assert!(place.eta().0.is_none_or(|eta| eta >= Duration::from_secs(40)), "{place:?}");
     for _ in 0..4 {
         held.world.run(&held.queue, Duration::from_secs(15)).await;
         held.queue.renew(held.first).await.expect("a renewal");
         look(&held.queue, late).await;
     }
-    assert_eq!(look(&held.queue, late).await.position, 1);
+    assert_eq!(look(&held.queue, late).await.position(), 1);
 }
 
 /// Admission or the store was away, and everybody is still there: nobody is passed over, and each
@@ -236,7 +236,7 @@ async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for
         world.pass(Duration::from_secs(3600));
         let (late, _) = join(&queue, 100).await;
         let mut waited = 0;
-        while look(&queue, late).await.status == Status::Waiting {
+        while look(&queue, late).await.status() == Status::Waiting {
             assert!(waited < 300, "{first_poll_ttl:?}, looking every {every} s: still waiting");
             world.run(&queue, Duration::from_secs(every)).await;
             waited += every;

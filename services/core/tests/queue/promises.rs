@@ -69,13 +69,16 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
         queue.renew(first).await.expect("a renewal");
     }
     assert_eq!(queue.snapshot().await.expect("a snapshot").away, 1);
-    assert_eq!(look(&queue, awake[0]).await.position, 1, "who is away is in nobody's position");
+    assert_eq!(look(&queue, awake[0]).await.position(), 1, "who is away is in nobody's position");
     queue.leave(first).await.expect("a leave");
     assert_eq!(tick(&queue).await, 1);
     assert_eq!(status(&queue, awake[0]).await, Status::Ready, "its turn went by");
 
     let place = look(&queue, sleeper).await;
-    assert_eq!((place.status, place.position, place.ticket), (Status::Waiting, 1, sleeper.ticket));
+    assert_eq!(
+        (place.status(), place.position(), place.ticket),
+        (Status::Waiting, 1, sleeper.ticket)
+    );
     queue.leave(awake[0]).await.expect("a leave");
     assert_eq!(tick(&queue).await, 1);
     assert_eq!(status(&queue, sleeper).await, Status::Ready);
@@ -287,14 +290,14 @@ async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
     queue.claim(active).await.expect("a claim");
     let (waiting, _) = join(&queue, 1).await;
     tick(&queue).await;
-    let mut before = look(&queue, active).await.expires_in.expect("an end");
+    let mut before = look(&queue, active).await.expires_in().expect("an end");
     for leap in [600i64, -600, -3600, 86_400, -86_400] {
         world.set_now(world.now().saturating_add_signed(leap * SECOND.cast_signed()));
-        let left = look(&queue, active).await.expires_in.expect("an end");
+        let left = look(&queue, active).await.expires_in().expect("an end");
         assert!(left <= before, "queue time went back at a leap of {leap} s");
         assert!(before - left <= Duration::from_secs(5), "a leap of {leap} s took {left:?}");
         tick(&queue).await;
-        before = look(&queue, active).await.expires_in.expect("an end");
+        before = look(&queue, active).await.expires_in().expect("an end");
     }
     // From the tick on, time goes on as before: the session ends after what it had left.
     poll(&world, &queue, &[waiting], before + Duration::from_secs(2)).await;
@@ -352,7 +355,7 @@ async fn opening_times_take_joins_then_promote_then_close() {
     assert_eq!(queue.join(visitor(&queue, 0)).await, Ok(Join::Closed { retry_in }));
     world.set_now(START + 10 * SECOND);
     let (first, place) = join(&queue, 0).await;
-    assert_eq!(place.status, Status::Waiting, "the room fills before it opens");
+    assert_eq!(place.status(), Status::Waiting, "the room fills before it opens");
     assert_eq!(tick(&queue).await, 0);
     world.set_now(START + 20 * SECOND);
     assert_eq!(tick(&queue).await, 1);
@@ -421,7 +424,7 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
     assert_eq!(snapshot.rules.max_waiting, 4);
     assert_eq!(queue.place(old).await, Ok(Visit::Gone(GoneReason::Lost)));
     let (new, place) = join(&queue, 0).await;
-    assert_eq!((new.ticket, place.status), (1, Status::Waiting), "the interval is used up");
+    assert_eq!((new.ticket, place.status()), (1, Status::Waiting), "the interval is used up");
     assert_eq!(tick(&queue).await, 0);
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
     assert!(keys.len() <= 4, "the old life is cleared away: {keys:?}");

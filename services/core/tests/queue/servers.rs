@@ -23,16 +23,16 @@ async fn journey(store: &Store, name: &str) {
     let queue = Queue::open(store, name, capacity(1), 100);
     assert_eq!(queue.apply_rules(&capacity(1)).await, Ok(true), "{name}");
     let (first, place) = join(&queue, 0).await;
-    assert_eq!(place.status, Status::Ready);
+    assert_eq!(place.status(), Status::Ready);
     let (second, place) = join(&queue, 1).await;
-    assert_eq!((place.status, place.position), (Status::Waiting, 1));
+    assert_eq!((place.status(), place.position()), (Status::Waiting, 1));
     assert!(matches!(queue.claim(first).await, Ok(Visit::Here(_))), "{name}");
     assert!(matches!(queue.renew(first).await, Ok(Visit::Here(_))), "{name}");
     assert_eq!(tick(&queue).await, 0, "{name}: there is no room");
     assert_eq!(queue.leave(first).await, Ok(Leave::Left(GoneReason::Completed)));
     assert_eq!(tick(&queue).await, 1, "{name}");
     let passed = queue.authorize(second, true).await;
-    assert!(matches!(passed, Ok(Visit::Here(place)) if place.status == Status::Active), "{name}");
+    assert!(matches!(passed, Ok(Visit::Here(place)) if place.status() == Status::Active), "{name}");
     assert_eq!(queue.sweep().await, Ok(Default::default()), "{name}");
     assert!(queue.inspect(second.ticket).await.expect("a look").is_some(), "{name}");
     assert_eq!(queue.evict(second.ticket).await, Ok(true), "{name}");
@@ -111,7 +111,7 @@ async fn promise_05_behind_sentinel_the_line_outlives_its_primary() {
     primary.kill();
     until("the store follows", PATIENCE * 2, || async { queue.place(waiting).await.is_ok() }).await;
     let place = look(&queue, waiting).await;
-    assert_eq!((place.status, place.position), (Status::Waiting, 1));
+    assert_eq!((place.status(), place.position()), (Status::Waiting, 1));
     let (late, _) = join(&queue, 2).await;
     assert_eq!(late.ticket, waiting.ticket + 1);
 }

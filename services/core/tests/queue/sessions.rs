@@ -21,7 +21,7 @@ async fn joins_at_the_gate(queue: &Queue, n: u64) -> PlaceRef {
 
 fn left(visit: Result<Visit, anteroom_core::store::Error>) -> Duration {
     match visit {
-        Ok(Visit::Here(place)) => place.expires_in.expect("an end"),
+        Ok(Visit::Here(place)) => place.expires_in().expect("an end"),
         other => panic!("not here: {other:?}"),
     }
 }
@@ -33,7 +33,7 @@ async fn a_session_whose_token_nobody_shows_ends_after_claim_ttl() {
     let of = joins_at_the_gate(&queue, 0).await;
     let (next, _) = join(&queue, 1).await;
     // The page that was let in looks at its place, which proves nothing to the service.
-    assert_eq!(look(&queue, of).await.expires_in, Some(CLAIM_TTL));
+    assert_eq!(look(&queue, of).await.expires_in(), Some(CLAIM_TTL));
     world.run(&queue, CLAIM_TTL - Duration::from_secs(1)).await;
     look(&queue, next).await;
     assert_eq!(tick(&queue).await, 0, "it holds the slot until then");

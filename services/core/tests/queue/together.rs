@@ -112,11 +112,11 @@ async fn a_lowered_session_max_ends_no_session_at_once() {
         tick(&queue).await;
         queue.renew(of).await.expect("a renewal");
     }
-    let before = look(&queue, of).await.expires_in;
+    let before = look(&queue, of).await.expires_in();
     let minute = [Override::SessionMax(Some(Duration::from_secs(60)))];
     queue.override_rules(&minute, None).await.expect("an override");
     let renewed = queue.renew(of).await;
-    assert!(matches!(renewed, Ok(Visit::Here(place)) if place.expires_in == before));
+    assert!(matches!(renewed, Ok(Visit::Here(place)) if place.expires_in() == before));
 }
 
 #[tokio::test]

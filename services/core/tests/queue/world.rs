@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Status, Visit,
+    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Standing, Status,
+    Visit, Wait,
 };
 use anteroom_core::store::{Clock, Config, Store};
 use anteroom_testkit::Redis;
@@ -169,7 +170,15 @@ pub async fn look(queue: &Queue, of: PlaceRef) -> Place {
 }
 
 pub async fn status(queue: &Queue, of: PlaceRef) -> Status {
-    look(queue, of).await.status
+    look(queue, of).await.status()
+}
+
+/// How many are promoted before a place whose wait nobody knows.
+pub fn before(place: &Place) -> Option<u64> {
+    match place.standing {
+        Standing::Waiting { wait: Wait::Unknown { before }, .. } => Some(before),
+        _ => None,
+    }
 }
 
 /// One tick to its end; how many it promoted.

@@ -34,7 +34,7 @@ async fn it_may_start_before_redis() {
     let (first, _) = join(&queue, 1).await;
     let (second, _) = join(&queue, 2).await;
     queue.leave(first).await.expect("a leave");
-    until_place(&queue, second, |place| place.status == Status::Ready).await;
+    until_place(&queue, second, |place| place.status() == Status::Ready).await;
     scheduler.end().await;
 }
 
@@ -48,7 +48,7 @@ async fn promise_05_it_goes_on_when_redis_was_killed_and_came_back() {
         let queue = world.queue("concert").await;
         (join(&queue, 1).await, join(&queue, 2).await)
     };
-    assert_eq!((first.1.status, second.1.status), (Status::Ready, Status::Waiting));
+    assert_eq!((first.1.status(), second.1.status()), (Status::Ready, Status::Waiting));
     world.redis.kill();
     scheduler.until_metric(ERRORS, |it| it > Some(5.0)).await;
     assert_eq!(scheduler.metric(UP).await, Some(0.0));
@@ -59,7 +59,7 @@ async fn promise_05_it_goes_on_when_redis_was_killed_and_came_back() {
     scheduler.until_metric(UP, |it| it == Some(1.0)).await;
     let queue = world.queue("concert").await;
     queue.leave(first.0).await.expect("a leave");
-    until_place(&queue, second.0, |place| place.status == Status::Ready).await;
+    until_place(&queue, second.0, |place| place.status() == Status::Ready).await;
     assert_eq!(scheduler.logged("\"message\":\"the store is down\""), 1);
     assert!(scheduler.logged(FAILS) <= 1, "not at each tick");
     scheduler.end().await;

@@ -11,14 +11,14 @@ async fn a_place_is_promoted_when_there_is_room_and_the_metrics_show_it() {
     scheduler.until_ready().await;
     let queue = world.queue("concert").await;
     let (first, place) = join(&queue, 1).await;
-    assert_eq!(place.status, Status::Ready, "nobody waits: promoted by its own join");
+    assert_eq!(place.status(), Status::Ready, "nobody waits: promoted by its own join");
     let (second, place) = join(&queue, 2).await;
-    assert_eq!(place.status, Status::Waiting);
+    assert_eq!(place.status(), Status::Waiting);
     scheduler.until_metric("anteroom_queue_depth{queue=\"concert\"}", |it| it == Some(1.0)).await;
-    assert!(matches!(look(&queue, second).await, Visit::Here(place) if place.position == 1));
+    assert!(matches!(look(&queue, second).await, Visit::Here(place) if place.position() == 1));
 
     assert!(matches!(queue.leave(first).await.expect("a leave"), Leave::Left(_)));
-    until_place(&queue, second, |place| place.status == Status::Ready).await;
+    until_place(&queue, second, |place| place.status() == Status::Ready).await;
     scheduler.until_metric("anteroom_queue_depth{queue=\"concert\"}", |it| it == Some(0.0)).await;
     for (name, value) in [
         ("anteroom_queue_ready{queue=\"concert\"}", 1.0),
@@ -50,9 +50,9 @@ async fn a_turn_that_nobody_takes_is_swept_and_counted() {
     let scheduler = world.scheduler().await;
     let queue = world.queue("concert").await;
     let (_, place) = join(&queue, 1).await;
-    assert_eq!(place.status, Status::Ready);
+    assert_eq!(place.status(), Status::Ready);
     let (second, _) = join(&queue, 2).await;
-    until_place(&queue, second, |place| place.status == Status::Ready).await;
+    until_place(&queue, second, |place| place.status() == Status::Ready).await;
     let unclaimed = "anteroom_queue_gone_total{queue=\"concert\",reason=\"unclaimed\"}";
     scheduler.until_metric(unclaimed, |it| it == Some(1.0)).await;
     scheduler.end().await;

@@ -105,6 +105,6 @@ async fn rules_that_nobody_wrote_are_the_defaults_of_the_configuration() {
     let meta = "anteroom:v1:queue:{concert}:meta";
     world.redis.run::<()>(&["EVAL", forget, "1", meta]).await;
     let (_, place) = join(&queue, 1).await;
-    assert_eq!(place.expires_in, Some(rules.claim_ttl));
+    assert_eq!(place.expires_in(), Some(rules.claim_ttl));
     assert_eq!(queue.snapshot().await.expect("a snapshot").rules, rules);
 }

@@ -16,7 +16,7 @@ pub mod visits;
 
 use std::sync::Arc;
 
-use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Standing};
+use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status};
 use axum::middleware::from_fn;
 use axum::routing::any;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -85,7 +85,7 @@ fn parameter(name: &str) -> Option<ObjectBuilder> {
             .schema_type(Type::Integer)
             .minimum(Some(1))
             .maximum(Some(MAX_TICKET as f64)),
-        "state" => text.enum_values(Some(Standing::ALL.map(Standing::name))),
+        "state" => text.enum_values(Some(Status::ALL.map(Status::name))),
         "after" => ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(0))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Standing, Ticket};
+use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status, Ticket};
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
@@ -20,7 +20,7 @@ pub const DEFAULT_PLACES: u64 = 100;
 /// Which part of the line is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    state: Option<Standing>,
+    state: Option<Status>,
     after: Ticket,
     limit: u64,
 }
@@ -82,9 +82,9 @@ fn read(query: &str) -> Result<Part, String> {
     let state = match given.get("state") {
         None => None,
         Some(text) => {
-            let found = Standing::ALL.into_iter().find(|state| state.name() == text);
+            let found = Status::ALL.into_iter().find(|state| state.name() == text);
             Some(found.ok_or_else(|| {
-                format!("state must be one of {}", Standing::ALL.map(Standing::name).join(", "))
+                format!("state must be one of {}", Status::ALL.map(Status::name).join(", "))
             })?)
         }
     };
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(read("after=0&limit=1"), part(None, 0, 1));
         assert_eq!(
             read("limit=200&after=9007199254740991&state=away"),
-            part(Some(Standing::Away), MAX_TICKET, 200)
+            part(Some(Status::Away), MAX_TICKET, 200)
         );
     }
 

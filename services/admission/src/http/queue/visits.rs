@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Join, Leave, Place, PlaceId, PlaceRef, Status, Token, Visit,
+    GoneReason, Join, Leave, Place, PlaceId, PlaceRef, Standing, Token, Visit,
 };
 use rand::Rng as _;
 
@@ -47,7 +47,7 @@ pub async fn join(
     match queue.queue.join(id).await.map_err(|error| queue.failed(&error))? {
         Join::Created(of, place) => {
             queue.metrics.joined.inc();
-            if place.status != Status::Waiting {
+            if !matches!(place.standing, Standing::Waiting { .. }) {
                 // Nobody was waiting: the join promoted itself, so its wait was none.
                 queue.metrics.promoted.inc();
                 queue.metrics.wait.observe(0.0);

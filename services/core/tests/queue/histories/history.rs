@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anteroom_core::queue::{Epoch, Inspected, Override, PlaceRef, Queue, Rules, Standing, State};
+use anteroom_core::queue::{Epoch, Inspected, Override, PlaceRef, Queue, Rules, State, Status};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
 
 use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
@@ -251,7 +251,7 @@ impl History<'_> {
                 *ends = self.up(*ends);
             }
         }
-        for state in [None].into_iter().chain(Standing::ALL.map(Some)) {
+        for state in [None].into_iter().chain(Status::ALL.map(Some)) {
             let (mut told, mut after) = (Vec::new(), 0);
             loop {
                 let page = self.queue.places(state, after, 3).await;
@@ -259,10 +259,10 @@ impl History<'_> {
                 for (of, place) in page.places {
                     let ends = self.model.now() + place.expires_in.map_or(0, micros);
                     let place = match place.status {
-                        Inspected::Here(Standing::Waiting) => Shown::Waiting,
-                        Inspected::Here(Standing::Ready) => Shown::Ready { ends },
-                        Inspected::Here(Standing::Active) => Shown::Active { ends },
-                        Inspected::Here(Standing::Away) => Shown::Away,
+                        Inspected::Here(Status::Waiting) => Shown::Waiting,
+                        Inspected::Here(Status::Ready) => Shown::Ready { ends },
+                        Inspected::Here(Status::Active) => Shown::Active { ends },
+                        Inspected::Here(Status::Away) => Shown::Away,
                         Inspected::Gone(reason) => return Err(format!("gone: {reason:?}")),
                     };
                     told.push((of.id.0, of.ticket, place));
@@ -275,10 +275,10 @@ impl History<'_> {
             }
             let wanted = |(_, _, place): &&(model::Id, u64, Shown)| match state {
                 None => true,
-                Some(Standing::Waiting) => *place == Shown::Waiting,
-                Some(Standing::Ready) => matches!(place, Shown::Ready { .. }),
-                Some(Standing::Active) => matches!(place, Shown::Active { .. }),
-                Some(Standing::Away) => *place == Shown::Away,
+                Some(Status::Waiting) => *place == Shown::Waiting,
+                Some(Status::Ready) => matches!(place, Shown::Ready { .. }),
+                Some(Status::Active) => matches!(place, Shown::Active { .. }),
+                Some(Status::Away) => *place == Shown::Away,
             };
             let model: Vec<_> = shown.iter().filter(wanted).copied().collect();
             differ(&format!("places {state:?}"), &told, &model)?;

@@ -1,13 +1,13 @@
 //! What visitors ask for, alone or together, compared with the model.
 
-use anteroom_core::queue::{GoneReason, Join, Leave, Place, PlaceRef, Status, Visit};
+use anteroom_core::queue::{GoneReason, Join, Leave, Place, PlaceRef, Standing, Status, Visit};
 use anteroom_core::store::Error;
 use anteroom_testkit::model::queue::{self as model, Gone, Joined, Told};
 use futures_util::future::join_all;
 
 use super::history::{History, Outcome, differ, micros};
 use super::step::Op;
-use crate::world::visitor;
+use crate::world::{before, visitor};
 
 impl History<'_> {
     pub fn ref_of(&self, who: u64, which: usize) -> Option<PlaceRef> {
@@ -23,11 +23,11 @@ impl History<'_> {
     /// A place as the model tells it.
     fn told(&self, place: &Place) -> Told {
         // Scripts tell whole milliseconds, rounded up.
-        let ends = self.model.now() + place.expires_in.map_or(0, micros);
-        match place.status {
-            Status::Waiting => Told::Waiting { position: place.position },
-            Status::Ready => Told::Ready { ends },
-            Status::Active => Told::Active { ends },
+        let end = |left| self.model.now() + micros(left);
+        match place.standing {
+            Standing::Waiting { position, .. } => Told::Waiting { position },
+            Standing::Ready { expires_in } => Told::Ready { ends: end(expires_in) },
+            Standing::Active { expires_in } => Told::Active { ends: end(expires_in) },
         }
     }
 
@@ -48,9 +48,9 @@ impl History<'_> {
         let told = match visit {
             Visit::Gone(reason) => Told::Gone(gone(*reason)),
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
-                if place.status == Status::Waiting {
-                    let before = self.positions.insert(of.ticket, place.position);
-                    if before.is_some_and(|before| before < place.position) {
+                if place.status() == Status::Waiting {
+                    let before = self.positions.insert(of.ticket, place.position());
+                    if before.is_some_and(|before| before < place.position()) {
                         return Err(format!("{what}: position of {} got worse", of.ticket));
                     }
                 }
@@ -69,8 +69,8 @@ impl History<'_> {
 
     /// How many go before a place, where it is told.
     fn compare_before(&self, what: &str, place: &Place) -> Outcome {
-        let model = place.before.map(|_| self.model.before(place.ticket));
-        differ(&format!("{what}: before it"), &place.before, &model)
+        let model = before(place).map(|_| self.model.before(place.ticket));
+        differ(&format!("{what}: before it"), &before(place), &model)
     }
 
     /// What these visitors ask for at once: one call, decided in their order.
@@ -118,7 +118,7 @@ impl History<'_> {
     fn joined(&mut self, who: u64, join: Join) -> Outcome {
         self.refresh();
         let id = visitor(&self.queue, who);
-        let ready = matches!(&join, Join::Created(_, place) if place.status == Status::Ready);
+        let ready = matches!(&join, Join::Created(_, place) if place.status() == Status::Ready);
         let model = self.model.join(self.world.now(), id.0, ready)?;
         match (join, model) {
             (Join::Created(of, place), Joined::New(ticket)) => {

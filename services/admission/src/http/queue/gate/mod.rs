@@ -12,7 +12,7 @@ mod pass;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{PlaceRef, Status, Token, Visit};
+use anteroom_core::queue::{Place, PlaceRef, Standing, Token, Visit};
 use anteroom_core::store;
 use anteroom_runtime::config::WithoutStore;
 use axum::body::Body;
@@ -287,8 +287,8 @@ async fn ask(app: &App, visitor: &Visitor, options: &GateOptions) -> Result<Pass
 /// Exactly an active place passes.
 fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Problem> {
     match visit {
-        Visit::Here(place) if place.status == Status::Active => {
-            Ok(Pass::named(GateAnswer::Admitted, token, place.expires_in))
+        Visit::Here(Place { standing: Standing::Active { expires_in }, .. }) => {
+            Ok(Pass::named(GateAnswer::Admitted, token, Some(expires_in)))
         }
         Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
             let retry_after = visits::view(&visitor.queue, &place).poll_after();
@@ -301,9 +301,8 @@ fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Prob
 /// Remembers what the store said of a place.
 fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
     match visit {
-        Visit::Here(place) if place.status == Status::Active => {
-            let expires_in = place.expires_in.unwrap_or_default();
-            queue.known.note(of, expires_in, basis, renewal(queue));
+        Visit::Here(Place { standing: Standing::Active { expires_in }, .. }) => {
+            queue.known.note(of, *expires_in, basis, renewal(queue));
         }
         Visit::Gone(_) => queue.known.forget(of),
         Visit::Here(_) | Visit::NotReady(_) | Visit::NotActive(_) => {}
@@ -324,12 +323,14 @@ async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     let joined = visits::join_from(visitor, None).await?;
     let token = Token { place: joined.of, visitor_id: None };
     let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;
-    let pass = match joined.place.status {
-        Status::Waiting => admitted(visitor, &token, Visit::Here(joined.place)),
-        Status::Ready | Status::Active => match queue.queue.authorize_joined(joined.of).await {
-            Ok(visit) => admitted(visitor, &token, visit),
-            Err(error) => without_store(visitor, &token, &error),
-        },
+    let pass = match joined.place.standing {
+        Standing::Waiting { .. } => admitted(visitor, &token, Visit::Here(joined.place)),
+        Standing::Ready { .. } | Standing::Active { .. } => {
+            match queue.queue.authorize_joined(joined.of).await {
+                Ok(visit) => admitted(visitor, &token, visit),
+                Err(error) => without_store(visitor, &token, &error),
+            }
+        }
     };
     // The token goes out in both cases: it is the only proof of the place that now exists.
     match pass {

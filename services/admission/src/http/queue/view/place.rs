@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Place, Status};
+use anteroom_core::queue::{Place, Standing, Wait};
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
@@ -31,12 +31,12 @@ pub enum StatusView {
     Active,
 }
 
-impl From<Status> for StatusView {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Waiting => Self::Waiting,
-            Status::Ready => Self::Ready,
-            Status::Active => Self::Active,
+impl From<&Standing> for StatusView {
+    fn from(standing: &Standing) -> Self {
+        match standing {
+            Standing::Waiting { .. } => Self::Waiting,
+            Standing::Ready { .. } => Self::Ready,
+            Standing::Active { .. } => Self::Active,
         }
     }
 }
@@ -77,15 +77,16 @@ impl<'a> PlaceView<'a> {
     /// The place of `queue` as its holder reads it; `poll_after` is jittered anew each time.
     pub fn new(queue: &'a str, place: &Place, claim_ttl: Duration) -> Self {
         let poll_after = jittered(poll_after(place, claim_ttl), rand::rng().random());
+        let (position, (eta, eta_p90)) = (place.position(), place.eta());
         Self {
-            status: place.status.into(),
+            status: (&place.standing).into(),
             ticket: place.ticket,
-            position: place.position,
-            ahead: place.position.saturating_sub(1),
-            eta_ms: place.eta.map(millis),
-            eta_p90_ms: place.eta_p90.map(millis),
+            position,
+            ahead: position.saturating_sub(1),
+            eta_ms: eta.map(millis),
+            eta_p90_ms: eta_p90.map(millis),
             poll_after_ms: millis(poll_after),
-            expires_in_ms: place.expires_in.map(millis),
+            expires_in_ms: place.expires_in().map(millis),
             queue,
             token: None,
         }
@@ -113,14 +114,16 @@ impl<'a> PlaceView<'a> {
 /// most half of the wait and of `claim_ttl`, so that nobody sleeps through a turn. Without an
 /// estimate a second for every hundred that are promoted before.
 pub fn poll_after(place: &Place, claim_ttl: Duration) -> Duration {
-    let after = match (place.status, place.eta) {
-        (Status::Waiting, Some(eta)) => (eta / 10).clamp(SOONEST, LATEST).min(eta / 2),
-        (Status::Waiting, None) => {
-            Duration::from_secs(place.before.unwrap_or(0) / 100).clamp(SOONEST, LATEST)
+    let after = match place.standing {
+        Standing::Waiting { wait: Wait::Expected { eta, .. }, .. } => {
+            (eta / 10).clamp(SOONEST, LATEST).min(eta / 2)
+        }
+        Standing::Waiting { wait: Wait::Unknown { before }, .. } => {
+            Duration::from_secs(before / 100).clamp(SOONEST, LATEST)
         }
         // The turn waits to be claimed.
-        (Status::Ready, _) => SOONEST,
-        (Status::Active, _) => place.expires_in.map_or(LATEST, |left| (left / 2).min(LATEST)),
+        Standing::Ready { .. } => SOONEST,
+        Standing::Active { expires_in } => (expires_in / 2).min(LATEST),
     };
     after.min(claim_ttl / 2).max(SOONEST)
 }
@@ -137,15 +140,11 @@ mod tests {
     const CLAIM_TTL: Duration = Duration::from_secs(60);
 
     fn waiting(position: u64, eta_ms: Option<u64>) -> Place {
-        Place {
-            status: Status::Waiting,
-            ticket: 10 + position,
-            position,
-            before: eta_ms.is_none().then(|| position - 1),
-            eta: eta_ms.map(Duration::from_millis),
-            eta_p90: eta_ms.map(|eta| Duration::from_millis(eta * 2)),
-            expires_in: None,
-        }
+        let wait = match eta_ms.map(Duration::from_millis) {
+            Some(eta) => Wait::Expected { eta, eta_p90: Some(eta * 2) },
+            None => Wait::Unknown { before: position - 1 },
+        };
+        Place { ticket: 10 + position, standing: Standing::Waiting { position, wait } }
     }
 
     #[test]
@@ -166,8 +165,8 @@ mod tests {
             waiting(1, Some(0)),
             waiting(1, Some(400)),
             waiting(1, None),
-            Place { status: Status::Ready, ..waiting(1, None) },
-            Place { status: Status::Active, expires_in: Some(Duration::ZERO), ..waiting(1, None) },
+            Place { ticket: 1, standing: Standing::Ready { expires_in: CLAIM_TTL } },
+            Place { ticket: 1, standing: Standing::Active { expires_in: Duration::ZERO } },
         ] {
             for claim_ttl in [Duration::from_secs(1), CLAIM_TTL] {
                 let after = poll_after(&place, claim_ttl);
@@ -179,7 +178,8 @@ mod tests {
 
     #[test]
     fn those_who_returned_and_go_before_count_although_no_position_does() {
-        let returned = Place { before: Some(800), ..waiting(1, None) };
+        let wait = Wait::Unknown { before: 800 };
+        let returned = Place { ticket: 1, standing: Standing::Waiting { position: 1, wait } };
         assert_eq!(poll_after(&returned, CLAIM_TTL), Duration::from_secs(8));
     }
 
