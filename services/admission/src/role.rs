@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{
     Changes, Config, Context, PortName, Supervisor, listen, watch_store, write_listening,
@@ -26,7 +25,7 @@ use crate::tasks::{revocations, snapshots};
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations, supervisor } =
         context;
-    let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
+    let store = Store::open(&config.store(), &anteroom_core::scripts(), &registry)?;
     let metrics = AdmissionMetrics::register(&registry)?;
     let public = bind("admission.listen", config.admission.listen)?;
     let service = bind("admission.service_listen", config.admission.service_listen)?;

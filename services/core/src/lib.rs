@@ -9,3 +9,8 @@ mod entity;
 pub mod queue;
 pub mod rules;
 pub mod store;
+
+/// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
+pub fn scripts() -> Vec<&'static store::Script> {
+    [queue::SCRIPTS.as_slice()].concat()
+}

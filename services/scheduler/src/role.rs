@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Context, watch_store};
 
@@ -20,7 +19,7 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations, supervisor } =
         context;
-    let store = Store::open(&config.store(), &SCRIPTS, &registry)?;
+    let store = Store::open(&config.store(), &anteroom_core::scripts(), &registry)?;
     let metrics = Metrics::register(&registry)?;
     watch_store(&store, &readiness, config.queues.is_empty(), &registry)?;
     // A tick before the first connection would only be an error in the metrics.

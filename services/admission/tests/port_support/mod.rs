@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anteroom_admission::{AdmissionMetrics, App, Peer, PortService};
-use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
 use axum::body::Body;
@@ -31,7 +30,8 @@ pub fn app(more: &str) -> Arc<App> {
     std::fs::write(&file, text).expect("written");
     let config = Arc::new(Config::load(Some(&file)).expect("a configuration"));
     let registry = Registry::new();
-    let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
+    let store =
+        Store::open(&config.store(), &anteroom_core::scripts(), &registry).expect("a store");
     let metrics = AdmissionMetrics::register(&registry).expect("metrics");
     App::new(config, store, metrics, Operations::new(), 1_000, CancellationToken::new())
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anteroom_admission::{AdmissionMetrics, App, Peer, PortService, digest, public, service};
-use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, SCRIPTS, TokenKeys};
+use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Operations};
 use anteroom_testkit::{PATIENCE, Redis, until};
@@ -67,7 +67,8 @@ impl World {
         std::fs::write(&file, text).expect("written");
         let config = Arc::new(Config::load(Some(&file)).expect("a configuration"));
         let registry = Registry::new();
-        let store = Store::open(&config.store(), &SCRIPTS, &registry).expect("a store");
+        let store =
+            Store::open(&config.store(), &anteroom_core::scripts(), &registry).expect("a store");
         let metrics = AdmissionMetrics::register(&registry).expect("metrics");
         let stop = CancellationToken::new();
         let app = App::new(config, store, metrics, Operations::new(), 1_000, stop.clone());

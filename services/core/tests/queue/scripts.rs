@@ -143,19 +143,6 @@ fn no_script_writes_numbers_with_two_dots_or_refuses_with_an_error() {
     }
 }
 
-#[test]
-fn no_line_of_a_script_is_longer_than_100_columns() {
-    for folder in ["lib", "queue", "queue/lib", "store"] {
-        for name in lua_files(folder) {
-            let path = lua().join(folder).join(name).with_extension("lua");
-            let text = std::fs::read_to_string(&path).expect("a script");
-            for (number, line) in text.lines().enumerate() {
-                assert!(line.chars().count() <= 100, "{}:{}", path.display(), number + 1);
-            }
-        }
-    }
-}
-
 /// Where the store holds no rules for a queue, every operation but those for just that says so and
 /// writes nothing.
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anteroom_core::queue::{Join, Place, PlaceId, PlaceRef, Queue, SCRIPTS, Snapshot, Visit};
+use anteroom_core::queue::{Join, Place, PlaceId, PlaceRef, Queue, Snapshot, Visit};
 use anteroom_core::store::{Config, Store};
 use anteroom_runtime::config::Loader;
 use anteroom_testkit::{PATIENCE, Process, Redis, until, until_some};
@@ -71,7 +71,7 @@ impl World {
             ..Config::new(self.redis.socket_url())
         };
         let registry = prometheus::Registry::new();
-        let store = Store::open(&store, &SCRIPTS, &registry).expect("an address");
+        let store = Store::open(&store, &anteroom_core::scripts(), &registry).expect("an address");
         assert!(store.wait_up(PATIENCE).await, "the store is up");
         Queue::open(&store, name, config.queues[name].rules.clone(), 10_000)
     }
