@@ -263,7 +263,7 @@ impl Call<'_> {
                     Fault::Broken(reason) | Fault::Wrong(reason) => live.lose(reason),
                     Fault::Forbidden(reason) => live.forbidden(self.script.name, reason),
                     // A command in the middle of a script may be what is forbidden.
-                    Fault::Mistake(_) => live.doubt(),
+                    Fault::Mistake(_) => live.suspect_permissions(),
                     _ => live.answered(),
                 }
                 Err(fault)

@@ -19,7 +19,7 @@ use redis::{
 };
 use secrecy::ExposeSecret;
 
-use super::{Address, Config, ConfigError, Mode, pulse::Pulse};
+use super::{Address, Config, ConfigError, Mode, loss::Loss};
 
 /// A peer that acknowledges nothing for this long is gone, whatever TCP would still try.
 const USER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -56,14 +56,14 @@ impl Target {
         &self.shown
     }
 
-    /// Connects and says hello, to each server within this time. `pulse` hears of a later loss at
+    /// Connects and says hello, to each server within this time. `loss` hears of a later loss at
     /// once, also of an idle one.
-    pub(super) async fn connect(&self, pulse: &Arc<Pulse>, within: Duration) -> RedisResult<Link> {
+    pub(super) async fn connect(&self, loss: &Arc<Loss>, within: Duration) -> RedisResult<Link> {
         match &self.config.mode {
-            Mode::Single => self.connect_node(self.client()?, pulse, within).await,
+            Mode::Single => self.connect_node(self.client()?, loss, within).await,
             Mode::Sentinel { master } => {
                 let primary = self.sentinel(master)?.build()?.async_get_client().await?;
-                self.connect_node(primary, pulse, within).await
+                self.connect_node(primary, loss, within).await
             }
             Mode::Cluster => Ok(Link::Cluster(self.cluster(within)?.get_async_connection().await?)),
         }
@@ -72,17 +72,17 @@ impl Target {
     async fn connect_node(
         &self,
         client: Client,
-        pulse: &Arc<Pulse>,
+        loss: &Arc<Loss>,
         within: Duration,
     ) -> RedisResult<Link> {
-        let pulse = pulse.clone();
+        let loss = loss.clone();
         let config = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(Some(within))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(PIPELINE_BUFFER)
             .set_push_sender(move |push: PushInfo| {
                 if push.kind == PushKind::Disconnection {
-                    pulse.lose("the server closed the connection");
+                    loss.lose("the server closed the connection");
                 }
                 Ok::<(), std::convert::Infallible>(())
             });

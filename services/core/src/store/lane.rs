@@ -19,8 +19,8 @@ use tokio::{
 
 use super::{
     Args, Error, Repeat, Script, Store,
-    line::{Flight, Line, Slot, Waiting},
     metrics::Operation,
+    pending::{InFlight, Pending, Slot, Waiting},
 };
 
 /// One batched operation.
@@ -85,7 +85,7 @@ impl<B: Batch> Lane<B> {
             store: store.clone(),
             operation: operation.clone(),
             batch,
-            line: Line::new(receiver),
+            pending: Pending::new(receiver),
         };
         tokio::spawn(runner.run());
         Self { sender, store: store.clone(), script, operation }
@@ -122,15 +122,15 @@ struct Runner<B: Batch> {
     store: Store,
     operation: Arc<Operation>,
     batch: B,
-    line: Line<B>,
+    pending: Pending<B>,
 }
 
 impl<B: Batch> Runner<B> {
     async fn run(mut self) {
         let mut taken = Vec::with_capacity(B::MAX_ITEMS);
         let mut items = Vec::with_capacity(B::MAX_ITEMS);
-        let mut flight = Flight::default();
-        while self.line.take(&mut taken).await {
+        let mut in_flight = InFlight::default();
+        while self.pending.take(&mut taken).await {
             let now = Instant::now();
             for Waiting { item, slot } in taken.drain(..) {
                 if slot.answer.is_closed() {
@@ -139,15 +139,15 @@ impl<B: Batch> Runner<B> {
                     self.answer(slot, Err(Error::Overloaded));
                 } else {
                     items.push(item);
-                    flight.board(slot);
+                    in_flight.push(slot);
                 }
             }
             if !items.is_empty() {
-                let outcomes = match self.call(&items, &mut flight).await {
+                let outcomes = match self.call(&items, &mut in_flight).await {
                     Ok(reply) => self.outcomes(reply, &items),
                     Err(error) => Err(error),
                 };
-                self.distribute(outcomes, &mut flight);
+                self.distribute(outcomes, &mut in_flight);
                 items.clear();
                 // Whoever is about to ask asks before the next call goes: a larger one costs less.
                 tokio::task::yield_now().await;
@@ -170,19 +170,19 @@ impl<B: Batch> Runner<B> {
     async fn call(
         &mut self,
         items: &[B::Item],
-        flight: &mut Flight<B::Outcome>,
+        in_flight: &mut InFlight<B::Outcome>,
     ) -> Result<Value, Error> {
-        let Self { store, operation, batch, line } = self;
+        let Self { store, operation, batch, pending } = self;
         operation.batched(items.len());
         let (keys, args, repeat) = guarded(batch, "args", |batch| {
             (batch.keys(items), batch.args(items), batch.repeat(items))
         })?;
         let begun = Instant::now();
-        // The newest item's deadline; those before it in line are answered at their own.
-        let last = flight.last_deadline().unwrap_or(begun);
+        // The newest item's deadline; those before it are answered at their own.
+        let last = in_flight.last_deadline().unwrap_or(begun);
         let call = store.call_by(batch.script(), operation, &keys, &args, repeat, last);
         let mut call = pin!(call);
-        let mut next = flight.next_deadline();
+        let mut next = in_flight.next_deadline();
         loop {
             let Some(look) = next else { return call.await };
             match timeout_at(look, call.as_mut()).await {
@@ -190,31 +190,32 @@ impl<B: Batch> Runner<B> {
                 Err(_) => {
                     let now = Instant::now();
                     let expired = Error::Unknown("no answer in time".to_owned());
-                    for slot in flight.expired(now) {
+                    for slot in in_flight.expired(now) {
                         store.ended(operation, Some(&expired), 1);
                         let _ = slot.answer.send(Err(expired.clone()));
                     }
-                    for slot in line.expired(now) {
+                    for slot in pending.expired(now) {
                         store.ended(operation, Some(&Error::Overloaded), 1);
                         let _ = slot.answer.send(Err(Error::Overloaded));
                     }
-                    next = flight.next_deadline().into_iter().chain(line.next_deadline()).min();
+                    next =
+                        in_flight.next_deadline().into_iter().chain(pending.next_deadline()).min();
                 }
             }
         }
     }
 
-    fn distribute(&self, outcomes: Outcomes<B>, flight: &mut Flight<B::Outcome>) {
+    fn distribute(&self, outcomes: Outcomes<B>, in_flight: &mut InFlight<B::Outcome>) {
         match outcomes {
             Ok(outcomes) => {
-                for (slot, outcome) in flight.land().zip(outcomes) {
+                for (slot, outcome) in in_flight.drain().zip(outcomes) {
                     if let Some(slot) = slot {
                         self.answer(slot, outcome);
                     }
                 }
             }
             Err(error) => {
-                for slot in flight.land().flatten() {
+                for slot in in_flight.drain().flatten() {
                     self.answer(slot, Err(error.clone()));
                 }
             }

@@ -21,8 +21,8 @@ use super::{
     Error, Script,
     client::{Link, Target},
     config::Config,
+    loss::Loss,
     permissions,
-    pulse::Pulse,
 };
 
 /// The first pause between two attempts to connect, and the longest.
@@ -39,23 +39,23 @@ const TIMEOUTS_IN_A_ROW: u32 = 3;
 /// A verified connection.
 pub(super) struct Live {
     pub(super) link: Link,
-    pulse: Arc<Pulse>,
+    loss: Arc<Loss>,
     timeouts: AtomicU32,
     last_timeout: Mutex<Instant>,
     /// A call has failed in a way that a missing permission explains.
-    doubted: AtomicBool,
+    permissions_suspect: AtomicBool,
     /// A call was forbidden, and that was said.
     forbidden: AtomicBool,
 }
 
 impl Live {
-    fn new(link: Link, pulse: Arc<Pulse>) -> Self {
+    fn new(link: Link, loss: Arc<Loss>) -> Self {
         Self {
             link,
-            pulse,
+            loss,
             timeouts: AtomicU32::new(0),
             last_timeout: Mutex::new(Instant::now()),
-            doubted: AtomicBool::new(false),
+            permissions_suspect: AtomicBool::new(false),
             forbidden: AtomicBool::new(false),
         }
     }
@@ -80,19 +80,19 @@ impl Live {
         *last = Instant::now();
         let in_a_row = self.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
         if in_a_row >= TIMEOUTS_IN_A_ROW {
-            self.pulse.lose(format!("{in_a_row} time-outs in a row"));
+            self.loss.lose(format!("{in_a_row} time-outs in a row"));
         }
     }
 
     /// The server answered, but not as it should: the next probe looks at the permissions too.
-    pub(super) fn doubt(&self) {
+    pub(super) fn suspect_permissions(&self) {
         self.answered();
-        self.doubted.store(true, Ordering::Relaxed);
+        self.permissions_suspect.store(true, Ordering::Relaxed);
     }
 
     /// The server forbids a call.
     pub(super) fn forbidden(&self, operation: &str, reason: &str) {
-        self.doubt();
+        self.suspect_permissions();
         if !self.forbidden.swap(true, Ordering::Relaxed) {
             tracing::warn!(operation, reason, "the store forbids an operation");
         }
@@ -100,7 +100,7 @@ impl Live {
 
     /// The connection is of no more use.
     pub(super) fn lose(&self, reason: &str) {
-        self.pulse.lose(reason);
+        self.loss.lose(reason);
     }
 }
 
@@ -144,12 +144,12 @@ impl Shared {
 
     /// The connection to use now, if there is one.
     pub(super) fn live(&self) -> Option<Arc<Live>> {
-        self.live.load_full().filter(|live| live.pulse.lost().is_none())
+        self.live.load_full().filter(|live| live.loss.lost().is_none())
     }
 
     /// Why there is none.
     pub(super) fn error(&self) -> Error {
-        if let Some(reason) = self.live.load().as_ref().and_then(|live| live.pulse.lost()) {
+        if let Some(reason) = self.live.load().as_ref().and_then(|live| live.loss.lost()) {
             return Error::Unavailable(reason.to_owned());
         }
         match &*self.down.borrow() {
@@ -259,10 +259,10 @@ async fn open(
     patience: u32,
 ) -> Result<Live, Down> {
     let connect_timeout = config.connect_timeout * patience;
-    let pulse = Arc::new(Pulse::default());
+    let loss = Arc::new(Loss::default());
     let steps = async {
         let away = |error: redis::RedisError| Down::Away(error.to_string());
-        let link = target.connect(&pulse, connect_timeout).await.map_err(away)?;
+        let link = target.connect(&loss, connect_timeout).await.map_err(away)?;
         if let Some(missing) = permissions::missing(&link).await.map_err(away)? {
             return Err(Down::Forbidden(missing));
         }
@@ -275,7 +275,7 @@ async fn open(
     let connects = u32::try_from(config.urls.len()).unwrap_or(u32::MAX).saturating_add(1);
     let budget = connect_timeout.saturating_mul(connects) + config.command_timeout;
     match timeout(budget, steps).await {
-        Ok(Ok(link)) => Ok(Live::new(link, pulse)),
+        Ok(Ok(link)) => Ok(Live::new(link, loss)),
         Ok(Err(down)) => Err(down),
         Err(_) => Err(Down::Away("connecting timed out".to_owned())),
     }
@@ -298,7 +298,7 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
                     Ok(Err(Probe::Failed(reason))) => live.lose(&reason),
                     Ok(Err(Probe::Node(_))) | Err(_) => live.timed_out(sent),
                 }
-                if live.pulse.lost().is_some() {
+                if live.loss.lost().is_some() {
                     return;
                 }
             }
@@ -306,14 +306,14 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
     };
     tokio::select! {
         biased;
-        reason = live.pulse.until_lost() => reason,
-        () = probing => live.pulse.lost().unwrap_or_default(),
+        reason = live.loss.until_lost() => reason,
+        () = probing => live.loss.lost().unwrap_or_default(),
     }
 }
 
 /// A probe; where a call failed as if by a missing permission, of the permissions too.
 async fn look(live: &Live) -> Result<(), Probe> {
-    if live.doubted.swap(false, Ordering::Relaxed)
+    if live.permissions_suspect.swap(false, Ordering::Relaxed)
         && let Ok(Some(missing)) = permissions::missing(&live.link).await
     {
         return Err(Probe::Failed(Down::Forbidden(missing).reason()));

@@ -6,12 +6,12 @@ use tokio::sync::Notify;
 
 /// Tells the supervisor, once, that a connection is of no more use.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(super) struct Loss {
     reason: OnceLock<String>,
     lost: Notify,
 }
 
-impl Pulse {
+impl Loss {
     /// Gives the connection up. The first reason stays.
     pub(super) fn lose(&self, reason: impl Into<String>) {
         if self.reason.set(reason.into()).is_ok() {

@@ -23,13 +23,13 @@ pub(super) struct Slot<O> {
 }
 
 /// Those who wait for a call, oldest first.
-pub(super) struct Line<B: Batch> {
+pub(super) struct Pending<B: Batch> {
     receiver: mpsc::Receiver<Waiting<B>>,
     /// Taken out of the channel while a call was slow, to see whose time is up.
     drained: VecDeque<Waiting<B>>,
 }
 
-impl<B: Batch> Line<B> {
+impl<B: Batch> Pending<B> {
     pub(super) fn new(receiver: mpsc::Receiver<Waiting<B>>) -> Self {
         Self { receiver, drained: VecDeque::new() }
     }
@@ -67,19 +67,19 @@ impl<B: Batch> Line<B> {
 }
 
 /// Those whose call is under way, oldest first; `None` once answered.
-pub(super) struct Flight<O> {
+pub(super) struct InFlight<O> {
     slots: Vec<Option<Slot<O>>>,
     /// So many at the front were answered because their time was up.
     late: usize,
 }
 
-impl<O> Default for Flight<O> {
+impl<O> Default for InFlight<O> {
     fn default() -> Self {
         Self { slots: Vec::new(), late: 0 }
     }
 }
 
-impl<O> Flight<O> {
+impl<O> InFlight<O> {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.slots.get(self.late).and_then(Option::as_ref).map(|slot| slot.deadline)
     }
@@ -101,12 +101,12 @@ impl<O> Flight<O> {
     }
 
     /// One more whose call is about to begin.
-    pub(super) fn board(&mut self, slot: Slot<O>) {
+    pub(super) fn push(&mut self, slot: Slot<O>) {
         self.slots.push(Some(slot));
     }
 
     /// Everyone, in order, `None` for those answered already; empty from then on.
-    pub(super) fn land(&mut self) -> impl Iterator<Item = Option<Slot<O>>> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Option<Slot<O>>> {
         self.late = 0;
         self.slots.drain(..)
     }
