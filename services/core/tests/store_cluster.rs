@@ -6,7 +6,6 @@ mod store_support;
 use anteroom_core::store::{Config, Error, Mode, Repeat, Sharded, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until, until_some};
 use futures_util::future::join_all;
-use redis::Value;
 use store_support::{Deposit, Deposits, add, brisk, opened, patient};
 
 const TAGS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -128,7 +127,6 @@ async fn sentinel_leads_to_the_new_primary() {
     };
     let store = opened(&config).await;
     assert_eq!(add(&store, "a", "1", 1, Repeat::IfUnknown).await, Ok((1, 1)));
-    primary.run::<Value>(&["WAIT", "1", "5000"]).await;
     until("the replica has it", PATIENCE, || async {
         replica.run::<Option<i64>>(&["HGET", &key("a"), "total"]).await == Some(1)
     })

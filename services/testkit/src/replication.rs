@@ -19,6 +19,21 @@ impl Redis {
         .await;
     }
 
+    /// Waits until `replica` has all that was written so far, while writing goes on. (`WAIT` tells
+    /// of the writes of its own connection only.)
+    ///
+    /// # Panics
+    /// When the replica does not catch up.
+    pub async fn is_caught_up_by(&self, replica: &Redis) {
+        let offset = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
+        let written = offset(self.replication("master_repl_offset").await).expect("an offset");
+        until("the replica has what was written", PATIENCE, || async {
+            let received = offset(replica.replication("slave_repl_offset").await);
+            received.is_some_and(|received| received >= written)
+        })
+        .await;
+    }
+
     /// Waits until it is a primary.
     ///
     /// # Panics

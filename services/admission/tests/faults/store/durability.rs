@@ -143,7 +143,7 @@ async fn a_replica_that_lags_loses_what_it_had_not_received() {
     let mut stage = Stage::open_with(primary, &[("ANTEROOM_STORE__URL", &address.url())]).await;
     stage.fills().await;
     let lags = stage.record.now();
-    assert_eq!(stage.site.redis.run::<u64>(&["WAIT", "1", "5000"]).await, 1, "it has all so far");
+    stage.site.redis.is_caught_up_by(&replica).await;
     link.set(Fault::Blackhole);
     stage.more_come().await;
     let killed = stage.record.now();
