@@ -1,4 +1,5 @@
 -- An entity whose rules the store keeps: its meta hash, and its queue time.
+-- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part sets `m` and `now`. Needs store.lua.
 local m -- the rules in force, the clock, and the fields of the meta hash that the script has loaded
 local now -- queue time, in microseconds
 

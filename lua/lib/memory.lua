@@ -1,4 +1,5 @@
 -- Whether the store has memory left. Needs lib/entity.lua.
+-- KEYS: meta. ARGV: none. Reply: none; a part gives `has_memory`.
 
 -- To be asked before the first write: from then on nothing is refused.
 local function has_memory()

@@ -5,6 +5,7 @@ mod estimates;
 mod full_store;
 mod headers;
 mod histories;
+mod lives;
 mod local_answers;
 mod notes;
 mod overrides;

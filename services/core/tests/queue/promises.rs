@@ -323,52 +323,6 @@ async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
 }
 
 #[tokio::test]
-async fn overrides_end_each_at_its_own_time() {
-    let world = World::new().await;
-    let queue = world.queue("q", capacity(5)).await;
-    let at = |seconds| Some((START / SECOND) + seconds);
-    queue.override_rules(&[Override::Capacity(Some(9))], at(60)).await.expect("an override");
-    queue.override_rules(&[Override::MaxWaiting(Some(3))], at(120)).await.expect("an override");
-    queue.override_rules(&[Override::State(Some(State::Bypass))], at(30)).await.expect("one");
-    for (seconds, state, most, waiting) in [
-        (0, State::Bypass, 9, 3),
-        (30, State::Open, 9, 3),
-        (60, State::Open, 5, 3),
-        (120, State::Open, 5, 1_000_000),
-    ] {
-        world.set_now(START + seconds * SECOND);
-        let snapshot = queue.snapshot().await.expect("a snapshot");
-        assert_eq!(snapshot.state, state, "after {seconds} s");
-        assert_eq!(snapshot.rules.capacity, Some(most), "after {seconds} s");
-        assert_eq!(snapshot.rules.max_waiting, waiting, "after {seconds} s");
-    }
-    assert_eq!(queue.snapshot().await.expect("a snapshot").overridden, []);
-}
-
-#[tokio::test]
-async fn opening_times_take_joins_then_promote_then_close() {
-    let world = World::new().await;
-    let at = |seconds| Some((START / SECOND) + seconds);
-    let rules = Rules { joins_at: at(10), opens_at: at(20), closes_at: at(30), ..capacity(1) };
-    let queue = world.queue("q", rules).await;
-    let retry_in = Some(Duration::from_secs(10));
-    assert_eq!(queue.join(visitor(&queue, 0)).await, Ok(Join::Closed { retry_in }));
-    world.set_now(START + 10 * SECOND);
-    let (first, place) = join(&queue, 0).await;
-    assert_eq!(place.status(), Status::Waiting, "the room fills before it opens");
-    assert_eq!(tick(&queue).await, 0);
-    world.set_now(START + 20 * SECOND);
-    assert_eq!(tick(&queue).await, 1);
-    assert_eq!(status(&queue, first).await, Status::Ready);
-    join(&queue, 1).await;
-    world.set_now(START + 30 * SECOND);
-    assert_eq!(queue.join(visitor(&queue, 2)).await, Ok(Join::Closed { retry_in: None }));
-    assert_eq!(queue.snapshot().await.expect("a snapshot").state, State::Closed);
-    queue.leave(first).await.expect("a leave");
-    assert_eq!(tick(&queue).await, 1, "those in line are still served");
-}
-
-#[tokio::test]
 async fn tickets_go_on_beyond_2_to_the_40() {
     let world = World::new().await;
     let queue = world.queue("q", capacity(1)).await;
@@ -394,54 +348,6 @@ async fn tickets_go_on_beyond_2_to_the_40() {
     // The bitmaps hold the distance from the head, not the ticket.
     let used: u64 = world.redis.run(&["STRLEN", "anteroom:v1:queue:{q}:seen:0"]).await;
     assert!(used < 64, "{used} bytes for a line of a hundred");
-}
-
-#[tokio::test]
-async fn the_last_ticket_a_double_can_count_is_never_passed() {
-    let world = World::new().await;
-    let queue = world.queue("q", capacity(1)).await;
-    let last = anteroom_core::queue::MAX_TICKET;
-    let meta = "anteroom:v1:queue:{q}:meta";
-    world.redis.run::<i64>(&["HSET", meta, "ticket", &(last - 1).to_string()]).await;
-    let (of, _) = join(&queue, 0).await;
-    assert_eq!(of.ticket, last);
-    assert_eq!(queue.join(visitor(&queue, 1)).await, Ok(Join::Full));
-    assert_eq!(status(&queue, of).await, Status::Ready);
-}
-
-#[tokio::test]
-async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
-    let world = World::new().await;
-    let queue = world.queue("q", rate(3, Duration::from_secs(60), Pace::Batch)).await;
-    queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
-    let (old, _) = join(&queue, 0).await;
-    for n in 1..6 {
-        join(&queue, n).await;
-    }
-    queue.reset().await.expect("a reset");
-    let snapshot = queue.snapshot().await.expect("a snapshot");
-    assert_eq!((snapshot.depth, snapshot.ready, snapshot.last_ticket), (0, 0, 0));
-    assert_eq!(snapshot.rules.max_waiting, 4);
-    assert_eq!(queue.place(old).await, Ok(Visit::Gone(GoneReason::Lost)));
-    let (new, place) = join(&queue, 0).await;
-    assert_eq!((new.ticket, place.status()), (1, Status::Waiting), "the interval is used up");
-    assert_eq!(tick(&queue).await, 0);
-    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
-    assert!(keys.len() <= 4, "the old life is cleared away: {keys:?}");
-}
-
-#[tokio::test]
-async fn a_store_without_rules_is_given_them_by_the_first_call() {
-    let world = World::new().await;
-    let queue = world.queue("q", capacity(2)).await;
-    let (of, _) = join(&queue, 0).await;
-    let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
-    for key in keys {
-        world.redis.run::<i64>(&["DEL", &key]).await;
-    }
-    assert_eq!(queue.place(of).await, Ok(Visit::Gone(GoneReason::Lost)));
-    assert_eq!(queue.snapshot().await.expect("a snapshot").rules.capacity, Some(2));
-    assert_eq!(join(&queue, 0).await.0.ticket, 1);
 }
 
 /// Every key stands on the list of permanent keys, and none has a name of its own making.
