@@ -173,6 +173,7 @@ mod tests {
         stream.write_all(REFUSAL).await.expect("this time it is meant");
         assert!(stream.again(Bytes::new()).is_none());
     }
+
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_let_go() {
         let (_client, server) = duplex(4);

@@ -1,15 +1,14 @@
 //! What a connection is doing, in one word, so that the task that serves it and the one that evicts
 //! it can never both have their way.
 //!
-//! | from                 | event                                | to                        |
-//! |----------------------|--------------------------------------|---------------------------|
-//! | any but `Evicted`    | a request has come, or more of its body | `Busy`                 |
-//! | `Busy`               | its answer is whole                  | `AwaitsHead`, not heard   |
-//! | `Busy`               | its answer is a stream               | `Streams`                 |
-//! | `Busy`               | more of its body is needed           | `AwaitsBody`              |
-//! | `AwaitsHead`         | bytes have come                      | `AwaitsHead`, heard       |
-//! | `AwaitsHead`, `AwaitsBody` | it is evicted, unless it has changed since it was looked at |
-//! `Evicted` |
+//! | from                       | event                                 | to                      |
+//! | -------------------------- | ------------------------------------- | ----------------------- |
+//! | any but `Evicted`          | a request has come, or more of a body | `Busy`                  |
+//! | `Busy`                     | its answer is whole                   | `AwaitsHead`, not heard |
+//! | `Busy`                     | its answer is a stream                | `Streams`               |
+//! | `Busy`                     | more of its body is needed            | `AwaitsBody`            |
+//! | `AwaitsHead`               | bytes have come                       | `AwaitsHead`, heard     |
+//! | `AwaitsHead`, `AwaitsBody` | eviction, unchanged since it was seen | `Evicted`               |
 //!
 //! `Evicted` is the end. Nobody but the connection's own task leaves `Busy`, so it may look and
 //! then write.
