@@ -65,16 +65,13 @@ impl Given {
                 Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
             }
             (Kind::Choice(_), Self::Text(text)) => kind.choice(text),
-            (Kind::Text { .. }, Self::Text(text)) => kind.text(text).filter(|_| text != TAKES_BACK),
+            (Kind::Text { .. }, Self::Text(text)) => kind.text(text),
             (Kind::Flag, Self::Flag(on)) => Some(Value::Flag(*on)),
             _ => None,
         };
         value.ok_or_else(|| sentence(kind))
     }
 }
-
-/// How the store is told to take an override back.
-const TAKES_BACK: &str = "-";
 
 fn sentence(kind: Kind) -> String {
     match kind {
@@ -84,9 +81,9 @@ fn sentence(kind: Kind) -> String {
         Kind::Moment => Moment::RULE.to_owned(),
         Kind::Choice(names) => format!("must be one of {}", names.join(", ")),
         Kind::Flag => "must be true or false".to_owned(),
-        Kind::Text { most } => format!(
-            "must be 1 to {most} characters without control characters, and not a lone hyphen"
-        ),
+        Kind::Text { most } => {
+            format!("must be 1 to {most} characters without control characters")
+        }
     }
 }
 
@@ -152,7 +149,7 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
             .schema_type(of(Type::String))
             .min_length(Some(1))
             .max_length(Some(most))
-            .pattern(Some(format!("^(?!{TAKES_BACK}$)[^\\u0000-\\u001f\\u007f-\\u009f]+$"))),
+            .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]+$")),
     }
 }
 
