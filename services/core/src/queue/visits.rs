@@ -173,10 +173,9 @@ impl Batch for Joins {
         reply: Value,
         items: &[PlaceId],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        let mut reply = Reply::new(scripts::JOIN.name, reply)?;
-        if !reply.has_rules()? {
+        let Some(mut reply) = Reply::ruled(scripts::JOIN.name, reply)? else {
             return Ok(items.iter().map(|_| Ok(None)).collect());
-        }
+        };
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.numbers()?;
         let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
@@ -284,10 +283,9 @@ impl Batch for Visits {
         reply: Value,
         items: &[Item],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        let mut reply = Reply::new(self.script.name, reply)?;
-        if !reply.has_rules()? {
+        let Some(mut reply) = Reply::ruled(self.script.name, reply)? else {
             return Ok(items.iter().map(|_| Ok(None)).collect());
-        }
+        };
         reply.bytes()?; // the epoch, which every item names itself
         let mut numbers = reply.numbers()?;
         let told = items.iter().map(|item| self.told(&mut numbers, item.place.ticket));
