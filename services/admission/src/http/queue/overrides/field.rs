@@ -100,9 +100,8 @@ fn integer(number: &Number) -> Option<u64> {
 
 /// The value of a rule, as a change takes it.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = OverrideValue)]
 #[serde(untagged)]
-pub enum Shown {
+pub enum OverrideValue {
     /// A count, or a time in milliseconds.
     Number(u64),
     /// On or off.
@@ -112,14 +111,14 @@ pub enum Shown {
 }
 
 /// A value as it is shown; `None` for a moment that RFC 3339 cannot write.
-pub fn shown(value: Value) -> Option<Shown> {
+pub fn shown(value: Value) -> Option<OverrideValue> {
     Some(match value {
-        Value::Whole(number) => Shown::Number(number),
-        Value::Span(time) => Shown::Number(millis(time)),
-        Value::Moment(seconds) => Shown::Text(moment(seconds)?),
-        Value::Choice(name, _) => Shown::Text(name.to_owned()),
-        Value::Flag(on) => Shown::Flag(on),
-        Value::Text(text) => Shown::Text(text),
+        Value::Whole(number) => OverrideValue::Number(number),
+        Value::Span(time) => OverrideValue::Number(millis(time)),
+        Value::Moment(seconds) => OverrideValue::Text(moment(seconds)?),
+        Value::Choice(name, _) => OverrideValue::Text(name.to_owned()),
+        Value::Flag(on) => OverrideValue::Flag(on),
+        Value::Text(text) => OverrideValue::Text(text),
     })
 }
 
