@@ -3,7 +3,7 @@
 -- Uses: lib/store lib/entity meta life withheld rules write_rules
 -- KEYS: meta held
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, (rule, value)*
---       (lib/write_rules.lua; the end in µs, 0 none; a value of '-' takes an override back)
+--       (lib/write_rules.lua; the end in µs, 0 none; an empty value takes an override back)
 -- Reply: OK, changed (1 or 0), then of the file and of the overrides the revision and the packed
 --        part; or NO_RULES
 -- Codes: OK NO_RULES
@@ -12,7 +12,7 @@ read_parts()
 if not file then return { NO_RULES } end
 local till, overrides = tonumber(ARGV[7]), cmsgpack.unpack(over)
 for i = 8, #ARGV, 2 do
-  overrides[ARGV[i]] = ARGV[i + 1] ~= '-' and { ARGV[i + 1], till } or nil
+  overrides[ARGV[i]] = ARGV[i + 1] ~= '' and { ARGV[i + 1], till } or nil
 end
 over_revision, over = next_revision(over_revision), cmsgpack.pack(overrides)
 return write_parts()

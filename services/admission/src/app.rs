@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use anteroom_core::queue::{AssertionKeys, Queue, TokenKeys};
+use anteroom_core::queue::{AssertionKeys, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
 use anteroom_runtime::config::{Config, Origin};
@@ -17,13 +17,12 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use crate::callers::client_address::Forwarding;
-use crate::callers::cookies::Cookies;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::Entities;
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::Returning;
-use crate::queue::QueueState;
+use crate::queue::{self, QueueState};
 
 /// The state behind every handler.
 pub struct App {
@@ -61,12 +60,12 @@ pub(crate) struct LiveConfig {
 }
 
 /// What no configuration changes while the process runs.
-struct Fixed<'a> {
-    store: &'a Store,
-    metrics: &'a AdmissionMetrics,
-    returning: &'a Arc<Returning>,
-    own_secret: &'a SecretString,
-    lane_bound: usize,
+pub(crate) struct Fixed<'a> {
+    pub store: &'a Store,
+    pub metrics: &'a AdmissionMetrics,
+    pub returning: &'a Arc<Returning>,
+    pub own_secret: &'a SecretString,
+    pub lane_bound: usize,
 }
 
 impl App {
@@ -134,21 +133,7 @@ impl App {
 
 impl LiveConfig {
     fn new(config: Arc<Config>, before: Option<&Self>, fixed: &Fixed<'_>) -> Self {
-        let cookies = Arc::new(Cookies::new(
-            config.admission.secure_cookies,
-            config.admission.cookie_domain.as_deref(),
-        ));
-        let none = Entities::default();
-        let queues = before.map_or(&none, |before| &before.queues);
-        let queues = queues.reload(&config.queues, |name, queue, before| match before {
-            Some(before) => before.with(queue.clone(), cookies.clone()),
-            None => {
-                let opened = Queue::open(fixed.store, name, queue.rules.clone(), fixed.lane_bound);
-                let metrics = Arc::new(fixed.metrics.queues.of(name));
-                let returning = fixed.returning.clone();
-                QueueState::new(opened, queue.clone(), cookies.clone(), metrics, returning)
-            }
-        });
+        let queues = queue::reload(&config, before.map(|before| &before.queues), fixed);
         let tokens = TokenKeys::new(&config.admission.token_secrets)
             .or_else(|| TokenKeys::new(std::slice::from_ref(fixed.own_secret)))
             .expect("one secret is given");
@@ -156,12 +141,6 @@ impl LiveConfig {
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
         let forwarding = fixed.metrics.forwarding.clone();
         Self { config, tokens, assertions, origins, forwarding, queues }
-    }
-}
-
-impl AsRef<Entities<QueueState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<QueueState> {
-        &self.queues
     }
 }
 

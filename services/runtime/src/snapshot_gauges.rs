@@ -26,12 +26,12 @@ type Gauge<S> = (GaugeVec, fn(&S) -> Option<f64>);
 #[derive(Clone, Debug)]
 pub struct SnapshotGauges<S> {
     gauges: Vec<Gauge<S>>,
-    latest: Arc<Mutex<BTreeMap<String, Shown>>>,
+    latest: Arc<Mutex<BTreeMap<String, Reading>>>,
 }
 
 /// The values of one entity, in the order of the gauges, and when they were read.
 #[derive(Clone, Debug)]
-struct Shown {
+struct Reading {
     values: Vec<Option<f64>>,
     at: Instant,
 }
@@ -59,7 +59,7 @@ impl<S: Clone + 'static> SnapshotGauges<S> {
     /// Shows this snapshot, read just now, until a newer one comes or it is too old.
     pub fn show(&self, entity: &str, snapshot: &S) {
         let values = self.gauges.iter().map(|(_, read)| read(snapshot)).collect();
-        self.latest().insert(entity.to_owned(), Shown { values, at: Instant::now() });
+        self.latest().insert(entity.to_owned(), Reading { values, at: Instant::now() });
     }
 
     /// Shows nothing more of an entity that is no longer configured.
@@ -67,7 +67,7 @@ impl<S: Clone + 'static> SnapshotGauges<S> {
         self.latest().remove(entity);
     }
 
-    fn latest(&self) -> MutexGuard<'_, BTreeMap<String, Shown>> {
+    fn latest(&self) -> MutexGuard<'_, BTreeMap<String, Reading>> {
         // The map is whole after every single call, so a panic elsewhere cannot have broken it.
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -60,7 +60,7 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        Self::of(app, &parts.uri, &parts.headers, peer(parts))
+        Self::of(app, &parts.uri, &parts.headers, Peer::address_in(parts))
     }
 }
 
@@ -92,10 +92,6 @@ impl<T: Entity> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
     }
 }
 
-fn peer(parts: &Parts) -> Option<IpAddr> {
-    parts.extensions.get::<Peer>().map(|peer| peer.0.ip())
-}
-
 fn caller(
     live: &LiveConfig,
     uri: &Uri,
@@ -113,7 +109,7 @@ fn caller(
 /// An operator; the audit log learns who calls before it is asked what they may.
 fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Problem> {
     let entry = AuditEntry::of(parts)?;
-    let caller = caller(live, &parts.uri, &parts.headers, peer(parts))?;
+    let caller = caller(live, &parts.uri, &parts.headers, Peer::address_in(parts))?;
     entry.key(caller.name());
     caller.operates()?;
     Ok((caller, entry))

@@ -1,6 +1,6 @@
 //! What handlers take from a request, checked: the peer, what the path names, a JSON body.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody as _};
@@ -21,6 +21,13 @@ pub const MAX_BODY: usize = 16 * 1024;
 /// The address of the other end of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
+
+impl Peer {
+    /// The address of the request's peer; only a test calls without a connection.
+    pub fn address_in(parts: &Parts) -> Option<IpAddr> {
+        parts.extensions.get::<Self>().map(|peer| peer.0.ip())
+    }
+}
 
 /// The entity that the path names.
 pub struct At<T>(pub Arc<T>);

@@ -9,11 +9,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{FromRequest as _, Request};
+use axum::response::{IntoResponse as _, Response};
 use http::Method;
+use serde::de::DeserializeOwned;
 
-use super::shell::{ResponseFuture, Shell};
+use super::caller::Backend;
+use super::extract::JsonBody;
+use super::shell::{Answer, ResponseFuture, Shell};
+use crate::app::LiveConfig;
+use crate::entities::{Entities, Entity};
 use crate::metrics::RouteMetrics;
+use crate::problem::Problem;
 
 /// A call that goes around the router.
 #[derive(Clone)]
@@ -24,6 +31,35 @@ pub struct HotRoute {
     pub template: &'static str,
     /// What answers it, inside the shell, for the client at this address.
     pub handler: fn(&Arc<Shell>, &Arc<RouteMetrics>, Request, IpAddr) -> ResponseFuture,
+}
+
+/// What `handler` answers to a backend that may touch the entity of the path, and to its body.
+pub fn for_backend<T, B, F>(
+    shell: &Arc<Shell>,
+    route: &Arc<RouteMetrics>,
+    request: Request,
+    peer: IpAddr,
+    handler: impl FnOnce(Backend<T>, JsonBody<B>) -> F + Send + 'static,
+) -> ResponseFuture
+where
+    T: Entity,
+    B: DeserializeOwned + Send + 'static,
+    F: Future<Output = Result<Response, Problem>> + Send + 'static,
+    LiveConfig: AsRef<Entities<T>>,
+{
+    let app = shell.app().clone();
+    shell.answer(route, request, |request| {
+        match Backend::of(&app, request.uri(), request.headers(), Some(peer)) {
+            Ok(backend) => Answer::Pending(async move {
+                let answer = match JsonBody::from_request(request, &app).await {
+                    Ok(body) => handler(backend, body).await,
+                    Err(problem) => Err(problem),
+                };
+                answer.unwrap_or_else(Problem::into_response)
+            }),
+            Err(problem) => Answer::Ready(problem.into_response()),
+        }
+    })
 }
 
 /// The table of a port.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::Queue;
 use anteroom_core::store;
+use anteroom_runtime::Config;
 use anteroom_runtime::config::{Origin, QueueConfig};
 use rand::Rng as _;
 
@@ -22,9 +23,10 @@ use self::latest::Latest;
 use self::metrics::QueueMetrics;
 use self::return_to::ReturnTo;
 use self::streams::Streams;
+use crate::app::{Fixed, LiveConfig};
 use crate::callers::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
-use crate::entities::Entity;
+use crate::entities::{Entities, Entity};
 use crate::problem::retry::{self, Returning};
 use crate::problem::{Code, Problem};
 
@@ -148,6 +150,39 @@ impl Entity for QueueState {
     const SECTION: &'static str = "queues";
     const LABEL: &'static str = "queue";
     const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
+}
+
+impl AsRef<Entities<QueueState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<QueueState> {
+        &self.queues
+    }
+}
+
+/// The queues of a new configuration, each with what it remembers from before.
+pub(crate) fn reload(
+    config: &Config,
+    before: Option<&Entities<QueueState>>,
+    fixed: &Fixed<'_>,
+) -> Entities<QueueState> {
+    let cookies = Arc::new(Cookies::new(
+        config.admission.secure_cookies,
+        config.admission.cookie_domain.as_deref(),
+    ));
+    let none = Entities::default();
+    before.unwrap_or(&none).reload(&config.queues, |name, queue, before| match before {
+        Some(before) => before.with(queue.clone(), cookies.clone()),
+        None => {
+            let opened = Queue::open(fixed.store, name, queue.rules.clone(), fixed.lane_bound);
+            let metrics = Arc::new(fixed.metrics.queues.of(name));
+            QueueState::new(
+                opened,
+                queue.clone(),
+                cookies.clone(),
+                metrics,
+                fixed.returning.clone(),
+            )
+        }
+    })
 }
 
 fn return_to(config: &QueueConfig) -> ReturnTo {

@@ -188,35 +188,25 @@ mod tests {
     #[test]
     fn a_connection_is_evicted_or_served_but_never_both() {
         type Step = fn(&SharedConnectionState) -> bool;
-        let task: [Step; 9] = [
-            |state| {
-                state.heard();
-                true
-            },
-            SharedConnectionState::received,
-            |state| {
-                state.leave_busy(AwaitsBody { since_us: 1 });
-                true
-            },
-            |state| {
-                state.heard();
-                true
-            },
-            SharedConnectionState::received,
-            |state| {
-                state.leave_busy(AwaitsHead { since_us: 2, heard: false });
-                true
-            },
-            |state| {
-                state.heard();
-                true
-            },
-            SharedConnectionState::received,
-            |state| {
-                state.leave_busy(Streams);
-                true
-            },
-        ];
+        let heard: Step = |state| {
+            state.heard();
+            true
+        };
+        let received: Step = SharedConnectionState::received;
+        let awaits_body: Step = |state| {
+            state.leave_busy(AwaitsBody { since_us: 1 });
+            true
+        };
+        let awaits_head: Step = |state| {
+            state.leave_busy(AwaitsHead { since_us: 2, heard: false });
+            true
+        };
+        let streams: Step = |state| {
+            state.leave_busy(Streams);
+            true
+        };
+        let first = [heard, received, awaits_body, heard, received, awaits_head];
+        let task = [&first[..], &[heard, received, streams]].concat();
         let mut evictions = 0;
         for look in 0..=task.len() {
             for evict in look..=task.len() {

@@ -48,8 +48,7 @@ impl Entity {
         repeat: Repeat,
     ) -> Result<Option<Reply>, Error> {
         let reply = self.store.call(script, &script.keys_of(&self.name), args, repeat).await?;
-        let mut reply = Reply::new(script.name, reply)?;
-        Ok(reply.has_rules()?.then_some(reply))
+        Reply::ruled(script.name, reply)
     }
 
     /// Writes rules over the newest that were seen; `rules` is what the script takes behind these.

@@ -42,9 +42,9 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
 /// One queue in the store. A clone is another handle.
 #[derive(Clone)]
-pub struct Queue(Arc<Inner>);
+pub struct Queue(Arc<QueueInner>);
 
-struct Inner {
+struct QueueInner {
     entity: Entity,
     rules: ArcSwap<Rules>,
     lanes: visits::Lanes,
@@ -66,7 +66,7 @@ impl Queue {
         lane_bound: usize,
         clock: Clock,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(QueueInner {
             lanes: visits::Lanes::start(store, name, &clock, lane_bound),
             entity: Entity::new(store, name, clock),
             rules: ArcSwap::from_pointee(rules),

@@ -93,8 +93,9 @@ impl Queue {
         until: Option<u64>,
     ) -> Result<(), Error> {
         let until = until.unwrap_or(0).saturating_mul(1_000_000);
+        // No value that an override can have is empty.
         let stored = overrides.iter().map(stored::write_override);
-        let stored = stored.map(|(name, value)| (name, value.unwrap_or_else(|| "-".to_owned())));
+        let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         let mut rules = Args::new().with(until);
         push_named(&mut rules, stored);
         let script = &scripts::OVERRIDE_RULES;

@@ -42,7 +42,7 @@ pub(super) fn reason(number: u64) -> Option<GoneReason> {
 }
 
 /// One visitor's outcome, as `lua/queue/lib/outcomes.lua` packs it.
-pub(super) struct Outcome {
+pub(super) struct PackedOutcome {
     pub(super) code: Code,
     /// The status, or the reason of a place that is gone.
     pub(super) status: u64,
@@ -50,7 +50,7 @@ pub(super) struct Outcome {
     value: u64,
 }
 
-impl Outcome {
+impl PackedOutcome {
     /// Reads the next.
     pub(super) fn read(numbers: &mut Numbers) -> Result<Self, Error> {
         let head = numbers.count()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::place::{Epoch, GoneReason, Place, PlaceId, PlaceRef, Ticket};
-use super::reply::{Code, Outcome};
+use super::reply::{Code, PackedOutcome};
 use super::{Queue, scripts};
 use crate::entity::ask_seeded;
 use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
@@ -99,14 +99,14 @@ impl Queue {
     /// if `renew` is set, renews an active one; a waiting place counts as seen.
     pub async fn authorize(&self, of: PlaceRef, renew: bool) -> Result<Visit, Error> {
         let how = if renew { How::Renewing } else { How::Plain };
-        self.visit(&self.lanes().authorize, Item { place: of, how }).await
+        self.visit(&self.lanes().authorize, NamedPlace { place: of, how }).await
     }
 
     /// The authorize behind a join at the gate: the session that it begins lives no longer than
     /// `claim_ttl`, until [`authorize`](Self::authorize), [`claim`](Self::claim) or
     /// [`renew`](Self::renew) is asked for it by its token.
     pub async fn authorize_joined(&self, of: PlaceRef) -> Result<Visit, Error> {
-        self.visit(&self.lanes().authorize, Item { place: of, how: How::Joined }).await
+        self.visit(&self.lanes().authorize, NamedPlace { place: of, how: How::Joined }).await
     }
 
     /// Lets an active place live until min(now + `session_ttl`, claimed + `session_max`).
@@ -122,7 +122,7 @@ impl Queue {
         })
     }
 
-    async fn visit(&self, lane: &Lane<Visits>, item: Item) -> Result<Visit, Error> {
+    async fn visit(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Visit, Error> {
         Ok(match self.ask_of(lane, item).await? {
             Told::Gone(_, reason) => Visit::Gone(reason),
             Told::Here(Code::NotReady, place) => Visit::NotReady(place),
@@ -131,7 +131,7 @@ impl Queue {
         })
     }
 
-    async fn ask_of(&self, lane: &Lane<Visits>, item: Item) -> Result<Told, Error> {
+    async fn ask_of(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Told, Error> {
         ask_seeded(lane.script(), || lane.submit(item), || self.seed_rules()).await
     }
 }
@@ -173,15 +173,14 @@ impl Batch for Joins {
         reply: Value,
         items: &[PlaceId],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        let mut reply = Reply::new(scripts::JOIN.name, reply)?;
-        if !reply.has_rules()? {
+        let Some(mut reply) = Reply::ruled(scripts::JOIN.name, reply)? else {
             return Ok(items.iter().map(|_| Ok(None)).collect());
-        }
+        };
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.numbers()?;
         let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
             let ticket = numbers.count()?;
-            let outcome = Outcome::read(&mut numbers)?;
+            let outcome = PackedOutcome::read(&mut numbers)?;
             if outcome.code == Code::Full && outcome.status != 0 {
                 return Ok(Err(Error::Full));
             }
@@ -209,7 +208,7 @@ impl Batch for Joins {
 
 /// One place that a caller names; `how` is for authorize.
 #[derive(Clone, Copy)]
-struct Item {
+struct NamedPlace {
     place: PlaceRef,
     how: How,
 }
@@ -224,14 +223,14 @@ enum How {
     Joined = 2,
 }
 
-impl Item {
+impl NamedPlace {
     /// Items of one run share what is sent once for all of them.
     fn is_like(&self, other: &Self) -> bool {
         self.place.epoch == other.place.epoch && self.how == other.how
     }
 }
 
-impl From<PlaceRef> for Item {
+impl From<PlaceRef> for NamedPlace {
     fn from(place: PlaceRef) -> Self {
         Self { place, how: How::Plain }
     }
@@ -251,7 +250,7 @@ struct Visits {
 }
 
 impl Batch for Visits {
-    type Item = Item;
+    type Item = NamedPlace;
     type Outcome = Option<Told>;
     const MAX_ITEMS: usize = MOST_ITEMS;
 
@@ -263,16 +262,16 @@ impl Batch for Visits {
         Cow::Borrowed(&self.keys)
     }
 
-    fn args(&self, items: &[Item]) -> Args {
+    fn args(&self, items: &[NamedPlace]) -> Args {
         let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
         self.clock.push_to(&mut args);
         let mut tickets = Vec::with_capacity(8 * items.len());
-        for run in items.chunk_by(Item::is_like) {
+        for run in items.chunk_by(NamedPlace::is_like) {
             args.push(run[0].place.epoch.0.as_slice()).push(run[0].how as u8);
             tickets.clear();
             tickets.extend(run.iter().flat_map(|item| (item.place.ticket as f64).to_be_bytes()));
             args.push(tickets.as_slice());
-            for Item { place, .. } in run {
+            for NamedPlace { place, .. } in run {
                 args.push(place.id.0.as_slice());
             }
         }
@@ -282,12 +281,11 @@ impl Batch for Visits {
     fn outcomes(
         &self,
         reply: Value,
-        items: &[Item],
+        items: &[NamedPlace],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        let mut reply = Reply::new(self.script.name, reply)?;
-        if !reply.has_rules()? {
+        let Some(mut reply) = Reply::ruled(self.script.name, reply)? else {
             return Ok(items.iter().map(|_| Ok(None)).collect());
-        }
+        };
         reply.bytes()?; // the epoch, which every item names itself
         let mut numbers = reply.numbers()?;
         let told = items.iter().map(|item| self.told(&mut numbers, item.place.ticket));
@@ -299,7 +297,7 @@ impl Batch for Visits {
 
 impl Visits {
     fn told(&self, numbers: &mut Numbers, ticket: Ticket) -> Result<Option<Told>, Error> {
-        let outcome = Outcome::read(numbers)?;
+        let outcome = PackedOutcome::read(numbers)?;
         let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
         Ok(Some(if leaves || outcome.code == Code::IsGone {
             Told::Gone(outcome.code, outcome.reason(numbers)?)

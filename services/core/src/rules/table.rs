@@ -26,15 +26,15 @@ impl Typed for u64 {
 /// The type of a field: [`Typed`], or an option of it where there may be no such rule.
 pub trait Field: Sized {
     /// What it holds.
-    type Typed: Typed;
+    type Held: Typed;
     /// What it holds, if anything.
-    fn get(&self) -> Option<Self::Typed>;
+    fn get(&self) -> Option<Self::Held>;
     /// A field that holds this; `None` when it must not be empty.
-    fn from_typed(typed: Option<Self::Typed>) -> Option<Self>;
+    fn from_typed(typed: Option<Self::Held>) -> Option<Self>;
 }
 
 impl<T: Typed> Field for Option<T> {
-    type Typed = T;
+    type Held = T;
 
     fn get(&self) -> Option<T> {
         self.clone()
@@ -77,7 +77,7 @@ macro_rules! typed {
 macro_rules! always {
     ($type:ty) => {
         impl $crate::rules::Field for $type {
-            type Typed = Self;
+            type Held = Self;
 
             fn get(&self) -> Option<Self> {
                 Some(self.clone())
@@ -163,8 +163,8 @@ macro_rules! rules {
         /// A rule that an operator overrides; without a value the override is taken back.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Override {
-            $($(#[doc = $odoc])+ $ovariant(Option<<$otype as $crate::rules::Field>::Typed>),)+
-            $($(#[doc = $doc])+ $variant(Option<<$type as $crate::rules::Field>::Typed>),)+
+            $($(#[doc = $odoc])+ $ovariant(Option<<$otype as $crate::rules::Field>::Held>),)+
+            $($(#[doc = $doc])+ $variant(Option<<$type as $crate::rules::Field>::Held>),)+
         }
 
         #[allow(non_camel_case_types, reason = "the names of the rules")]

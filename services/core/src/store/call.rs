@@ -39,9 +39,9 @@ pub enum Repeat {
 
 /// The store. A clone is another handle on the same connection.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<StoreInner>);
 
-struct Inner {
+struct StoreInner {
     config: Config,
     shared: Arc<Shared>,
     metrics: Metrics,
@@ -73,7 +73,13 @@ impl Store {
             stopped,
         ));
         let has_run = AtomicBool::new(false);
-        Ok(Self(Arc::new(Inner { config: config.clone(), shared, metrics, has_run, _stop: stop })))
+        Ok(Self(Arc::new(StoreInner {
+            config: config.clone(),
+            shared,
+            metrics,
+            has_run,
+            _stop: stop,
+        })))
     }
 
     /// Whether a verified connection is in place.

@@ -115,7 +115,7 @@ impl<B: Batch> Lane<B> {
 }
 
 /// What came of a call: an outcome for each item, or one error for all.
-type Outcomes<B> = Result<Vec<Result<<B as Batch>::Outcome, Error>>, Error>;
+type CallOutcome<B> = Result<Vec<Result<<B as Batch>::Outcome, Error>>, Error>;
 
 /// The task of a lane.
 struct Runner<B: Batch> {
@@ -156,7 +156,7 @@ impl<B: Batch> Runner<B> {
     }
 
     /// One outcome for each item.
-    fn outcomes(&self, reply: Value, items: &[B::Item]) -> Outcomes<B> {
+    fn outcomes(&self, reply: Value, items: &[B::Item]) -> CallOutcome<B> {
         let outcomes = guarded(&self.batch, "outcomes", |batch| batch.outcomes(reply, items))??;
         if outcomes.len() == items.len() {
             Ok(outcomes)
@@ -205,7 +205,7 @@ impl<B: Batch> Runner<B> {
         }
     }
 
-    fn distribute(&self, outcomes: Outcomes<B>, in_flight: &mut InFlight<B::Outcome>) {
+    fn distribute(&self, outcomes: CallOutcome<B>, in_flight: &mut InFlight<B::Outcome>) {
         match outcomes {
             Ok(outcomes) => {
                 for (slot, outcome) in in_flight.drain().zip(outcomes) {

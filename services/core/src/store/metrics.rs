@@ -36,11 +36,11 @@ pub(super) struct Operation {
     families: Arc<Families>,
     call_seconds: OnceLock<Histogram>,
     batch_items: OnceLock<Histogram>,
-    outcomes: OnceLock<Outcomes>,
+    outcomes: OnceLock<OutcomeCounters>,
 }
 
 /// All outcomes of an operation: once it is used, what has not happened is 0.
-struct Outcomes {
+struct OutcomeCounters {
     ok: IntCounter,
     failed: [IntCounter; KINDS.len()],
 }
@@ -138,8 +138,8 @@ impl Families {
         })
     }
 
-    fn outcomes(&self, name: &str) -> Outcomes {
-        Outcomes {
+    fn outcomes(&self, name: &str) -> OutcomeCounters {
+        OutcomeCounters {
             ok: self.operations.with_label_values(&[name, "ok"]),
             failed: KINDS.map(|kind| self.operations.with_label_values(&[name, kind])),
         }

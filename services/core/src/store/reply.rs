@@ -25,21 +25,22 @@ impl Reply {
         }
     }
 
+    /// A reply with its code read; `None` when the store holds no rules for the entity.
+    pub(crate) fn ruled(operation: &'static str, value: Value) -> Result<Option<Self>, Error> {
+        let mut reply = Self::new(operation, value)?;
+        match reply.integer()? {
+            OK => Ok(Some(reply)),
+            NO_RULES => Ok(None),
+            code => Err(reply.error(format!("code {code} in front"))),
+        }
+    }
+
     pub(crate) fn error(&self, detail: impl Into<String>) -> Error {
         Error::Reply { operation: self.operation, detail: detail.into() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.values.as_slice().is_empty()
-    }
-
-    /// The code in front: false when the store holds no rules for the entity.
-    pub(crate) fn has_rules(&mut self) -> Result<bool, Error> {
-        match self.integer()? {
-            OK => Ok(true),
-            NO_RULES => Ok(false),
-            code => Err(self.error(format!("code {code} in front"))),
-        }
     }
 
     pub(crate) fn integer(&mut self) -> Result<i64, Error> {

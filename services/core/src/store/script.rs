@@ -1,6 +1,9 @@
 //! The scripts, embedded at compile time.
 
+use std::fmt::Display;
 use std::sync::OnceLock;
+
+use redis::RedisWrite as _;
 
 use super::Args;
 
@@ -47,20 +50,22 @@ impl Script {
 
     /// Its KEYS for an entity. They share one hash tag, so they live on one node.
     pub fn keys_of(&self, entity: &str) -> Args {
-        let subsystem = self.name.split('.').next().unwrap_or_default();
         let mut keys = Args::new();
-        let mut push = |key: std::fmt::Arguments<'_>| {
-            keys.push(format!("anteroom:v1:{subsystem}:{{{entity}}}:{key}"));
-        };
         for key in self.keys.split_whitespace().map(Key::of) {
             match key {
-                Key::One(name) => push(format_args!("{name}")),
-                Key::Ring(name, length) => {
-                    (0..length).for_each(|number| push(format_args!("{name}:{number}")));
-                }
+                Key::One(name) => self.push_key(&mut keys, entity, name),
+                Key::Ring(name, length) => (0..length).for_each(|number| {
+                    self.push_key(&mut keys, entity, format_args!("{name}:{number}"));
+                }),
             }
         }
         keys
+    }
+
+    /// Appends one key of its subsystem under this hash tag.
+    fn push_key(&self, keys: &mut Args, tag: impl Display, key: impl Display) {
+        let subsystem = self.name.split('.').next().unwrap_or_default();
+        keys.write_arg_fmt(format_args!("anteroom:v1:{subsystem}:{{{tag}}}:{key}"));
     }
 
     /// Lua that gives each key its name in capitals; a ring is the number of its first key.

@@ -3,7 +3,6 @@
 
 mod estimates;
 mod full_store;
-mod headers;
 mod histories;
 mod lives;
 mod local_answers;

@@ -53,6 +53,20 @@ async fn an_override_that_a_leap_of_the_clock_ended_is_in_force_again_when_the_c
 }
 
 #[tokio::test]
+async fn a_reason_may_be_any_text() {
+    let world = World::new().await;
+    let queue = world.queue("q", capacity(1)).await;
+    for reason in ["-", "0", "soon"] {
+        let overrides = [Override::Reason(Some(reason.to_owned()))];
+        queue.override_rules(&overrides, None).await.expect("an override");
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        assert_eq!(snapshot.reason.as_deref(), Some(reason));
+    }
+    queue.override_rules(&[Override::Reason(None)], None).await.expect("taken back");
+    assert_eq!(queue.snapshot().await.expect("a snapshot").reason, None);
+}
+
+#[tokio::test]
 async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed() {
     let world = World::new().await;
     let scheduler = world.queue("q", capacity(1)).await;

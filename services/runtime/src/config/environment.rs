@@ -24,8 +24,9 @@ pub(super) fn values(
 /// 7 there.
 fn typed(key: &str, text: &str) -> ValueKind {
     let (section, name) = (key.split('.').next(), key.rsplit('.').next());
-    let is_key =
-        |found: &Shown| found.section.split('.').next() == section && Some(found.key) == name;
+    let is_key = |found: &DocumentedKey| {
+        found.section.split('.').next() == section && Some(found.key) == name
+    };
     let shown = documented().find(is_key).map_or("", |found| found.value);
     let read = match shown.bytes().next() {
         Some(b'0'..=b'9') => parse::integer(text).map(ValueKind::I64),
@@ -78,7 +79,7 @@ fn known_section(name: &str) -> Result<(), ConfigError> {
     let (section, key) = name[PREFIX.len()..].split_once(SEPARATOR).unwrap_or_default();
     let section = section.to_ascii_lowercase();
     let mut sections: Vec<&str> = Vec::new();
-    for Shown { section: known, .. } in documented() {
+    for DocumentedKey { section: known, .. } in documented() {
         let known = known.split('.').next().unwrap_or(known);
         if !sections.contains(&known) {
             sections.push(known);
@@ -112,7 +113,7 @@ fn distance(one: &str, other: &str) -> usize {
 }
 
 /// A key of the defaults file.
-struct Shown {
+struct DocumentedKey {
     section: &'static str,
     key: &'static str,
     /// Its default, or the example that stands for one.
@@ -120,7 +121,7 @@ struct Shown {
 }
 
 /// The keys of the defaults file, those without a default included.
-fn documented() -> impl Iterator<Item = Shown> {
+fn documented() -> impl Iterator<Item = DocumentedKey> {
     let mut section = "";
     DEFAULT_TOML.lines().filter_map(move |line| {
         let line = line.trim_start_matches('#');
@@ -129,7 +130,7 @@ fn documented() -> impl Iterator<Item = Shown> {
         }
         let (key, value) = line.split_once(" = ")?;
         let is_key = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        is_key.then_some(Shown { section, key, value })
+        is_key.then_some(DocumentedKey { section, key, value })
     })
 }
 

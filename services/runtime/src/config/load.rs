@@ -10,16 +10,11 @@ use config::{Map, Value, ValueKind};
 use serde::Deserialize;
 
 use super::{
-    AdmissionConfig, Config, ConfigError, DEFAULT_TOML, Fault, KeyConfig, LogConfig, QueueConfig,
-    SchedulerConfig, StoreConfig,
+    Config, ConfigError, DEFAULT_TOML, Fault, Sections,
     document::{Document, find},
-    environment, secrets,
-    section::{self, Named as _},
+    environment, secrets, section,
 };
 use crate::Service;
-
-/// The sections that hold a table for each entity.
-const NAMED: [&str; 1] = [QueueConfig::SECTION];
 
 /// Where a configuration comes from; loads it again and again in the same way.
 #[derive(Clone, Default)]
@@ -27,19 +22,6 @@ pub struct Loader {
     file: Option<PathBuf>,
     environment: BTreeMap<String, String>,
     service: Option<Service>,
-}
-
-/// The sections as they stand in the merged layers.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sections {
-    store: StoreConfig,
-    log: LogConfig,
-    #[serde(default)]
-    keys: BTreeMap<String, KeyConfig>,
-    admission: AdmissionConfig,
-    scheduler: SchedulerConfig,
-    queues: BTreeMap<String, Map<String, Value>>,
 }
 
 /// Without the values of the variables, for some are secrets.
@@ -147,15 +129,7 @@ impl Layers {
 
     /// The values, each under its own rule.
     fn typed(&self) -> Result<Config, Fault> {
-        let document: Sections = read_as(self.merged.clone(), "")?;
-        Ok(Config {
-            store: document.store,
-            log: document.log,
-            keys: document.keys,
-            admission: document.admission,
-            scheduler: document.scheduler,
-            queues: section::read(document.queues)?,
-        })
+        read_as::<Sections>(self.merged.clone(), "")?.typed()
     }
 
     /// The fault in one line: the key, its value, where it came from, the rule.
@@ -163,9 +137,9 @@ impl Layers {
         let key = &fault.key;
         let mut path = key.clone();
         let mut value = find(&self.merged, &path);
-        if let (None, Some(default)) = (value, section::default_of(key, &NAMED)) {
+        if let (None, Some(default)) = (value, section::default_of(key)) {
+            value = find(&self.merged, &default);
             path = default;
-            value = find(&self.merged, &path);
         }
         let origin = if self.environment.contains_key(&path) {
             format!(" ({})", environment::variable(&path))

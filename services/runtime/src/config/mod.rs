@@ -25,6 +25,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Deserialize;
+
 pub use admission::{AdmissionConfig, Origin};
 pub use error::ConfigError;
 pub use keys::{Digest, KeyConfig, Role, Scope};
@@ -36,6 +38,7 @@ pub use scheduler::SchedulerConfig;
 pub use store::{Address, StoreConfig, StoreMode};
 
 pub(crate) use error::Fault;
+use section::Tables;
 
 use crate::Service;
 
@@ -57,6 +60,33 @@ pub struct Config {
     pub scheduler: SchedulerConfig,
     /// The waiting rooms, by name.
     pub queues: BTreeMap<String, QueueConfig>,
+}
+
+/// The same as it stands in the merged layers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sections {
+    store: StoreConfig,
+    log: LogConfig,
+    #[serde(default)]
+    keys: BTreeMap<String, KeyConfig>,
+    admission: AdmissionConfig,
+    scheduler: SchedulerConfig,
+    queues: Tables,
+}
+
+impl Sections {
+    /// Each entity over the defaults of its kind.
+    fn typed(self) -> Result<Config, Fault> {
+        Ok(Config {
+            store: self.store,
+            log: self.log,
+            keys: self.keys,
+            admission: self.admission,
+            scheduler: self.scheduler,
+            queues: section::read(self.queues)?,
+        })
+    }
 }
 
 impl Config {
@@ -114,7 +144,6 @@ impl Config {
             check_name(name, "keys")?;
         }
         self.admission.check()?;
-        section::check(&self.queues)?;
         if service.is_none_or(|service| service == Service::Admission) {
             self.admission.check_serving(!self.keys.is_empty())?;
         }

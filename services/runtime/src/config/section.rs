@@ -31,37 +31,40 @@ pub(super) trait Named: DeserializeOwned {
     fn check(&self) -> Result<(), Fault>;
 }
 
-/// The entities of a kind, each under its own rules.
-pub(super) fn read<T: Named>(
-    mut tables: BTreeMap<String, Map<String, Value>>,
-) -> Result<BTreeMap<String, T>, Fault> {
+/// A section as it stands in the merged layers.
+pub(super) type Tables = BTreeMap<String, Map<String, Value>>;
+
+/// The entities of a kind, checked, each under its own rules.
+pub(super) fn read<T: Named>(mut tables: Tables) -> Result<BTreeMap<String, T>, Fault> {
     let every = tables.remove(EVERY).unwrap_or_default();
     // The defaults are read by themselves too, lest their mistakes hide until an entity comes.
     let mut whole = every.clone();
     let (key, value) = T::COMPLETED_BY;
     whole.entry(key.to_owned()).or_insert_with(|| Value::new(None, value));
-    let section = format!("{}.{EVERY}", T::SECTION);
-    read_one::<T>(whole, &section)?.check().map_err(|fault| fault.within(&section))?;
+    read_one::<T>(whole, EVERY)?;
     let mut entities = BTreeMap::new();
     for (name, own) in tables {
+        check_name(&name, T::SECTION)?;
         let mut keys = every.clone();
         keys.extend(own);
-        let entity = read_one(keys, &format!("{}.{name}", T::SECTION))?;
-        entities.insert(name, entity);
+        entities.insert(name.clone(), read_one(keys, &name)?);
     }
     Ok(entities)
 }
 
-fn read_one<T: Named>(mut keys: Map<String, Value>, section: &str) -> Result<T, Fault> {
+fn read_one<T: Named>(mut keys: Map<String, Value>, name: &str) -> Result<T, Fault> {
+    let section = &format!("{}.{name}", T::SECTION);
     let mut rules: Map<String, Value> = keys.extract_if(|key, _| is_rule::<T>(key)).collect();
     let fields = Value::new(None, ValueKind::Table(keys));
     let entity: T = read_as(fields, section).map_err(|fault| with_names::<T>(fault))?;
-    entity.with_rules(|rule| match rules.remove(rule.name) {
+    let entity = entity.with_rules(|rule| match rules.remove(rule.name) {
         None => Ok((rule.default)()),
         Some(value) => parse::rule(rule.kind, value)
             .map(Some)
             .map_err(|broken| Fault::new(format!("{section}.{}", rule.name), broken)),
-    })
+    })?;
+    entity.check().map_err(|fault| fault.within(section))?;
+    Ok(entity)
 }
 
 fn is_rule<T: Named>(key: &str) -> bool {
@@ -78,15 +81,6 @@ fn with_names<T: Named>(fault: Fault) -> Fault {
     Fault { rule: format!("unknown key, expected one of {rules}, {fields}"), ..fault }
 }
 
-/// The rules between the keys of all entities, and their names.
-pub(super) fn check<T: Named>(entities: &BTreeMap<String, T>) -> Result<(), Fault> {
-    for (name, entity) in entities {
-        check_name(name, T::SECTION)?;
-        entity.check().map_err(|fault| fault.within(&format!("{}.{name}", T::SECTION)))?;
-    }
-    Ok(())
-}
-
 /// Refuses the first relation that does not hold.
 pub(super) fn refuse(mut broken: impl Iterator<Item = &'static Relation>) -> Result<(), Fault> {
     let Some(Relation { rule, at_least, other }) = broken.next() else { return Ok(()) };
@@ -99,11 +93,11 @@ pub(super) fn refuse(mut broken: impl Iterator<Item = &'static Relation>) -> Res
     Err(Fault::new(rule.name, format!("{must} {}", other.name)))
 }
 
-/// The key of the defaults behind a key of an entity, if this is one.
-pub(super) fn default_of(key: &str, sections: &[&str]) -> Option<String> {
+/// The key of the defaults behind a key of an entity, `queues.concert.batch`.
+pub(super) fn default_of(key: &str) -> Option<String> {
     let (section, rest) = key.split_once('.')?;
     let (_, rest) = rest.split_once('.')?;
-    sections.contains(&section).then(|| format!("{section}.{EVERY}.{rest}"))
+    Some(format!("{section}.{EVERY}.{rest}"))
 }
 
 /// The keys, of those named, whose values differ between two readings of a section.

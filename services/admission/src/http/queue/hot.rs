@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest as _, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::Method;
@@ -12,9 +12,7 @@ use super::gate::Begun;
 use super::visitor::Visitor;
 use super::{backend, calls, gate};
 use crate::app::App;
-use crate::http::caller::Backend;
-use crate::http::extract::JsonBody;
-use crate::http::fast_path::HotRoute;
+use crate::http::fast_path::{HotRoute, for_backend};
 use crate::http::shell::{Answer, ResponseFuture, Shell};
 use crate::metrics::RouteMetrics;
 use crate::problem::Problem;
@@ -61,10 +59,7 @@ fn place(
     request: Request,
     peer: IpAddr,
 ) -> ResponseFuture {
-    shell.answer(route, request, |request| match visitor(shell.app(), &request, peer) {
-        Ok(visitor) => Answer::Pending(calls::place(visitor).map(response)),
-        Err(problem) => Answer::Ready(problem.into_response()),
-    })
+    for_visitor(shell, route, request, peer, |visitor, _| calls::place(visitor))
 }
 
 fn join(
@@ -73,11 +68,8 @@ fn join(
     request: Request,
     peer: IpAddr,
 ) -> ResponseFuture {
-    let app = shell.app().clone();
-    shell.answer(route, request, |request| match visitor(&app, &request, peer) {
-        Ok(visitor) => Answer::Pending(calls::join(State(app), visitor, request).map(response)),
-        Err(problem) => Answer::Ready(problem.into_response()),
-    })
+    let app = State(shell.app().clone());
+    for_visitor(shell, route, request, peer, |visitor, request| calls::join(app, visitor, request))
 }
 
 fn join_on_behalf(
@@ -86,18 +78,24 @@ fn join_on_behalf(
     request: Request,
     peer: IpAddr,
 ) -> ResponseFuture {
-    let app = shell.app().clone();
-    shell.answer(route, request, |request| {
-        match Backend::of(&app, request.uri(), request.headers(), Some(peer)) {
-            Ok(backend) => Answer::Pending(async move {
-                let body = JsonBody::from_request(request, &app).await;
-                match body {
-                    Ok(body) => response(backend::join(State(app), backend, body).await),
-                    Err(problem) => problem.into_response(),
-                }
-            }),
-            Err(problem) => Answer::Ready(problem.into_response()),
-        }
+    let app = State(shell.app().clone());
+    for_backend(shell, route, request, peer, |backend, body| backend::join(app, backend, body))
+}
+
+/// What `handler` answers to the visitor that the request tells of.
+fn for_visitor<F>(
+    shell: &Arc<Shell>,
+    route: &Arc<RouteMetrics>,
+    request: Request,
+    peer: IpAddr,
+    handler: impl FnOnce(Visitor, Request) -> F,
+) -> ResponseFuture
+where
+    F: Future<Output = Result<Response, Problem>> + Send + 'static,
+{
+    shell.answer(route, request, |request| match visitor(shell.app(), &request, peer) {
+        Ok(visitor) => Answer::Pending(handler(visitor, request).map(response)),
+        Err(problem) => Answer::Ready(problem.into_response()),
     })
 }
 

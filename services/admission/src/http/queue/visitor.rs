@@ -53,8 +53,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
-        Self::of(app, &parts.uri, &parts.headers, peer)
+        Self::of(app, &parts.uri, &parts.headers, Peer::address_in(parts))
     }
 }
 

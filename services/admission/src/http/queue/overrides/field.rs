@@ -65,16 +65,13 @@ impl Given {
                 Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
             }
             (Kind::Choice(_), Self::Text(text)) => kind.choice(text),
-            (Kind::Text { .. }, Self::Text(text)) => kind.text(text).filter(|_| text != TAKES_BACK),
+            (Kind::Text { .. }, Self::Text(text)) => kind.text(text),
             (Kind::Flag, Self::Flag(on)) => Some(Value::Flag(*on)),
             _ => None,
         };
         value.ok_or_else(|| sentence(kind))
     }
 }
-
-/// How the store is told to take an override back.
-const TAKES_BACK: &str = "-";
 
 fn sentence(kind: Kind) -> String {
     match kind {
@@ -84,9 +81,9 @@ fn sentence(kind: Kind) -> String {
         Kind::Moment => Moment::RULE.to_owned(),
         Kind::Choice(names) => format!("must be one of {}", names.join(", ")),
         Kind::Flag => "must be true or false".to_owned(),
-        Kind::Text { most } => format!(
-            "must be 1 to {most} characters without control characters, and not a lone hyphen"
-        ),
+        Kind::Text { most } => {
+            format!("must be 1 to {most} characters without control characters")
+        }
     }
 }
 
@@ -103,9 +100,8 @@ fn integer(number: &Number) -> Option<u64> {
 
 /// The value of a rule, as a change takes it.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = OverrideValue)]
 #[serde(untagged)]
-pub enum Shown {
+pub enum OverrideValue {
     /// A count, or a time in milliseconds.
     Number(u64),
     /// On or off.
@@ -115,14 +111,14 @@ pub enum Shown {
 }
 
 /// A value as it is shown; `None` for a moment that RFC 3339 cannot write.
-pub fn shown(value: Value) -> Option<Shown> {
+pub fn shown(value: Value) -> Option<OverrideValue> {
     Some(match value {
-        Value::Whole(number) => Shown::Number(number),
-        Value::Span(time) => Shown::Number(millis(time)),
-        Value::Moment(seconds) => Shown::Text(moment(seconds)?),
-        Value::Choice(name, _) => Shown::Text(name.to_owned()),
-        Value::Flag(on) => Shown::Flag(on),
-        Value::Text(text) => Shown::Text(text),
+        Value::Whole(number) => OverrideValue::Number(number),
+        Value::Span(time) => OverrideValue::Number(millis(time)),
+        Value::Moment(seconds) => OverrideValue::Text(moment(seconds)?),
+        Value::Choice(name, _) => OverrideValue::Text(name.to_owned()),
+        Value::Flag(on) => OverrideValue::Flag(on),
+        Value::Text(text) => OverrideValue::Text(text),
     })
 }
 
@@ -152,7 +148,7 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
             .schema_type(of(Type::String))
             .min_length(Some(1))
             .max_length(Some(most))
-            .pattern(Some(format!("^(?!{TAKES_BACK}$)[^\\u0000-\\u001f\\u007f-\\u009f]+$"))),
+            .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]+$")),
     }
 }
 

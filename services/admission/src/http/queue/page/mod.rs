@@ -19,7 +19,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 
-use self::render::{Page, Shown};
+use self::render::{Page, PageState};
 use self::words::Words;
 use super::calls::{held, is_strong_key};
 use super::view::queue::StateView;
@@ -49,9 +49,11 @@ use crate::problem::{Code, Problem};
 pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
     let shown = match &visitor.held {
         Held::Valid(_) => look(&visitor).await,
-        Held::Nothing | Held::Forged if is_over(&uri) => Shown::Over,
-        Held::Nothing | Held::Forged if is_closed(&visitor) => Shown::Refused(Code::QUEUE_CLOSED),
-        Held::Nothing | Held::Forged => Shown::Nobody,
+        Held::Nothing | Held::Forged if is_over(&uri) => PageState::Over,
+        Held::Nothing | Held::Forged if is_closed(&visitor) => {
+            PageState::Refused(Code::QUEUE_CLOSED)
+        }
+        Held::Nothing | Held::Forged => PageState::Nobody,
     };
     let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
     if visitor.held == Held::Forged
@@ -71,16 +73,16 @@ fn is_closed(visitor: &Visitor) -> bool {
         .is_some_and(|seen| StateView::from(seen.snapshot.state) == StateView::Closed)
 }
 
-async fn look(visitor: &Visitor) -> Shown {
+async fn look(visitor: &Visitor) -> PageState {
     let place = async {
         let of = visitor.holder()?.place;
         visits::place(&visitor.queue, of).await
     };
     match place.await {
-        Ok(place) => Shown::Place(visits::view(&visitor.queue, &place).into()),
-        Err(problem) if problem.why_gone() == Some(GoneReason::Completed) => Shown::Over,
-        Err(problem) if problem.code() == Code::PLACE_GONE => Shown::Gone,
-        Err(problem) => Shown::Kept(problem.when()),
+        Ok(place) => PageState::Place(visits::view(&visitor.queue, &place).into()),
+        Err(problem) if problem.why_gone() == Some(GoneReason::Completed) => PageState::Over,
+        Err(problem) if problem.code() == Code::PLACE_GONE => PageState::Gone,
+        Err(problem) => PageState::Kept(problem.when()),
     }
 }
 
@@ -135,14 +137,14 @@ pub async fn join(
         Err(problem) => Ok(match wanted(&visitor, &uri) {
             // Where the visitor came from, the backend can vouch anew.
             Some(to) if problem.code() == Code::ASSERTION_MISSING => see(&to, None),
-            _ => failed(&visitor, &uri, words, &problem, &Shown::Refused(problem.code())),
+            _ => failed(&visitor, &uri, words, &problem, &PageState::Refused(problem.code())),
         }),
     }
 }
 
 /// The page that says that the place is kept, whatever else did not work.
 fn kept(visitor: &Visitor, uri: &Uri, words: &'static Words, problem: &Problem) -> Response {
-    failed(visitor, uri, words, problem, &Shown::Kept(problem.when()))
+    failed(visitor, uri, words, problem, &PageState::Kept(problem.when()))
 }
 
 /// The page that says what did not work.
@@ -151,7 +153,7 @@ fn failed(
     uri: &Uri,
     words: &'static Words,
     problem: &Problem,
-    shown: &Shown,
+    shown: &PageState,
 ) -> Response {
     let mut response = answer(visitor, uri, words, shown);
     *response.status_mut() = problem.code().status();
@@ -217,7 +219,7 @@ pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
     is_strong_key(key.as_bytes()).then_some(key)
 }
 
-fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &Shown) -> Response {
+fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &PageState) -> Response {
     let queue = &visitor.queue;
     let return_to = wanted(visitor, uri);
     let seen = queue.latest.get();

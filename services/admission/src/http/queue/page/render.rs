@@ -52,7 +52,7 @@ fn policy(return_to: Option<&str>) -> HeaderValue {
 
 /// What the page has to show.
 #[derive(Debug)]
-pub enum Shown {
+pub enum PageState {
     /// Somebody without a place.
     Nobody,
     /// Somebody whose place is over.
@@ -88,7 +88,7 @@ impl From<PlaceView<'_>> for Stand {
     }
 }
 
-impl Shown {
+impl PageState {
     /// What the script starts from.
     fn status(&self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ pub struct Page<'a> {
     /// Where the visitor goes when the turn has come; checked. Without one the page itself is where
     /// the visit is: it shows the time left and ends it.
     pub return_to: Option<&'a str>,
-    pub shown: &'a Shown,
+    pub shown: &'a PageState,
 }
 
 impl Page<'_> {
@@ -169,16 +169,16 @@ impl Page<'_> {
     /// joins.
     pub fn refresh(&self) -> Option<Duration> {
         match self.shown {
-            Shown::Nobody | Shown::Gone | Shown::Over | Shown::Refused(_) => None,
+            PageState::Nobody | PageState::Gone | PageState::Over | PageState::Refused(_) => None,
             // The page is left.
-            Shown::Place(stand)
+            PageState::Place(stand)
                 if stand.status != StatusView::Waiting && self.return_to.is_some() =>
             {
                 None
             }
             // A page is more than a poll: not every second.
-            Shown::Place(stand) => Some(stand.poll_after.max(Duration::from_secs(3))),
-            Shown::Kept(after) => Some(after.unwrap_or(Duration::from_secs(5))),
+            PageState::Place(stand) => Some(stand.poll_after.max(Duration::from_secs(3))),
+            PageState::Kept(after) => Some(after.unwrap_or(Duration::from_secs(5))),
         }
     }
 
@@ -283,12 +283,12 @@ mod tests {
 
     const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
-    fn page<'a>(shown: &'a Shown, text: &'a str) -> String {
+    fn page<'a>(shown: &'a PageState, text: &'a str) -> String {
         of(shown, StateView::Paused, text, Some(text))
     }
 
     fn of<'a>(
-        shown: &'a Shown,
+        shown: &'a PageState,
         state: StateView,
         text: &'a str,
         return_to: Option<&'a str>,
@@ -298,8 +298,8 @@ mod tests {
         Page { queue: text, title, words, state, reason, action: text, return_to, shown }.html()
     }
 
-    fn waiting() -> Shown {
-        Shown::Place(Stand {
+    fn waiting() -> PageState {
+        PageState::Place(Stand {
             status: StatusView::Waiting,
             position: 12,
             eta: Some(Duration::from_secs(200)),
@@ -308,23 +308,23 @@ mod tests {
         })
     }
 
-    fn turn(status: StatusView) -> Shown {
+    fn turn(status: StatusView) -> PageState {
         let poll_after = Duration::from_secs(1);
         let expires_in = Some(Duration::from_millis(64_001));
-        Shown::Place(Stand { status, position: 0, eta: None, poll_after, expires_in })
+        PageState::Place(Stand { status, position: 0, eta: None, poll_after, expires_in })
     }
 
     #[test]
     fn nothing_from_outside_becomes_markup() {
         let all = [
-            Shown::Nobody,
-            Shown::Gone,
-            Shown::Over,
+            PageState::Nobody,
+            PageState::Gone,
+            PageState::Over,
             waiting(),
             turn(StatusView::Ready),
             turn(StatusView::Active),
-            Shown::Refused(Code::QUEUE_FULL),
-            Shown::Kept(None),
+            PageState::Refused(Code::QUEUE_FULL),
+            PageState::Kept(None),
         ];
         for shown in &all {
             let html = page(shown, EVIL);
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn with_nowhere_to_go_on_to_the_page_is_where_the_visit_is() {
-        let html = |shown: &Shown| {
+        let html = |shown: &PageState| {
             let page = Page {
                 queue: "q",
                 title: None,
@@ -397,19 +397,19 @@ mod tests {
 
     #[test]
     fn somebody_without_a_place_is_offered_one_and_nothing_joins_by_itself() {
-        let html = page(&Shown::Nobody, "x");
+        let html = page(&PageState::Nobody, "x");
         assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\">"));
         assert!(html.contains("<noscript></noscript>"));
-        assert_ne!(html, page(&Shown::Nobody, "x"), "each page has a key of its own");
+        assert_ne!(html, page(&PageState::Nobody, "x"), "each page has a key of its own");
     }
 
     #[test]
     fn a_closed_queue_is_announced_once() {
         let closed = "The queue is closed to new visitors.";
         for (shown, message, notice) in [
-            (Shown::Refused(Code::QUEUE_CLOSED), closed, "until June".into()),
+            (PageState::Refused(Code::QUEUE_CLOSED), closed, "until June".into()),
             (waiting(), "You are number 12 in line.", format!("{closed} until June")),
-            (Shown::Gone, "Your place has ended.", format!("{closed} until June")),
+            (PageState::Gone, "Your place has ended.", format!("{closed} until June")),
         ] {
             let html = of(&shown, StateView::Closed, "until June", None);
             assert!(html.contains(&format!(">{message}</p>")), "{shown:?}: {html}");
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn whom_only_the_backend_can_name_is_not_offered_what_cannot_help() {
-        let html = page(&Shown::Refused(Code::ASSERTION_MISSING), "x");
+        let html = page(&PageState::Refused(Code::ASSERTION_MISSING), "x");
         assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\" hidden>"), "{html}");
         assert!(html.contains("<noscript></noscript>"), "{html}");
     }
@@ -432,7 +432,7 @@ mod tests {
         let said: serde_json::Value = serde_json::from_str(said).expect("JSON");
         let says = |kind: &str, shown: &dyn Fn(u64) -> Stand| {
             for row in said[kind].as_array().expect("rows") {
-                let shown = Shown::Place(shown(row[0].as_u64().expect("a number")));
+                let shown = PageState::Place(shown(row[0].as_u64().expect("a number")));
                 let text = format!(">{}</p>", row[1].as_str().expect("a text"));
                 let html = of(&shown, StateView::Open, "x", None);
                 assert!(html.contains(&text), "{kind} {}: {html}", row[0]);

@@ -42,7 +42,7 @@ pub struct AdminView<'a> {
 #[schema(as = Override)]
 pub struct OverrideView {
     /// What the rule is set to.
-    value: field::Shown,
+    value: field::OverrideValue,
     /// Its end, by the store's clock; absent: until it is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T12:00:00Z")]

@@ -1,0 +1,51 @@
+//! The contracts of the scripts of every subsystem: one operation has one name everywhere, and a
+//! header that holds, also for the calls that a Redis really sees.
+
+mod calls;
+mod header;
+mod monitor;
+mod names;
+mod queue;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+use anteroom_core::store::{Script, Store};
+
+/// What a subsystem tells these tests of itself.
+struct Subsystem {
+    /// Its folder, and the front of its operations' names.
+    name: &'static str,
+    /// What its headers say is repeated behind the fixed arguments, and whether some are that.
+    repeated: &'static [(&'static str, AreThat)],
+    /// Calls every operation at least once, those that are batched alone and together.
+    call_everything: fn(&Store) -> Pin<Box<dyn Future<Output = ()> + '_>>,
+}
+
+/// Whether the arguments behind the fixed ones are what a header says.
+type AreThat = fn(&[Vec<u8>]) -> bool;
+
+/// Those that have operations.
+const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM];
+
+impl Subsystem {
+    fn of(script: &Script) -> &'static Self {
+        let name = script.name.split('.').next().unwrap_or_default();
+        let mut all = SUBSYSTEMS.iter();
+        all.find(|it| it.name == name).unwrap_or_else(|| panic!("{}: no such one", script.name))
+    }
+}
+
+/// The keys that the README's table shows for a subsystem, in its order.
+fn keys_of_the_readme(subsystem: &str) -> Vec<&'static str> {
+    const README: &str = include_str!("../../../../lua/README.md");
+    let start = format!("`anteroom:v1:{subsystem}:");
+    let lines = README.lines().skip_while(|line| !line.contains(&start));
+    let rows = lines.skip_while(|line| !line.starts_with("| key |")).skip(2);
+    rows.map_while(|row| row.strip_prefix("| `")?.split('`').next()).collect()
+}
+
+fn lua() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lua")
+}

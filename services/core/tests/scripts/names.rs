@@ -1,0 +1,77 @@
+//! One operation has one name: its file, its method, its line in the README.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anteroom_core::{scripts, store::Script};
+
+use super::{SUBSYSTEMS, lua};
+
+/// Folders of `lua/` that hold no operations: the shared parts, and what the connection runs.
+const OTHERS: [&str; 2] = ["lib", "store"];
+
+/// What a folder holds whose names end so; nothing where there is no such folder.
+fn names(folder: &Path, ending: &str) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    names.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect()
+}
+
+fn lua_files(folder: &str) -> BTreeSet<String> {
+    names(&lua().join(folder), ".lua")
+}
+
+/// The scripts of a subsystem, each with the rest of its name.
+fn operations(subsystem: &str) -> Vec<(&'static str, &'static Script)> {
+    let named = scripts().into_iter().map(|script| (script.name.split_once('.'), script));
+    let mine = named.filter_map(|(name, script)| {
+        name.filter(|(front, _)| *front == subsystem).map(|(_, operation)| (operation, script))
+    });
+    mine.collect()
+}
+
+#[test]
+fn every_folder_is_a_subsystem_and_every_script_is_one_of_theirs() {
+    let folders: BTreeSet<_> = names(&lua(), "")
+        .into_iter()
+        .filter(|name| lua().join(name).is_dir() && !OTHERS.contains(&name.as_str()))
+        .collect();
+    assert_eq!(folders, SUBSYSTEMS.iter().map(|subsystem| subsystem.name.to_owned()).collect());
+    let theirs = SUBSYSTEMS.iter().flat_map(|subsystem| operations(subsystem.name));
+    assert_eq!(theirs.count(), scripts().len());
+}
+
+#[test]
+fn every_operation_is_a_file_and_every_file_an_operation() {
+    for subsystem in SUBSYSTEMS {
+        let operations = operations(subsystem.name);
+        let files: BTreeSet<_> = operations.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(files, lua_files(subsystem.name));
+        let parts = operations.iter().flat_map(|(_, script)| script.parts);
+        let own = parts.map(|(name, _)| *name).filter(|name| !name.starts_with("lib/"));
+        let own: BTreeSet<_> = own.map(str::to_owned).collect();
+        assert_eq!(own, lua_files(&format!("{}/lib", subsystem.name)));
+    }
+    let scripts = scripts();
+    let parts = scripts.iter().flat_map(|script| script.parts).map(|(name, _)| *name);
+    let shared: BTreeSet<_> = parts.filter_map(|name| name.strip_prefix("lib/")).collect();
+    assert_eq!(shared, lua_files("lib").iter().map(String::as_str).collect());
+}
+
+#[test]
+fn every_operation_is_a_method_and_stands_in_the_readme() {
+    let readme = include_str!("../../../../lua/README.md");
+    for subsystem in SUBSYSTEMS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(subsystem.name);
+        let files = names(&folder, ".rs").into_iter().map(|name| format!("{name}.rs"));
+        let source: String = files
+            .map(|file| std::fs::read_to_string(folder.join(file)).expect("a source file"))
+            .collect();
+        for (operation, script) in operations(subsystem.name) {
+            let method = format!("async fn {operation}(");
+            assert!(source.contains(&method), "{}: no {method}", subsystem.name);
+            assert!(readme.contains(&format!("| `{}` |", script.name)), "{}", script.name);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The queue's part: every operation called, and what its arguments repeat.
+
+use anteroom_core::queue::{Join, Override, PlaceId, PlaceRef, Queue, Rules};
+use anteroom_core::store::Store;
+use futures_util::future::join_all;
+
+use super::Subsystem;
+
+pub const SUBSYSTEM: Subsystem = Subsystem {
+    name: "queue",
+    repeated: &[
+        ("(id)*", |ids| ids.iter().all(|id| is_id(id))),
+        ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
+        ("(epoch, how, tickets, (id)*)*", are_runs),
+    ],
+    call_everything: |store| Box::pin(call_everything(store)),
+};
+
+fn is_id(arg: &[u8]) -> bool {
+    arg.len() == 14
+}
+
+/// Runs of an epoch, how, as many tickets as ids, and the ids.
+fn are_runs(mut rest: &[Vec<u8>]) -> bool {
+    while let [epoch, how, tickets, more @ ..] = rest {
+        let ids = tickets.len() / 8;
+        let is_run = epoch.len() == 8
+            && ["0", "1", "2"].iter().any(|known| how == known.as_bytes())
+            && ids > 0
+            && tickets.len() % 8 == 0
+            && more.len() >= ids
+            && more[..ids].iter().all(|id| is_id(id));
+        if !is_run {
+            return false;
+        }
+        rest = &more[ids..];
+    }
+    rest.is_empty()
+}
+
+/// The identity of the n-th visitor.
+fn visitor(n: u64) -> PlaceId {
+    PlaceId::of_visitor("q", &format!("visitor {n}"))
+}
+
+async fn join(queue: &Queue, n: u64) -> PlaceRef {
+    match queue.join(visitor(n)).await.expect("a join") {
+        Join::Created(of, _) | Join::Same(of, _) => of,
+        other => panic!("no place: {other:?}"),
+    }
+}
+
+async fn call_everything(store: &Store) {
+    let capacity = |most| Rules { capacity: Some(most), ..Rules::default() };
+    // The first join finds no rules, and seeds them.
+    let queue = Queue::open(store, "q", capacity(1), 1_000);
+    join(&queue, 0).await;
+    queue.apply_rules(&capacity(2)).await.expect("the rules are written");
+    let first = join(&queue, 1).await;
+    join_all((0..20).map(|n| queue.join(visitor(n)))).await;
+    join_all((0..20).map(|_| queue.place(first))).await;
+    queue.claim(first).await.expect("a claim");
+    let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));
+    let all = tokio::join!(plain, renewing, queue.authorize_joined(first));
+    all.0.and(all.1).and(all.2).expect("a pass");
+    queue.renew(first).await.expect("a renewal");
+    queue.leave(first).await.expect("a leave");
+    queue.promote().await.expect("a tick");
+    queue.sweep().await.expect("a sweep");
+    let overrides = [Override::Capacity(Some(3)), Override::Reason(None)];
+    queue.override_rules(&overrides, Some(2_000_000_000)).await.expect("an override");
+    queue.snapshot().await.expect("a snapshot");
+    queue.revocations(None).await.expect("a reading");
+    queue.revocations(Some(7)).await.expect("a reading");
+    queue.inspect(1).await.expect("a look");
+    queue.places(None, 0, 10).await.expect("a look");
+    queue.evict(2).await.expect("an eviction");
+    queue.reset().await.expect("a reset");
+    Queue::purge(store, "q").await.expect("a purge");
+}

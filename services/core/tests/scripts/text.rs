@@ -1,0 +1,120 @@
+//! What a script's text must keep to: its header, its keys, its arguments, and what no script does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anteroom_core::scripts;
+use anteroom_core::store::Script;
+
+use super::header::Header;
+use super::keys_of_the_readme;
+
+/// Lua without its comments.
+fn code(text: &str) -> String {
+    text.lines()
+        .map(|line| line.split("--").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The names in Lua, and how often each stands there outside comments.
+fn words(text: &str) -> BTreeMap<String, usize> {
+    let mut words = BTreeMap::new();
+    for word in code(text).split(|c: char| !c.is_alphanumeric() && c != '_') {
+        *words.entry(word.to_owned()).or_default() += 1;
+    }
+    words
+}
+
+/// The codes that the parts of a script give names, and the parts without the lines that do.
+fn codes(script: &Script) -> (BTreeSet<String>, String) {
+    let (mut names, mut rest) = (BTreeSet::new(), String::new());
+    for (_, part) in script.parts {
+        let mut lines = part.lines();
+        while let Some(line) = lines.next() {
+            if line.starts_with("-- codes:") {
+                let line = lines.next().expect("the codes");
+                let listed = line["local ".len()..].split(" = ").next().unwrap_or_default();
+                names.extend(listed.split(", ").map(str::to_owned));
+            } else {
+                rest += line;
+                rest.push('\n');
+            }
+        }
+    }
+    (names, rest)
+}
+
+#[test]
+fn every_header_states_purpose_uses_keys_argv_reply_and_codes() {
+    for script in scripts() {
+        let header = Header::of(script);
+        assert!(!header.purpose.is_empty(), "{}", script.name);
+        let parts: Vec<_> = script.parts.iter().map(|(name, _)| *name).collect();
+        assert_eq!(header.uses, parts, "{}", script.name);
+        assert_eq!(header.keys, script.keys, "{}", script.name);
+        assert_eq!(header.fixed.first().map(String::as_str), Some("now"), "{}", script.name);
+        assert!(header.reply.starts_with("OK"), "{}", script.name);
+        // The body names every code of the header, and no other, unless a part answers with it.
+        let (codes, parts) = codes(script);
+        let (in_body, in_parts) = (words(&header.body), words(&parts));
+        assert!(codes.contains("OK") && header.codes.is_subset(&codes), "{}", script.name);
+        for code in codes.iter().filter(|code| !in_parts.contains_key(*code)) {
+            let is_named = in_body.contains_key(code);
+            assert_eq!(is_named, header.codes.contains(code), "{}: {code}", script.name);
+        }
+    }
+}
+
+/// What is sent is what is needed: a name that no key has would be nil, or another script's.
+#[test]
+fn a_script_takes_the_keys_that_it_and_its_parts_name_and_no_others() {
+    for script in scripts() {
+        let all = keys_of_the_readme(script.name.split('.').next().unwrap_or_default());
+        assert!(!all.is_empty(), "{}: the keys stand in the README", script.name);
+        let named = words(script.source().split_once('\n').expect("the names of the keys").1);
+        let taken: Vec<_> = script.keys.split(' ').collect();
+        // Those that take all away name none.
+        let needed: Vec<_> = if script.source().contains("unpack(KEYS") {
+            all.clone()
+        } else {
+            all.iter().copied().filter(|key| is_used(&named, key, &taken)).collect()
+        };
+        assert_eq!(taken, needed, "{}", script.name);
+    }
+}
+
+/// Whether the name of a key stands anywhere but in the line that gives it its key.
+fn is_used(named: &BTreeMap<String, usize>, key: &str, taken: &[&str]) -> bool {
+    let name = key.split(':').next().unwrap_or_default().to_uppercase();
+    named.get(&name).copied().unwrap_or(0) > usize::from(taken.contains(&key))
+}
+
+/// Each fixed argument is read by its number, and none behind them.
+#[test]
+fn a_script_reads_the_arguments_of_its_header_by_their_numbers() {
+    for script in scripts() {
+        let header = Header::of(script);
+        let code = code(script.source());
+        let numbers = code.split("ARGV[").skip(1);
+        let numbers = numbers.filter_map(|rest| rest.split(']').next()?.parse::<usize>().ok());
+        let read: BTreeSet<_> = numbers.collect();
+        let fixed: BTreeSet<_> = (1..=header.fixed.len()).collect();
+        assert_eq!(read, fixed, "{}: {:?}", script.name, header.fixed);
+        assert_eq!(
+            header.repeated.is_empty(),
+            !code.contains("#ARGV") && !code.contains("ARGV[at]") && !code.contains("unpack(ARGV"),
+            "{}",
+            script.name
+        );
+    }
+}
+
+#[test]
+fn no_script_writes_numbers_with_two_dots_or_refuses_with_an_error() {
+    for script in scripts() {
+        for (number, line) in code(script.source()).lines().enumerate() {
+            assert!(!line.contains("error("), "{} line {number}: {line}", script.name);
+            assert!(!line.contains("tostring("), "{} line {number}: {line}", script.name);
+        }
+    }
+}
