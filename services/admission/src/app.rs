@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
-use crate::entities::Entities;
+use crate::entities::{Entities, EntityContext};
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::Returning;
 use crate::queue::{self, QueueState};
@@ -59,15 +59,6 @@ pub(crate) struct LiveConfig {
     pub queues: Entities<QueueState>,
 }
 
-/// What no configuration changes while the process runs.
-pub(crate) struct Fixed<'a> {
-    pub store: &'a Store,
-    pub metrics: &'a AdmissionMetrics,
-    pub returning: &'a Arc<Returning>,
-    pub own_secret: &'a SecretString,
-    pub lane_bound: usize,
-}
-
 impl App {
     /// Makes the state from the first configuration, on ports of so many connections each.
     pub fn new(
@@ -81,17 +72,12 @@ impl App {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
         let returning = Arc::new(Returning::default());
-        let fixed = Fixed {
-            store: &store,
-            metrics: &metrics,
-            returning: &returning,
-            own_secret: &own_secret,
-            lane_bound,
-        };
-        let live = ArcSwap::from_pointee(LiveConfig::new(config, None, &fixed));
+        let context =
+            EntityContext { store: &store, metrics: &metrics, returning: &returning, lane_bound };
+        let live = LiveConfig::new(config, None, &context, &own_secret);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
-            live,
+            live: ArcSwap::from_pointee(live),
             store,
             metrics,
             operations,
@@ -116,14 +102,13 @@ impl App {
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
-        let fixed = Fixed {
+        let context = EntityContext {
             store: &self.store,
             metrics: &self.metrics,
             returning: &self.returning,
-            own_secret: &self.own_secret,
             lane_bound: self.lane_bound,
         };
-        let live = LiveConfig::new(config, Some(&before), &fixed);
+        let live = LiveConfig::new(config, Some(&before), &context, &self.own_secret);
         for name in before.queues.left_out(&live.queues) {
             self.metrics.queues.gauges.forget(name);
         }
@@ -132,15 +117,26 @@ impl App {
 }
 
 impl LiveConfig {
-    fn new(config: Arc<Config>, before: Option<&Self>, fixed: &Fixed<'_>) -> Self {
-        let queues = queue::reload(&config, before.map(|before| &before.queues), fixed);
+    fn new(
+        config: Arc<Config>,
+        before: Option<&Self>,
+        context: &EntityContext<'_>,
+        own_secret: &SecretString,
+    ) -> Self {
+        let queues = queue::reload(&config, before.map(|before| &before.queues), context);
         let tokens = TokenKeys::new(&config.admission.token_secrets)
-            .or_else(|| TokenKeys::new(std::slice::from_ref(fixed.own_secret)))
+            .or_else(|| TokenKeys::new(std::slice::from_ref(own_secret)))
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
-        let forwarding = fixed.metrics.forwarding.clone();
+        let forwarding = context.metrics.forwarding.clone();
         Self { config, tokens, assertions, origins, forwarding, queues }
+    }
+}
+
+impl AsRef<Entities<QueueState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<QueueState> {
+        &self.queues
     }
 }
 

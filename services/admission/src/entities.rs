@@ -6,6 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use anteroom_core::store::Store;
+
+use crate::metrics::AdmissionMetrics;
+use crate::problem::retry::Returning;
 use crate::problem::{Code, Problem};
 
 /// One thing that the configuration names.
@@ -16,6 +20,15 @@ pub trait Entity: Send + Sync + 'static {
     const LABEL: &'static str;
     /// The refusal where the configuration names none.
     const UNKNOWN: Code;
+}
+
+/// What entities of every kind are made with; it stays while the process runs.
+pub struct EntityContext<'a> {
+    pub store: &'a Store,
+    pub metrics: &'a AdmissionMetrics,
+    pub returning: &'a Arc<Returning>,
+    /// How many calls may wait in a lane.
+    pub lane_bound: usize,
 }
 
 /// The name in a path: the part behind the section, where every template has it; a name needs no

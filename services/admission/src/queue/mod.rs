@@ -23,10 +23,9 @@ use self::latest::Latest;
 use self::metrics::QueueMetrics;
 use self::return_to::ReturnTo;
 use self::streams::Streams;
-use crate::app::{Fixed, LiveConfig};
 use crate::callers::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
-use crate::entities::{Entities, Entity};
+use crate::entities::{Entities, Entity, EntityContext};
 use crate::problem::retry::{self, Returning};
 use crate::problem::{Code, Problem};
 
@@ -152,17 +151,11 @@ impl Entity for QueueState {
     const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
 }
 
-impl AsRef<Entities<QueueState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<QueueState> {
-        &self.queues
-    }
-}
-
 /// The queues of a new configuration, each with what it remembers from before.
 pub(crate) fn reload(
     config: &Config,
     before: Option<&Entities<QueueState>>,
-    fixed: &Fixed<'_>,
+    context: &EntityContext<'_>,
 ) -> Entities<QueueState> {
     let cookies = Arc::new(Cookies::new(
         config.admission.secure_cookies,
@@ -172,14 +165,14 @@ pub(crate) fn reload(
     before.unwrap_or(&none).reload(&config.queues, |name, queue, before| match before {
         Some(before) => before.with(queue.clone(), cookies.clone()),
         None => {
-            let opened = Queue::open(fixed.store, name, queue.rules.clone(), fixed.lane_bound);
-            let metrics = Arc::new(fixed.metrics.queues.of(name));
+            let opened = Queue::open(context.store, name, queue.rules.clone(), context.lane_bound);
+            let metrics = Arc::new(context.metrics.queues.of(name));
             QueueState::new(
                 opened,
                 queue.clone(),
                 cookies.clone(),
                 metrics,
-                fixed.returning.clone(),
+                context.returning.clone(),
             )
         }
     })

@@ -12,6 +12,7 @@ mod args;
 mod call;
 mod client;
 mod clock;
+mod command;
 mod config;
 mod error;
 mod fault;

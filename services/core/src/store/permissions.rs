@@ -7,8 +7,8 @@ use redis::{RedisError, RedisResult, Value};
 use super::{
     Script,
     client::Link,
+    command::command,
     fault::{Fault, judge},
-    supervisor::command,
 };
 use crate::script;
 

@@ -1,8 +1,9 @@
 //! What the server is, and what about it endangers promises.
 
 use super::{
-    Error, Store, permissions,
-    supervisor::{command, text},
+    Error, Store,
+    command::{command, text},
+    permissions,
 };
 
 /// The oldest version that has every command the scripts use.

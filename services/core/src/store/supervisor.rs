@@ -11,7 +11,6 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use redis::{Cmd, Value};
 use tokio::{
     sync::{oneshot, watch},
     time::{Instant, sleep, timeout, timeout_at},
@@ -20,6 +19,7 @@ use tokio::{
 use super::{
     Error, Script,
     client::{Link, Target},
+    command::{command, text},
     config::Config,
     loss::Loss,
     permissions,
@@ -370,23 +370,5 @@ async fn refuse_replica(link: &Link) -> Result<(), String> {
         // An ACL that forbids the question leaves it open; the READONLY reply still tells.
         Err(error) if permissions::is_refusal(&error) => Ok(()),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-pub(super) fn command(words: &[&str]) -> Cmd {
-    let mut command = Cmd::new();
-    for word in words {
-        command.arg(word);
-    }
-    command
-}
-
-/// The text of a reply to INFO.
-pub(super) fn text(reply: &Value) -> String {
-    match reply {
-        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::VerbatimString { text, .. } => text.clone(),
-        Value::SimpleString(text) => text.clone(),
-        _ => String::new(),
     }
 }

@@ -14,6 +14,7 @@ mod log;
 mod moment;
 mod parse;
 mod queue;
+mod read;
 pub mod reload;
 mod scheduler;
 mod secrets;

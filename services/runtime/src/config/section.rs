@@ -7,7 +7,7 @@ use anteroom_core::rules::{Kind, Relation, Rule, Value as RuleValue};
 use config::{Map, Value, ValueKind};
 use serde::de::DeserializeOwned;
 
-use super::{Fault, check_name, load::read_as, parse};
+use super::{Fault, check_name, parse, read::read_as};
 
 /// The table of the defaults; no entity can have this name.
 pub(super) const EVERY: &str = "*";
