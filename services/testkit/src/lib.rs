@@ -3,11 +3,13 @@
 //!
 //! Nothing here is shared between tests, and everything started here ends with its guard.
 
+pub mod history;
 pub mod model;
 pub mod witness;
 
 mod clock;
 mod cluster;
+mod log;
 mod permissions;
 mod process;
 mod proxy;
@@ -22,6 +24,7 @@ mod until;
 
 pub use clock::Clock;
 pub use cluster::Cluster;
+pub use log::Log;
 pub use permissions::{PERMISSIONS, PERMISSIONS_OF_CLUSTER};
 pub use process::Process;
 pub use proxy::{Cut, Fault, Proxy};

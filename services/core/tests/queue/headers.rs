@@ -11,7 +11,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::world::{World, capacity, join, tick, visitor};
+use super::line::{capacity, join, tick, visitor};
+use super::support::TimedStore;
 
 /// The header of a script, and what stands behind it.
 pub struct Header {
@@ -173,7 +174,7 @@ async fn monitor(redis: &Redis) -> BufReader<TcpStream> {
 }
 
 /// Every operation at least once, those of visitors alone and together.
-async fn call_everything(world: &World) {
+async fn call_everything(world: &TimedStore) {
     let seeded = world.open("q", capacity(1));
     join(&seeded, 0).await;
     let queue = world.queue("q", capacity(2)).await;
@@ -204,7 +205,7 @@ async fn call_everything(world: &World) {
 
 #[tokio::test]
 async fn every_call_has_the_keys_and_the_arguments_of_its_header() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let shas: BTreeMap<String, &Script> = SCRIPTS
         .iter()
         .map(|script| (redis::Script::new(script.source()).get_hash().to_owned(), *script))

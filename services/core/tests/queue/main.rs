@@ -5,6 +5,7 @@ mod estimates;
 mod full_store;
 mod headers;
 mod histories;
+mod line;
 mod lives;
 mod local_answers;
 mod notes;
@@ -17,5 +18,6 @@ mod revisions;
 mod scripts;
 mod servers;
 mod sessions;
+#[path = "../support/mod.rs"]
+mod support;
 mod together;
-mod world;

@@ -7,7 +7,7 @@ use anteroom_core::queue::SCRIPTS;
 use anteroom_core::store::Script;
 
 use super::headers::{Header, words};
-use super::world::World;
+use super::support::TimedStore;
 
 const README: &str = include_str!("../../../../lua/README.md");
 
@@ -147,7 +147,7 @@ fn no_script_writes_numbers_with_two_dots_or_refuses_with_an_error() {
 /// writes nothing.
 #[tokio::test]
 async fn a_script_without_rules_writes_nothing() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let mut connection = world.redis.connection().await;
     let needs_none = ["queue.seed_rules", "queue.apply_rules", "queue.purge"];
     for script in SCRIPTS.iter().filter(|script| !needs_none.contains(&script.name)) {
