@@ -3,12 +3,19 @@
 
 mod service_support;
 
-use anteroom_testkit::{PATIENCE, until};
+use anteroom_testkit::{Log, PATIENCE, until};
 use serde_json::{Value, json};
-use service_support::{BACKEND, Log, NARROW, OPERATOR, World};
+use service_support::{BACKEND, NARROW, OPERATOR, Ports};
 
 const TOKENS: &str = "/v1/queues/shop/tokens";
 const ADMIN: &str = "/v1/admin/queues/shop";
+
+/// The lines of the audit log.
+fn audit(log: &Log) -> Vec<Value> {
+    let lines = log.text();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines.filter(|line| line["target"] == "audit").collect()
+}
 
 /// The text of a field; empty when it is absent.
 fn of(line: &Value, field: &str) -> String {
@@ -17,7 +24,7 @@ fn of(line: &Value, field: &str) -> String {
 
 #[tokio::test]
 async fn every_operator_call_leaves_one_audit_line_and_no_secret_in_it() {
-    let log = service_support::log();
+    let log = Log::of_process();
     what_is_done(&log).await;
     what_is_refused(&log).await;
     what_nobody_waits_for(&log).await;
@@ -25,7 +32,7 @@ async fn every_operator_call_leaves_one_audit_line_and_no_secret_in_it() {
 }
 
 async fn what_is_done(log: &Log) {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let (_, joined) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 7})).await;
     world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
@@ -34,7 +41,7 @@ async fn what_is_done(log: &Log) {
     world.call(OPERATOR, "POST", &format!("{ADMIN}/reset"), Value::Null).await;
     world.call(OPERATOR, "DELETE", ADMIN, Value::Null).await;
     world.call(OPERATOR, "DELETE", "/v1/admin/queues/old", Value::Null).await;
-    let mut lines = log.audit();
+    let mut lines = audit(log);
     let purges = lines.split_off(5);
     let purges: Vec<_> = ["operation", "queue", "outcome", "before"]
         .map(|field| purges.iter().map(|line| of(line, field)).collect::<Vec<_>>())
@@ -79,11 +86,11 @@ fn lines_since(log: &Log, count: usize) -> Vec<(String, String, String, String, 
             ["key", "operation", "queue", "outcome"].map(|field| of(line, field));
         (key, operation, queue, outcome, line["fields"]["ticket"].as_u64())
     };
-    log.audit()[count..].iter().map(read).collect()
+    audit(log)[count..].iter().map(read).collect()
 }
 
 async fn what_is_refused(log: &Log) {
-    let mut world = World::start().await;
+    let mut world = Ports::start().await;
     world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     let far = "/v1/admin/queues/far";
     let at = |ticket: &str| format!("{ADMIN}/places/{ticket}");
@@ -124,7 +131,7 @@ async fn what_is_refused(log: &Log) {
         ("ark1.x", "GET", far, none.clone(), "(unknown)", "queue.snapshot", "far", "key_invalid"),
     ];
     for (by, method, path, body, key, operation, queue, outcome) in cases {
-        let before = log.audit().len();
+        let before = audit(log).len();
         let (_, problem) = world.call(by, method, path, body).await;
         assert_eq!(problem["code"], outcome, "{method} {path}");
         let ticket = path.strip_suffix("/7").map(|_| 7).or(path.strip_suffix("/1").map(|_| 1));
@@ -138,7 +145,7 @@ async fn what_is_refused(log: &Log) {
             "{method} {path}"
         );
     }
-    assert!(of(&log.audit()[log.audit().len() - 3], "before").contains("\"capacity\":100"));
+    assert!(of(&audit(log)[audit(log).len() - 3], "before").contains("\"capacity\":100"));
     assert!(!log.text().contains("Ana-4711"), "what is no queue's name is not logged");
 
     // Every route of an operator, whichever it is: a new one without its line would be found here.
@@ -150,7 +157,7 @@ async fn what_is_refused(log: &Log) {
                 continue;
             }
             operations += 1;
-            let before = log.audit().len();
+            let before = audit(log).len();
             let path = path.replace("{queue}", "shop").replace("{ticket}", "1");
             let (status, _) = world.call(BACKEND, &method.to_uppercase(), &path, json!({})).await;
             assert_eq!(status.as_u16(), 403, "{method} {path}");
@@ -163,7 +170,7 @@ async fn what_is_refused(log: &Log) {
 
     world.redis.kill();
     for _ in 0..3 {
-        let before = log.audit().len();
+        let before = audit(log).len();
         let (_, problem) =
             world.call(OPERATOR, "POST", &format!("{ADMIN}/reset"), none.clone()).await;
         let lines = lines_since(log, before);
@@ -173,34 +180,34 @@ async fn what_is_refused(log: &Log) {
 }
 
 async fn what_nobody_waits_for(log: &Log) {
-    let world = World::start().await;
-    let before = log.audit().len();
+    let world = Ports::start().await;
+    let before = audit(log).len();
     world.redis.freeze();
     let call = world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 9}));
     let hung_up = tokio::time::timeout(std::time::Duration::from_millis(1), call).await;
     assert!(hung_up.is_err(), "the store stands still");
     world.redis.thaw();
-    until("the call has run to its end", PATIENCE, async || log.audit().len() > before).await;
+    until("the call has run to its end", PATIENCE, async || audit(log).len() > before).await;
     assert_eq!(lines_since(log, before)[0].3, "done");
-    assert!(of(&log.audit()[before], "after").contains("\"capacity\":9"));
+    assert!(of(&audit(log)[before], "after").contains("\"capacity\":9"));
 }
 
 async fn what_strangers_try(log: &Log) {
-    let world = World::start().await;
-    let (before, started) = (log.audit().len(), std::time::Instant::now());
+    let world = Ports::start().await;
+    let (before, started) = (audit(log).len(), std::time::Instant::now());
     for _ in 0..300 {
         world.call("ark1.x", "GET", ADMIN, Value::Null).await;
     }
-    let lines = log.audit().len() - before;
+    let lines = audit(log).len() - before;
     let most = 60 + usize::try_from(started.elapsed().as_secs()).expect("a number") + 1;
     assert!((60..=most).contains(&lines), "{lines} lines for 300 calls, {most} may");
     // Whoever is known leaves a line nevertheless.
-    let before = log.audit().len();
+    let before = audit(log).len();
     world.call(BACKEND, "GET", ADMIN, Value::Null).await;
     let known = lines_since(log, before);
     assert_eq!(known.len(), 1);
     // It tells of those that left none, unless a line of theirs could be written just before.
     let told = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
-    let left_out: u64 = log.audit()[before - lines..].iter().map(told).sum();
+    let left_out: u64 = audit(log)[before - lines..].iter().map(told).sum();
     assert_eq!(left_out, 300 - lines as u64, "{known:?}");
 }

@@ -6,23 +6,12 @@
 
 use std::{env, path::Path, process::Command};
 
-use anteroom_testkit::{Anteroom, PATIENCE, Process, until_some};
-use serde_json::{Value, json};
+use anteroom_testkit::{Anteroom, PATIENCE, Process};
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 5\njoins_per_address = \"none\"\n\
     requests_per_place = 0\n[queues.spare]\ncapacity = 1\n";
 /// Seconds for each port: what is asked first is the same each time, the rest is more of it.
 const SECONDS: &str = "20";
-
-/// The token of a join, as soon as the queue is known.
-async fn token(anteroom: &Anteroom) -> String {
-    let url = format!("{}/v1/queues/concert/tokens", anteroom.url("public"));
-    until_some("a join", PATIENCE, async || {
-        let joined = reqwest::Client::new().post(&url).json(&json!({})).send().await.ok()?;
-        joined.json::<Value>().await.ok()?["token"].as_str().map(str::to_owned)
-    })
-    .await
-}
 
 #[tokio::test]
 async fn schemathesis_finds_nothing_on_either_port() {
@@ -34,10 +23,13 @@ async fn schemathesis_finds_nothing_on_either_port() {
     let folder = tempfile::tempdir().expect("a folder for what it keeps");
     for port in ["public", "service"] {
         let anteroom = Anteroom::start(QUEUES, &[]).await;
+        anteroom.admission.until_ready().await;
         let mut command = Command::new(&program);
         command.arg("--config-file").arg(&config).args(["run", "--max-time", SECONDS]);
         command.arg(format!("{}/openapi.json", anteroom.url(port)));
-        command.env("ANTEROOM_TOKEN", token(&anteroom).await).current_dir(folder.path());
+        command
+            .env("ANTEROOM_TOKEN", anteroom.admission.join("concert").await)
+            .current_dir(folder.path());
         let mut run = Process::start(command);
         let status = run.exit(4 * PATIENCE).await;
         let said = run.stdout();

@@ -1,14 +1,13 @@
 //! The page's script in a pretended browser, in virtual time: when it asks, and what it shows.
 
-#[allow(dead_code, reason = "each test binary uses its own part")]
-mod port_support;
+mod support;
 
 use std::process::Command;
 
 use anteroom_admission::public;
 use http_body_util::BodyExt as _;
-use port_support::{app, ask, request};
 use serde_json::{Value, json};
+use support::{app, ask, request};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/queue/page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");

@@ -5,7 +5,7 @@ mod service_support;
 use anteroom_testkit::{PATIENCE, until};
 use http::StatusCode;
 use serde_json::{Value, json};
-use service_support::{BACKEND, NARROW, OPERATOR, World};
+use service_support::{BACKEND, NARROW, OPERATOR, Ports};
 
 const TOKENS: &str = "/v1/queues/shop/tokens";
 const SHOP: &str = "/v1/queues/shop";
@@ -13,7 +13,7 @@ const ADMIN: &str = "/v1/admin/queues/shop";
 
 #[tokio::test]
 async fn promise_4_a_backend_s_visitor_has_one_place_and_its_token_is_the_visitor_s() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let (status, first) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     assert_eq!(status, StatusCode::CREATED);
     assert_eq!((&first["status"], &first["ticket"]), (&json!("ready"), &json!(1)));
@@ -48,7 +48,7 @@ async fn promise_4_a_backend_s_visitor_has_one_place_and_its_token_is_the_visito
 
 #[tokio::test]
 async fn a_waiting_place_cannot_be_renewed() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     world.call(OPERATOR, "PATCH", ADMIN, json!({"state": "paused"})).await;
     let (_, joined) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     assert_eq!(joined["status"], "waiting");
@@ -60,7 +60,7 @@ async fn a_waiting_place_cannot_be_renewed() {
 
 #[tokio::test]
 async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let calls = [
         ("POST", TOKENS.to_owned(), json!({"visitor_id": "eve"})),
         ("GET", SHOP.to_owned(), Value::Null),
@@ -100,7 +100,7 @@ async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
 
 #[tokio::test]
 async fn bad_input_is_named_and_changes_nothing() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     let (_, state) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
     let long = "x".repeat(129);
@@ -159,7 +159,7 @@ async fn bad_input_is_named_and_changes_nothing() {
 
 #[tokio::test]
 async fn each_override_has_its_own_end_and_null_takes_it_back() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let patch = async |body| world.call(OPERATOR, "PATCH", ADMIN, body).await;
     let (status, public) = patch(json!({"state": "paused", "reason": "a pause"})).await;
     assert_eq!(status, StatusCode::OK);
@@ -200,7 +200,7 @@ async fn each_override_has_its_own_end_and_null_takes_it_back() {
 
 #[tokio::test]
 async fn odd_reasons_and_far_ends_come_back_as_they_went_in() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     for reason in ["5", "0x10", "1e3", "inf", "잠시", " ", "\"'\\", "--"] {
         let body = json!({"state": "paused", "reason": reason});
         let (status, public) = world.call(OPERATOR, "PATCH", ADMIN, body).await;
@@ -226,7 +226,7 @@ async fn odd_reasons_and_far_ends_come_back_as_they_went_in() {
 
 #[tokio::test]
 async fn a_ticket_is_looked_at_and_evicted() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let (_, joined) = world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await;
     let token = joined["token"].as_str().expect("a token");
     world.authorize(token).await;
@@ -246,7 +246,7 @@ async fn a_ticket_is_looked_at_and_evicted() {
 
 #[tokio::test]
 async fn a_reset_begins_a_new_life_under_the_same_rules() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let join = async || world.call(BACKEND, "POST", TOKENS, json!({"visitor_id": "ana"})).await.1;
     world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 7})).await;
     let old = join().await;
@@ -262,7 +262,7 @@ async fn a_reset_begins_a_new_life_under_the_same_rules() {
 
 #[tokio::test]
 async fn a_queue_that_left_the_configuration_is_purged() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let purge = async |key: &str, queue: &str| {
         let path = format!("/v1/admin/queues/{queue}");
         let (status, problem) = world.call(key, "DELETE", &path, Value::Null).await;
@@ -304,7 +304,7 @@ async fn a_queue_that_left_the_configuration_is_purged() {
 
 #[tokio::test]
 async fn without_a_store_every_call_says_so_and_comes_back_with_it() {
-    let mut world = World::start().await;
+    let mut world = Ports::start().await;
     world.redis.kill();
     let handle = world.handle_of_nobody();
     let calls = [
@@ -338,7 +338,7 @@ async fn without_a_store_every_call_says_so_and_comes_back_with_it() {
 
 #[tokio::test]
 async fn without_keys_only_programs_on_this_machine_are_served() {
-    let world = World::without_keys().await;
+    let world = Ports::without_keys().await;
     let (status, _) = world.call("", "GET", ADMIN, Value::Null).await;
     assert_eq!(status, StatusCode::OK);
     for (name, code) in [
@@ -359,7 +359,7 @@ async fn without_keys_only_programs_on_this_machine_are_served() {
 
 #[tokio::test]
 async fn every_answer_is_in_the_document() {
-    let world = World::start().await;
+    let world = Ports::start().await;
     let (status, document) = world.call("", "GET", "/openapi.json", Value::Null).await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(document["openapi"].as_str().map(|version| &version[..3]), Some("3.1"));

@@ -1,6 +1,6 @@
 //! What the shell does around any handler: bounds, panics, ids, and the gate's own form of refusal.
 
-mod port_support;
+mod support;
 
 use std::future::{Pending, pending};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt as _;
 use futures_util::stream;
-use port_support::{app, ask, problem, request};
+use support::{app, ask, problem, request};
 use utoipa_axum::router::OpenApiRouter;
 
 const WORK: &str = "/work";

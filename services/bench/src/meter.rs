@@ -151,9 +151,9 @@ pub async fn measure_without_ticks(
     settings: &Settings,
     question: &Question,
 ) -> anyhow::Result<Window> {
-    world.anteroom.scheduler.freeze();
+    world.anteroom.scheduler.process.freeze();
     let window = measure(world, settings, question).await;
-    world.anteroom.scheduler.thaw();
+    world.anteroom.scheduler.process.thaw();
     tokio::time::sleep(SOME_TICKS).await;
     window
 }
@@ -201,7 +201,7 @@ impl Told {
             calls += http::sample(&metrics, &name("count"));
             items += http::sample(&metrics, &name("sum"));
         }
-        let stats: String = world.anteroom.redis.run(&["INFO", "commandstats"]).await;
+        let stats: String = world.anteroom.deployment.redis.run(&["INFO", "commandstats"]).await;
         let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
         let field = |name: &str| {
             let fields = evalsha?.split(',');

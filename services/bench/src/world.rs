@@ -16,11 +16,11 @@ use anteroom_core::{
     store::{Config as StoreConfig, Store},
 };
 use anteroom_runtime::Config;
-use anteroom_testkit::{Anteroom, PATIENCE, Process, Redis, until};
+use anteroom_testkit::{Anteroom, Redis, Service};
 use anyhow::{Context as _, bail, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::{cpu, http};
+use crate::cpu;
 
 /// Signs the tokens of the run.
 const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
@@ -60,9 +60,9 @@ pub struct World {
     /// Admission, scheduler and Redis.
     pub anteroom: Anteroom,
     /// Further admissions.
-    pub more_admissions: Vec<Process>,
+    pub more_admissions: Vec<Service>,
     /// Further schedulers.
-    pub more_schedulers: Vec<Process>,
+    pub more_schedulers: Vec<Service>,
     /// Public addresses of all admissions.
     pub public: Vec<SocketAddr>,
     /// Metrics addresses of all admissions.
@@ -83,17 +83,17 @@ impl World {
             ("ANTEROOM_ADMISSION__SSE_PER_ADDRESS", "0"),
         ];
         let anteroom = Anteroom::start_on(redis, &config, &env).await;
-        let url = StoreConfig::new(anteroom.redis.socket_url());
+        let url = StoreConfig::new(anteroom.deployment.redis.socket_url());
         let patient = StoreConfig { command_timeout: AMPLE, request_timeout: AMPLE, ..url };
         let store = Store::open(&patient, &SCRIPTS, &prometheus::Registry::new())?;
         ensure!(store.wait_up(AMPLE).await, "the store is not up");
-        let file = anteroom.config_file();
+        let file = anteroom.deployment.config_file();
         let config = Config::load(Some(&file)).context("the benchmark's own configuration")?;
         let rules = config.queues.iter().map(|(name, queue)| (name.clone(), queue.rules.clone()));
-        let public = vec![address(&anteroom.url("public"))?];
-        let metrics = vec![address(&anteroom.url("metrics"))?];
-        ready(metrics[0]).await;
-        ready(address(&anteroom.url("scheduler"))?).await;
+        anteroom.admission.until_ready().await;
+        anteroom.scheduler.until_ready().await;
+        let public = vec![anteroom.admission.address("public").parse()?];
+        let metrics = vec![anteroom.admission.address("metrics").parse()?];
         Ok(Self {
             rules: rules.collect(),
             keys: TokenKeys::new(&[SECRET.into()]).context("one secret is given")?,
@@ -164,13 +164,11 @@ impl World {
 
     /// Starts a further admission and waits until it is ready.
     pub async fn add_admission(&mut self) -> anyhow::Result<()> {
-        let env = [("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET)];
-        let (mut process, public) = self.anteroom.another_admission(&env).await;
-        let metrics = listening(&mut process, "metrics").await?;
-        ready(metrics).await;
-        self.public.push(address(&public)?);
-        self.metrics.push(metrics);
-        self.more_admissions.push(process);
+        let admission = self.anteroom.deployment.admission().await;
+        admission.until_ready().await;
+        self.public.push(admission.address("public").parse()?);
+        self.metrics.push(admission.address("metrics").parse()?);
+        self.more_admissions.push(admission);
         Ok(())
     }
 
@@ -183,8 +181,8 @@ impl World {
 
     /// Processor time of all admissions, of all schedulers and of the store, in nanoseconds.
     pub fn cpu(&self) -> anyhow::Result<Cpu> {
-        let sum = |first: &Process, more: &[Process]| -> anyhow::Result<u64> {
-            let ids = std::iter::once(first).chain(more).map(Process::id);
+        let sum = |first: &Service, more: &[Service]| -> anyhow::Result<u64> {
+            let ids = std::iter::once(first).chain(more).map(|service| service.process.id());
             ids.map(cpu::of_process).sum()
         };
         Ok(Cpu {
@@ -196,7 +194,7 @@ impl World {
 
     /// The process id of the store.
     pub fn store_id(&self) -> anyhow::Result<u32> {
-        self.anteroom.redis.id().context("the store runs")
+        self.anteroom.deployment.redis.id().context("the store runs")
     }
 }
 
@@ -209,24 +207,4 @@ pub struct Cpu {
     pub scheduler: u64,
     /// Of the store.
     pub store: u64,
-}
-
-/// Waits until a service is ready.
-pub async fn ready(metrics: SocketAddr) {
-    until("a service is ready", PATIENCE, async || {
-        http::get(metrics, "/readyz").await.is_ok_and(|(status, _)| status == 200)
-    })
-    .await;
-}
-
-/// Where a service listens, by its log.
-pub async fn listening(process: &mut Process, port: &str) -> anyhow::Result<SocketAddr> {
-    let line = process.line(&format!("\"port\":\"{port}\""), PATIENCE).await;
-    let (_, rest) = line.split_once("\"address\":\"").context("the line names no address")?;
-    address(rest.split('"').next().unwrap_or_default())
-}
-
-/// The address in `http://ADDRESS`.
-pub fn address(url: &str) -> anyhow::Result<SocketAddr> {
-    url.trim_start_matches("http://").parse().with_context(|| format!("{url} is no address"))
 }

@@ -4,12 +4,10 @@
 mod store_support;
 
 use anteroom_core::store::{Args, Config, Error, Repeat, Store, Warning};
-use anteroom_testkit::{PATIENCE, Redis, RedisBuilder, until, until_some};
+use anteroom_testkit::{Log, PATIENCE, Redis, RedisBuilder, until, until_some};
 use prometheus::Registry;
 use redis::Value;
-use store_support::{
-    ECHO, FAIL, LIST, Log, SCRIPTS, add, echo, keys, open, open_in, opened, patient,
-};
+use store_support::{ECHO, FAIL, LIST, SCRIPTS, add, echo, keys, open, open_in, opened, patient};
 
 #[tokio::test]
 async fn a_lone_call_is_one_evalsha() {
@@ -123,7 +121,7 @@ async fn tls_works_with_an_authority_of_ones_own_only() {
 #[tokio::test]
 async fn a_wrong_password_is_unavailable_with_the_reason_in_the_log() {
     let redis = Redis::builder().password("right-horse").start().await;
-    let (log, _guard) = Log::capture();
+    let (log, _guard) = Log::of_thread();
     let mut config = patient(format!("redis://:wrong-mule@127.0.0.1:{}", redis.port()));
     let store = open(&config);
     refusal(&store, "WRONGPASS").await;
@@ -154,7 +152,7 @@ async fn failed_attempts(redis: &Redis) -> u64 {
 #[tokio::test]
 async fn argv_is_never_logged() {
     let redis = Redis::start().await;
-    let (log, _guard) = Log::capture();
+    let (log, _guard) = Log::of_thread();
     let store = opened(&patient(redis.url())).await;
     let args = Args::new().with("canary-9137");
     store.call(&LIST, &keys("x"), &args, Repeat::Never).await.unwrap();

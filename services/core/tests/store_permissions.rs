@@ -9,8 +9,8 @@ use anteroom_core::{
     queue::SCRIPTS as QUEUE,
     store::{Config, Error, Repeat},
 };
-use anteroom_testkit::{PATIENCE, PERMISSIONS, Redis, until};
-use store_support::{Log, add, echo, open, opened, patient};
+use anteroom_testkit::{Log, PATIENCE, PERMISSIONS, Redis, until};
+use store_support::{add, echo, open, opened, patient};
 use tokio::time::timeout;
 
 const PROBE: &str = include_str!("../../../lua/store/permissions.lua");
@@ -51,7 +51,7 @@ async fn each_permission_that_is_missing_is_named_at_once() {
     let needed = PERMISSIONS.iter().filter(|rule| !["-@all", "+info"].contains(&rule.as_str()));
     for missing in needed {
         redis.user("ann", &rules(missing, &[])).await;
-        let (log, _guard) = Log::capture();
+        let (log, _guard) = Log::of_thread();
         let store = open(&as_user(&redis));
         let refused = timeout(PATIENCE, store.refused_at_start()).await;
         assert_eq!(&refused.unwrap_or_else(|_| panic!("{missing} is not missed")).0, missing);
@@ -99,7 +99,7 @@ async fn a_permission_that_is_taken_away_is_named_once_and_found_again() {
     let own = ["~test:*", "+hincrby", "+hsetnx"];
     for lost in ["-evalsha", "-hget"] {
         redis.user("ann", &rules("", &own)).await;
-        let (log, _guard) = Log::capture();
+        let (log, _guard) = Log::of_thread();
         let store = opened(&as_user(&redis)).await;
         redis.run::<()>(&["ACL", "SETUSER", "ann", lost]).await;
         let rule = lost.replace('-', "+");

@@ -6,9 +6,9 @@
 mod store_support;
 
 use anteroom_core::store::{Config, Error, Repeat, Store};
-use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until};
+use anteroom_testkit::{Fault, Log, PATIENCE, Proxy, Redis, until};
 use redis::Value;
-use store_support::{Log, add, brisk, echo, open, opened, patient};
+use store_support::{add, brisk, echo, open, opened, patient};
 
 async fn down(store: &Store) {
     until("the store is down", PATIENCE, || async { !store.is_up() }).await;
@@ -30,7 +30,7 @@ async fn recovers(store: &Store) {
 #[tokio::test]
 async fn a_killed_server_fails_calls_at_once_and_is_found_again() {
     let mut redis = Redis::start().await;
-    let (log, _guard) = Log::capture();
+    let (log, _guard) = Log::of_thread();
     let store = opened(&patient(redis.url())).await;
     for round in 1..=3 {
         redis.kill();
@@ -203,7 +203,7 @@ async fn a_server_that_loads_its_data_is_down_until_it_has() {
         info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
     })
     .await;
-    let (log, _guard) = Log::capture();
+    let (log, _guard) = Log::of_thread();
     redis.restart().await;
     recovers(&store).await;
     assert_eq!(add(&store, "t", "1", 1, Repeat::Never).await, Ok((1, 1)));

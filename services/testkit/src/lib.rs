@@ -1,13 +1,32 @@
-//! What the tests of Anteroom stand on: a private Redis for each test, a breakable proxy, guarded
-//! processes, and conditions with a deadline instead of sleeps.
+//! What the tests of Anteroom stand on, each rung on the one below:
+//!
+//! 1. [`Redis`] (or a [`Cluster`], behind a [`Sentinel`] or a [`Proxy`], under a [`Clock`]): a
+//!    server of the test's own, whose keys it can copy and delete.
+//! 2. A store in the test's process whose clock the test moves: `TimedStore` in
+//!    `services/core/tests/support`. It is there because nothing here depends on what is tested:
+//!    the models and the [`witness`] judge it, and share no code with it.
+//! 3. [`Deployment`]: a Redis and a configuration; each [`Service`] that is started on it has a
+//!    [`Process`], addresses, metrics, a log and an orderly end. [`Anteroom`] is a deployment with
+//!    one admission and one scheduler.
+//! 4. Who talks to it: `Room` (`admission/tests/e2e`) with a client for every call, `Site`
+//!    (`gate`) with NGINX and a shop, `Stage` (`faults`) with a crowd and its record, `Siege`
+//!    (`exhaustion`) with attackers, `Linked` (`links`) behind a link that breaks. `Ports`
+//!    (`service_support`) has admission in the test's process, on rung 1.
+//!
+//! What one test program alone needs stays with it. Random histories against a model are played by
+//! [`history`]; conditions are waited for with [`until`], what is logged is caught by [`Log`].
 //!
 //! Nothing here is shared between tests, and everything started here ends with its guard.
 
+pub mod history;
 pub mod model;
 pub mod witness;
 
+mod binary;
 mod clock;
 mod cluster;
+mod deployment;
+mod log;
 mod permissions;
 mod process;
 mod proxy;
@@ -15,20 +34,23 @@ mod redis_builder;
 mod redis_server;
 mod replication;
 mod sentinel;
-mod services;
+mod service;
 mod slot_move;
 mod tls;
 mod until;
 
+pub use binary::binary;
 pub use clock::Clock;
 pub use cluster::Cluster;
+pub use deployment::{Anteroom, Deployment};
+pub use log::Log;
 pub use permissions::{PERMISSIONS, PERMISSIONS_OF_CLUSTER};
 pub use process::Process;
 pub use proxy::{Cut, Fault, Proxy};
 pub use redis_builder::{RedisBuilder, free_port};
 pub use redis_server::Redis;
 pub use sentinel::Sentinel;
-pub use services::{Anteroom, Service, Site, binary};
+pub use service::Service;
 pub use slot_move::SlotMove;
 pub use tls::Certificates;
 pub use until::{until, until_some};

@@ -200,6 +200,22 @@ impl Redis {
         self.run::<Value>(&words).await;
     }
 
+    /// Deletes the keys that begin like this.
+    pub async fn delete_keys(&self, prefix: &str) {
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
+            redis.call('DEL', key) end";
+        self.run::<()>(&["EVAL", script, "0", prefix]).await;
+    }
+
+    /// Lets it hold under the prefix `to` what it holds under `from`, and nothing else.
+    pub async fn copy_keys(&self, from: &str, to: &str) {
+        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do \
+            redis.call('DEL', key) end \
+            for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
+            redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
+        self.run::<()>(&["EVAL", script, "0", from, to]).await;
+    }
+
     /// Makes the server forget all scripts.
     pub async fn script_flush(&self) {
         self.run::<Value>(&["SCRIPT", "FLUSH"]).await;

@@ -61,6 +61,14 @@ fn only_core_names_redis_and_what_tests_stand_on() {
     assert_eq!(who_names("anteroom-testkit"), set(&["bench"]));
 }
 
+/// The models and the witness share no code with what they judge.
+#[test]
+fn what_tests_stand_on_names_no_service() {
+    let manifest = fs::read_to_string(workspace().join("services/testkit/Cargo.toml")).unwrap();
+    let named = crates(&manifest).into_iter().find(|name| name.starts_with("anteroom-"));
+    assert_eq!(named, None);
+}
+
 #[test]
 fn only_admission_and_the_bench_name_axum() {
     assert_eq!(who_names("axum"), set(&["admission", "bench"]));

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
-    room::{ONE, Room, key},
+    key::key,
+    room::{ONE, Room},
 };
 
 const ADMIN: &str = "/v1/admin/queues/concert";
@@ -99,8 +100,8 @@ async fn bypass_passes_everyone_until_its_end() {
         let passed = call.send().await;
         assert_eq!(passed.is(200).headers["x-anteroom-visitor"], "");
     }
-    let counted = "anteroom_gate_answers_total{answer=\"bypass\",queue=\"concert\"} 4";
-    assert!(room.metrics("metrics").await.contains(counted));
+    let counted = "anteroom_gate_answers_total{answer=\"bypass\",queue=\"concert\"}";
+    assert_eq!(room.count(counted).await, 4);
     until("the bypass ends by itself", PATIENCE, async || {
         room.get(GATE).send().await.status == 401
     })
@@ -259,7 +260,7 @@ async fn without_keys_the_port_serves_its_own_machine_only() {
     for name in ["origin", "sec-fetch-site"] {
         call().header(name, "same-origin").send().await.refuses(403, "origin_refused");
     }
-    let said = room.anteroom.admission.stdout();
+    let said = room.anteroom.admission.process.stdout();
     assert!(said.contains("\"level\":\"WARN\"") && said.contains("key"), "it says so: {said}");
 }
 
@@ -281,7 +282,7 @@ async fn each_call_of_an_operator_leaves_a_line_in_the_log() {
         ("queue.reset", "\"last_ticket\":1", "\"last_ticket\":0"),
     ] {
         let needle = format!("\"operation\":\"{operation}\"");
-        let line = room.anteroom.admission.line(&needle, PATIENCE).await;
+        let line = room.anteroom.admission.process.line(&needle, PATIENCE).await;
         let line: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(line["target"], "audit");
         let text = line.to_string();

@@ -18,13 +18,13 @@ async fn still() -> (Room, Vec<Vec<u8>>) {
     let room = Room::start(ONE).await;
     room.join().await.is(201);
     room.join().await.is(201);
-    room.anteroom.scheduler.freeze();
-    let before = dump(&room.anteroom.redis).await;
+    room.anteroom.scheduler.process.freeze();
+    let before = dump(&room.anteroom.deployment.redis).await;
     (room, before)
 }
 
 async fn nothing_changed(room: &Room, before: &[Vec<u8>]) {
-    let changed = difference(before, &dump(&room.anteroom.redis).await);
+    let changed = difference(before, &dump(&room.anteroom.deployment.redis).await);
     assert!(changed.is_empty(), "{changed:?}");
 }
 

@@ -155,10 +155,10 @@ async fn an_anonymous_visitor_joins_anew_at_the_gate_and_by_the_page() {
 async fn a_join_with_a_living_place_is_one_call_of_one_script() {
     let room = Room::start_on(noting().await, QUEUE, &[]).await;
     let token = room.join().await.token();
-    room.anteroom.scheduler.freeze();
-    let idle = idle(&room.anteroom.redis).await;
+    room.anteroom.scheduler.process.freeze();
+    let idle = idle(&room.anteroom.deployment.redis).await;
     room.post(TOKENS).token(&token).send().await.is(200);
-    let during = noted(&room.anteroom.redis).await;
+    let during = noted(&room.anteroom.deployment.redis).await;
     let scripts: Vec<_> =
         during.iter().filter(|name| name.starts_with("EVALSHA") && !idle.contains(*name)).collect();
     assert_eq!(scripts.len(), 1, "{during:?}");

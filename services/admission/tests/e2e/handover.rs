@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use anteroom_testkit::{PATIENCE, Process};
 use reqwest::Method;
 
-use crate::local_answers::counted;
-use crate::room::{Room, SECRETS};
+use crate::room::Room;
 
 const CAPACITY: usize = 3;
 const VISITORS: usize = 36;
@@ -55,7 +54,7 @@ struct Seen {
     /// Visitors that passed although they had been told that they are gone.
     after_the_end: usize,
     /// Answers of the second admission that asked no store.
-    local: u64,
+    local: f64,
 }
 
 /// What makes a run harder.
@@ -70,7 +69,7 @@ enum Trouble {
 }
 
 /// Everything that the visitors of a run share.
-struct Run {
+struct Handover {
     room: Room,
     second: String,
     /// Visitors that have left.
@@ -79,7 +78,7 @@ struct Run {
     trouble: Trouble,
 }
 
-impl Run {
+impl Handover {
     async fn gate(&self, base: &str, token: &str) -> (Instant, bool, Instant) {
         let sent = Instant::now();
         let call = self.room.call_at(base, Method::GET, "/v1/queues/concert/authorize");
@@ -108,7 +107,7 @@ impl Run {
         leave.token(&token).send().await.is(204);
         let gone = Instant::now();
         if self.trouble == Trouble::Sabotage {
-            let _: u64 = self.room.anteroom.redis.run(&["DEL", LIST]).await;
+            let _: u64 = self.room.anteroom.deployment.redis.run(&["DEL", LIST]).await;
         }
         self.left.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(STUBBORN).await;
@@ -136,21 +135,21 @@ async fn run(trouble: Trouble) -> Seen {
          joins_per_address = \"none\"\n"
     );
     let room = Room::start_with(&queue, &[("ANTEROOM_SCHEDULER__TICK", "10ms")]).await;
-    let (process, second) = room.anteroom.another_admission(&[SECRETS]).await;
-    let metrics = metrics_of(&process);
+    let second = room.anteroom.deployment.admission().await;
     let mut tokens = Vec::new();
     for _ in 0..VISITORS {
         tokens.push(room.join().await.is(201).token());
     }
     let (left, after_the_end) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let run = Arc::new(Run { room, second, left, after_the_end, trouble });
+    let url = second.url("public");
+    let run = Arc::new(Handover { room, second: url, left, after_the_end, trouble });
     let mut visits = tokio::task::JoinSet::new();
     for (number, token) in tokens.into_iter().enumerate() {
         visits.spawn(run.clone().visit(number, token));
     }
     let freezing = async {
         if trouble == Trouble::Frozen {
-            freeze_again_and_again(&process).await;
+            freeze_again_and_again(&second.process).await;
         }
         std::future::pending::<()>().await;
     };
@@ -158,11 +157,11 @@ async fn run(trouble: Trouble) -> Seen {
         spans = visits.join_all() => spans,
         () = freezing => unreachable!("it never ends"),
     };
-    process.thaw();
-    let text = reqwest::get(metrics).await.expect("an answer").text().await.expect("a text");
-    let series = "anteroom_gate_answers_total{answer=\"local\",queue=\"concert\"}";
+    second.process.thaw();
+    let local = "anteroom_gate_answers_total{answer=\"local\",queue=\"concert\"}";
+    let local = second.metric(local).await.unwrap_or(0.0);
     let after_the_end = run.after_the_end.load(Ordering::Relaxed);
-    Seen { spans, after_the_end, local: counted(&text, series) }
+    Seen { spans, after_the_end, local }
 }
 
 async fn freeze_again_and_again(process: &Process) {
@@ -172,14 +171,6 @@ async fn freeze_again_and_again(process: &Process) {
         process.thaw();
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
-}
-
-/// The address of the metrics of an admission that has started.
-fn metrics_of(process: &Process) -> String {
-    let log = process.stdout();
-    let line = log.lines().find(|line| line.contains("\"port\":\"metrics\"")).expect("logged");
-    let (_, rest) = line.split_once("\"address\":\"").expect("an address");
-    format!("http://{}/metrics", rest.split('"').next().expect("its end"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -192,7 +183,7 @@ async fn promise_01_never_more_than_the_capacity_may_pass_with_local_answers() {
         seen.after_the_end,
         most_at_once(&seen.spans)
     );
-    assert!(seen.local > 0, "the second admission never answered by itself");
+    assert!(seen.local > 0.0, "the second admission never answered by itself");
     assert!(seen.after_the_end > 0, "nobody passed on what was known: nothing is shown");
     assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
 }
@@ -207,7 +198,7 @@ async fn promise_01_a_gate_that_stood_still_lets_nobody_pass_on_what_it_knew() {
         seen.after_the_end,
         most_at_once(&seen.spans)
     );
-    assert!(seen.local > 0, "the second admission never answered by itself");
+    assert!(seen.local > 0.0, "the second admission never answered by itself");
     assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
 }
 

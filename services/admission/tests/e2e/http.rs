@@ -53,12 +53,12 @@ async fn who_half_closes_its_connection_gets_its_answer() {
         ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
     ];
     let room = Room::start_with(ONE, &env).await;
-    room.anteroom.redis.freeze();
+    room.anteroom.deployment.redis.freeze();
     let join = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n\
         content-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     let mut raw = Raw::open(&room).await.say(join).await.end().await;
     until("it is under way", PATIENCE, async || room.get("/x").send().await.status == 503).await;
-    room.anteroom.redis.thaw();
+    room.anteroom.deployment.redis.thaw();
     let answer = raw.rest().await;
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer:?}");
     assert!(answer.contains("\"ticket\":1"), "{answer}");
@@ -111,9 +111,5 @@ async fn slow_bodies_are_no_failure_of_ours() {
 }
 
 async fn success_ratio(room: &Room) -> f64 {
-    let metrics = room.metrics("metrics").await;
-    let ratio = metrics.lines().find_map(|line| {
-        line.strip_prefix("anteroom_success_ratio{service=\"admission\"} ")?.parse().ok()
-    });
-    ratio.expect("shown")
+    room.anteroom.admission.metric("anteroom_success_ratio").await.expect("shown")
 }

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::{
     answer::Answer,
-    room::{ONE, Room, key},
+    key::key,
+    room::{ONE, Room},
 };
 
 const TOKEN_PATH: &str = "/v1/queues/concert/token";

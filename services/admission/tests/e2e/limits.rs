@@ -24,10 +24,7 @@ async fn join_from(room: &Room, forwarded: &str) -> Answer {
 
 /// How often admission has called a script.
 async fn store_calls(room: &Room, operation: &str) -> u64 {
-    let name = format!("anteroom_store_call_seconds_count{{operation=\"{operation}\"");
-    let metrics = room.metrics("metrics").await;
-    let counts = metrics.lines().filter(|line| line.starts_with(&name));
-    counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    room.count(&format!("anteroom_store_call_seconds_count{{operation=\"{operation}\"}}")).await
 }
 
 #[tokio::test]
@@ -126,12 +123,7 @@ async fn a_join_that_gave_no_place_does_not_count() {
 #[tokio::test]
 async fn what_a_stranger_says_of_its_address_is_not_believed_and_that_is_told() {
     let room = Room::start(&format!("{ONE}joins_per_address = \"2/1h\"\n")).await;
-    let ignored = async || {
-        let metrics = room.metrics("metrics").await;
-        let count =
-            metrics.lines().find_map(|it| it.strip_prefix("anteroom_forwarding_ignored_total "));
-        count.and_then(|count| count.parse::<u64>().ok()).expect("counted")
-    };
+    let ignored = async || room.count("anteroom_forwarding_ignored_total").await;
     room.get("/v1/queues/concert").send().await.is(200);
     room.get("/v1/queues/concert/token").send().await.refuses(401, "token_missing");
     assert_eq!(ignored().await, 0);
@@ -141,7 +133,7 @@ async fn what_a_stranger_says_of_its_address_is_not_believed_and_that_is_told() 
     let forwarded = room.get("/v1/queues/concert/authorize").header("forwarded", "for=203.0.113.4");
     forwarded.send().await.refuses(401, "token_missing");
     assert_eq!(ignored().await, 4);
-    let log = room.anteroom.admission.stdout();
+    let log = room.anteroom.admission.process.stdout();
     let lines: Vec<_> = log.lines().filter(|line| line.contains("trusted_proxies")).collect();
     assert_eq!(lines.len(), 1, "told once: {lines:?}");
     assert!(lines[0].contains("\"WARN\"") && lines[0].contains("127.0.0.1"), "{}", lines[0]);
@@ -286,7 +278,7 @@ async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served(
         assert!(raw.head().await.starts_with("HTTP/1.1 200 "));
         open.push(raw);
     }
-    room.anteroom.redis.freeze();
+    room.anteroom.deployment.redis.freeze();
     for token in &tokens[2..] {
         open.push(ask("token", token).await);
     }
@@ -302,9 +294,9 @@ async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served(
     ] {
         assert!(refused.contains(part), "{refused}");
     }
-    assert!(room.metrics("metrics").await.contains("anteroom_connections_refused_total 1"));
+    assert_eq!(room.count("anteroom_connections_refused_total").await, 1);
     drop(open);
-    room.anteroom.redis.thaw();
+    room.anteroom.deployment.redis.thaw();
     until("there is room again", PATIENCE, async || {
         Raw::open(&room).await.say(ask).await.head().await.starts_with("HTTP/1.1 404 ")
     })
@@ -322,7 +314,7 @@ async fn the_connection_past_the_cap_takes_the_place_of_one_that_waits_for_its_c
         assert!(raw.head().await.starts_with("HTTP/1.1 404 "));
         open.push(raw);
     }
-    assert!(room.metrics("metrics").await.contains("anteroom_connections_refused_total 0"));
+    assert_eq!(room.count("anteroom_connections_refused_total").await, 0);
     assert_eq!(open[0].rest().await.split("\r\n\r\n").count(), 1, "it was closed");
 }
 
@@ -340,7 +332,7 @@ async fn the_request_past_the_cap_is_answered_at_once() {
     let mut bodiless = Raw::open(&room).await.say(&head).await;
     assert!(bodiless.head().await.starts_with("HTTP/1.1 100 "), "its body is waited for");
     room.get("/v1/queues/concert").send().await.is(200);
-    room.anteroom.redis.freeze();
+    room.anteroom.deployment.redis.freeze();
     // No look may hold the place just when the join comes: it waits for the store, or there was an
     // answer.
     let join = format!("{HEAD}content-length: 2\r\n\r\n{{}}");
@@ -352,7 +344,7 @@ async fn the_request_past_the_cap_is_answered_at_once() {
         refused.refuses(503, "overloaded").header("retry-after").parse().expect("seconds");
     assert!((1..=15).contains(&after), "{after}");
     room.get("/v1/queues/concert/authorize").send().await.refuses(403, "overloaded");
-    room.anteroom.redis.thaw();
+    room.anteroom.deployment.redis.thaw();
     assert!(asks.head().await.starts_with("HTTP/1.1 201 "));
     room.get("/v1/queues/concert").send().await.is(200);
     bodiless = bodiless.say("{}").await;

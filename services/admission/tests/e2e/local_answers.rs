@@ -12,21 +12,13 @@ const ADMIN: &str = "/v1/admin/queues/concert";
 const LOCAL: &str =
     "[queues.concert]\ncapacity = 2\nlocal_answers = true\nrequests_per_place = 0\n";
 
-/// The number behind a name and its labels.
-pub fn counted(metrics: &str, series: &str) -> u64 {
-    let value = metrics.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-    value.map_or(0, |value| value.parse().expect("a count"))
-}
-
 /// How often the gate of the queue gave an answer by this rule.
 async fn answered(room: &Room, by: &str) -> u64 {
-    let series = format!("anteroom_gate_answers_total{{answer=\"{by}\",queue=\"concert\"}}");
-    counted(&room.metrics("metrics").await, &series)
+    room.count(&format!("anteroom_gate_answers_total{{answer=\"{by}\",queue=\"concert\"}}")).await
 }
 
 async fn authorizes(room: &Room) -> u64 {
-    let series = "anteroom_operations_total{operation=\"queue.authorize\",outcome=\"ok\"}";
-    counted(&room.metrics("metrics").await, series)
+    room.count("anteroom_operations_total{operation=\"queue.authorize\",outcome=\"ok\"}").await
 }
 
 /// Asks for a place whose turn comes, until one answer was local.
@@ -71,10 +63,10 @@ async fn a_place_that_is_known_as_active_passes_without_the_store() {
 async fn who_left_elsewhere_or_was_evicted_passes_no_more() {
     let room = Room::start(LOCAL).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
-    let (_other, address) = room.anteroom.another_admission(&[crate::room::SECRETS]).await;
+    let other = room.anteroom.deployment.admission().await;
     becomes_local(&room, &first).await;
     becomes_local(&room, &second).await;
-    let leave = room.call_at(&address, Method::DELETE, "/v1/queues/concert/token");
+    let leave = room.call_at(&other.url("public"), Method::DELETE, "/v1/queues/concert/token");
     leave.token(&first).send().await.is(204);
     room.call("service", Method::DELETE, &format!("{ADMIN}/places/2")).send().await.is(204);
     for (token, reason) in [(&first, "completed"), (&second, "evicted")] {
@@ -113,8 +105,8 @@ async fn while_the_store_is_away_on_store_error_decides() {
         room.get(&path).token(token).send().await
     };
     let local = async |queue: &str| {
-        let series = format!("anteroom_gate_answers_total{{answer=\"local\",queue=\"{queue}\"}}");
-        counted(&room.metrics("metrics").await, &series)
+        let local = format!("anteroom_gate_answers_total{{answer=\"local\",queue=\"{queue}\"}}");
+        room.count(&local).await
     };
     let mut tokens = Vec::new();
     for queue in ["hold", "shut"] {
@@ -128,7 +120,7 @@ async fn while_the_store_is_away_on_store_error_decides() {
         tokens.push(token);
     }
     for _ in 0..2 {
-        room.anteroom.redis.freeze();
+        room.anteroom.deployment.redis.freeze();
         until("the last reading has become old", PATIENCE, async || {
             let answer = gate("shut", &tokens[1]).await;
             answer.status == 403
@@ -140,7 +132,7 @@ async fn while_the_store_is_away_on_store_error_decides() {
             gate("hold", &tokens[0]).await.is(200);
         }
         assert_eq!((local("hold").await, local("shut").await), before, "not by itself");
-        room.anteroom.redis.thaw();
+        room.anteroom.deployment.redis.thaw();
         for (queue, token) in ["hold", "shut"].into_iter().zip(&tokens) {
             let before = local(queue).await;
             until("the gate answers by itself again", PATIENCE, async || {
@@ -178,7 +170,7 @@ async fn the_rule_is_switched_by_the_file_and_by_operators() {
         .await;
         answered(&room, "local").await - before
     };
-    std::fs::write(room.anteroom.config_file(), LOCAL.replace("true", "false")).expect("written");
+    room.anteroom.deployment.write(&LOCAL.replace("true", "false"));
     stops().await;
     let patch = async |value: serde_json::Value| {
         let call = room.call("service", Method::PATCH, ADMIN);

@@ -48,7 +48,7 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
     look("a turn that leads on", &first, "?return_to=/seats").await;
     room.authorize(&first).await.is(200);
     look("a visit", &first, "").await;
-    room.anteroom.redis.freeze();
+    room.anteroom.deployment.redis.freeze();
     look("the store is away", &second, "").await;
     pages
 }

@@ -10,6 +10,8 @@ mod handover;
 mod http;
 mod joining;
 mod journey;
+#[path = "../support/key.rs"]
+mod key;
 mod limits;
 mod local_answers;
 mod looks;

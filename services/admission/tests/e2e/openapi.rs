@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     answer::Answer,
     joining::vouched,
-    room::{Call, ONE, Room, key},
+    key::key,
+    room::{Call, ONE, Room},
     schema::{Book, METHODS},
 };
 

@@ -1,11 +1,11 @@
 //! The services as a user of the store that may do no more than `docs/OPERATIONS.md` says, and
 //! less.
 
-use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, binary, until};
+use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, Service, binary, until};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{local_answers::counted, room::Room};
+use crate::room::Room;
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 1\nlocal_answers = true\n";
 const ANN: [(&str, &str); 2] =
@@ -40,7 +40,7 @@ async fn the_whole_journey_needs_no_more_than_is_documented() {
     until("the gate answers by itself", PATIENCE, async || {
         room.authorize(&first).await.is(200);
         let series = "anteroom_gate_answers_total{answer=\"local\",queue=\"concert\"}";
-        counted(&room.metrics("metrics").await, series) > 0
+        room.count(series).await > 0
     })
     .await;
     ask(Method::DELETE, TOKEN, &first).await.is(204);
@@ -118,7 +118,7 @@ async fn takes_away(command: &str) {
     let room = room_of(&PERMISSIONS).await;
     room.join().await.is(201);
     let acl = async |rule: &str| {
-        room.anteroom.redis.run::<()>(&["ACL", "SETUSER", "ann", rule]).await;
+        room.anteroom.deployment.redis.run::<()>(&["ACL", "SETUSER", "ann", rule]).await;
     };
     acl(&format!("-{command}")).await;
     // In the moment until it is found out, too, there is no other word.
@@ -126,25 +126,22 @@ async fn takes_away(command: &str) {
         let refused = room.join().await;
         assert!(matches!(refused.status, 503 | 504), "{}: {}", refused.status, refused.json());
     }
-    for port in ["metrics", "scheduler"] {
-        until(&format!("{port} shows it"), PATIENCE, async || {
-            let forbidden = "anteroom_store_errors_total{kind=\"forbidden\"}";
-            counted(&room.metrics(port).await, forbidden) > 0
-        })
-        .await;
+    let both = [&room.anteroom.admission, &room.anteroom.scheduler];
+    for service in both {
+        let forbidden = "anteroom_store_errors_total{kind=\"forbidden\"}";
+        service.until_metric(forbidden, |it| it > Some(0.0)).await;
     }
-    let named = |process: &Process| {
-        let said = process.stdout();
+    let named = |service: &Service| {
+        let said = service.process.stdout();
         let lines = said.lines().filter(|line| line.contains(REFUSED)).map(str::to_owned);
         lines.collect::<Vec<_>>()
     };
-    let both = [&room.anteroom.admission, &room.anteroom.scheduler];
     until("both say so", PATIENCE, async || both.iter().all(|it| !named(it).is_empty())).await;
     room.join().await.refuses(503, "store_unavailable");
     acl(&format!("+{command}")).await;
     until("joins are taken again", PATIENCE, async || room.join().await.status == 201).await;
-    for process in both {
-        let lines = named(process);
+    for service in both {
+        let lines = named(service);
         assert!(
             matches!(&lines[..], [line] if line.contains(&format!("no permission for +{command}"))),
             "{lines:?}"

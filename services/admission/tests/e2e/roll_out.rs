@@ -2,31 +2,36 @@
 //! the store loses rules: the newest file and the operator's overrides are in force again, whoever
 //! comes first.
 
-use anteroom_testkit::{PATIENCE, Redis, Service, Site, until};
+use anteroom_testkit::{Deployment, PATIENCE, Redis, Service, until};
 use reqwest::Client;
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 const OLD: &str = "[queues.concert]\ncapacity = 5\n";
 
-struct Run {
-    site: Site,
+struct RollOut {
+    deployment: Deployment,
     scheduler: Service,
     admission: Service,
+    /// The file that the admission keeps.
+    old: NamedTempFile,
     http: Client,
 }
 
-impl Run {
+impl RollOut {
     async fn start() -> Self {
         let env = [("ANTEROOM_SCHEDULER__SNAPSHOT_TICK", "100ms")];
-        let site = Site::new(Redis::start().await, OLD, &env);
-        let (scheduler, admission) = (site.scheduler().await, site.admission_with(OLD).await);
-        Self { site, scheduler, admission, http: Client::new() }
+        let deployment = Deployment::new(Redis::start().await, OLD, &env);
+        let old = NamedTempFile::new().expect("a file");
+        std::fs::write(old.path(), OLD).expect("written");
+        let (scheduler, admission) =
+            (deployment.scheduler().await, old_admission(&deployment, &old).await);
+        Self { deployment, scheduler, admission, old, http: Client::new() }
     }
 
     /// The scheduler's file says so from now on.
     fn roll_out(&self, capacity: u64) {
-        let text = format!("[queues.concert]\ncapacity = {capacity}\n");
-        std::fs::write(self.site.config_file(), text).expect("written");
+        self.deployment.write(&format!("[queues.concert]\ncapacity = {capacity}\n"));
     }
 
     fn admin(&self) -> String {
@@ -64,42 +69,33 @@ impl Run {
         .await;
     }
 
-    async fn snapshots(&self) -> u64 {
-        let page = self.http.get(format!("{}/metrics", self.scheduler.url("metrics")));
-        let page = page.send().await.expect("an answer").text().await.expect("a text");
-        let name = "anteroom_tick_duration_seconds_count{tick=\"snapshot\"} ";
-        let count = page.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
-        count.unwrap_or(0)
-    }
-
     /// The scheduler looks at the queue so many times from now on.
-    async fn scheduler_looks(&self, times: u64) {
-        let enough = self.snapshots().await + times;
-        until("the scheduler looks", PATIENCE, async || self.snapshots().await >= enough).await;
+    async fn scheduler_looks(&self, times: f64) {
+        let looks = "anteroom_tick_duration_seconds_count{tick=\"snapshot\"}";
+        let enough = self.scheduler.metric(looks).await.unwrap_or(0.0) + times;
+        self.scheduler.until_metric(looks, |it| it >= Some(enough)).await;
     }
+}
 
-    /// The store holds under `to` what it holds under `from`, and nothing else.
-    async fn copy(&self, from: &str, to: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do redis.call('DEL', key) end \
-            for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
-            redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
-        self.site.redis.run::<()>(&["EVAL", script, "0", from, to]).await;
-    }
+/// An admission that the roll-out has not reached.
+async fn old_admission(deployment: &Deployment, file: &NamedTempFile) -> Service {
+    let file = file.path().to_string_lossy();
+    deployment.admission_with(&[("ANTEROOM_CONFIG", &file)]).await
 }
 
 #[tokio::test]
 async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_runs() {
-    let mut run = Run::start().await;
+    let mut run = RollOut::start().await;
     run.until_told(5, "open").await;
     let mut capacity = 100;
     for first in ["admission", "scheduler", "either"] {
         for (older, anew) in [(false, false), (false, true), (true, false), (true, true)] {
             capacity += 1;
-            run.copy("anteroom:v1:", "kept:").await;
+            run.deployment.redis.copy_keys("anteroom:v1:", "kept:").await;
             run.roll_out(capacity);
             run.until_told(capacity, "open").await;
             run.patch(json!({ "state": "paused", "reason": "the hall is full" })).await;
-            run.scheduler_looks(2).await;
+            run.scheduler_looks(2.0).await;
 
             // An older replica takes over, or an empty one; and the admission may start anew just
             // then.
@@ -110,15 +106,15 @@ async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_r
             }
             run.scheduler.process.freeze();
             let from = if older { "kept:" } else { "nothing:" };
-            run.copy(from, "anteroom:v1:").await;
+            run.deployment.redis.copy_keys(from, "anteroom:v1:").await;
             if first != "admission" {
                 run.scheduler.process.thaw();
             }
             if first == "scheduler" {
-                run.scheduler_looks(2).await;
+                run.scheduler_looks(2.0).await;
             }
             if anew {
-                run.admission = run.site.admission_with(OLD).await;
+                run.admission = old_admission(&run.deployment, &run.old).await;
             } else {
                 run.admission.process.thaw();
             }
@@ -128,7 +124,7 @@ async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_r
             }
 
             run.until_told(capacity, "paused").await;
-            run.scheduler_looks(5).await;
+            run.scheduler_looks(5.0).await;
             let told = run.told().await;
             assert_eq!(told, Some((capacity, "paused".into())), "{first}, {older}, {anew}");
             run.patch(json!({ "state": null })).await;

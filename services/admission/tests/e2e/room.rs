@@ -1,6 +1,5 @@
 //! A whole Anteroom, and a client that talks to it.
 
-use anteroom_admission::digest;
 use anteroom_testkit::{Anteroom, PATIENCE, Redis, until};
 use reqwest::{Client, Method, RequestBuilder, redirect::Policy};
 use serde_json::json;
@@ -95,14 +94,14 @@ impl Room {
 
     /// The text of a port's `/metrics`: `metrics` (admission's) or `scheduler`.
     pub async fn metrics(&self, port: &str) -> String {
-        self.plain(port, "/metrics").await.1
+        let Anteroom { admission, scheduler, .. } = &self.anteroom;
+        let service = if port == "scheduler" { scheduler } else { admission };
+        service.get("/metrics").await.1
     }
 
-    /// Status and text of a GET on a metrics port.
-    pub async fn plain(&self, port: &str, path: &str) -> (u16, String) {
-        let url = format!("{}{path}", self.anteroom.url(port));
-        let response = self.http.get(url).send().await.expect("an answer");
-        (response.status().as_u16(), response.text().await.expect("a body"))
+    /// How much the series of a counter of admission have come to; 0 before there is one.
+    pub async fn count(&self, selector: &str) -> u64 {
+        self.anteroom.admission.metric(selector).await.unwrap_or(0.0) as u64
     }
 }
 
@@ -153,12 +152,6 @@ impl Call {
     pub async fn open(self) -> reqwest::Response {
         self.request.send().await.expect("an answer")
     }
-}
-
-/// A section `[keys.NAME]` of the configuration.
-pub fn key(name: &str, key: &str, role: &str, scopes: &[&str]) -> String {
-    let digits: String = digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("[keys.{name}]\ndigest = \"sha256:{digits}\"\nrole = \"{role}\"\nscopes = {scopes:?}\n")
 }
 
 fn client() -> Client {

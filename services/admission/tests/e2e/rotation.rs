@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anteroom_core::queue::TokenKeys;
-use anteroom_testkit::{PATIENCE, Process, until};
+use anteroom_testkit::{PATIENCE, Service, until};
 use reqwest::Method;
 
 use crate::room::{ONE, Room};
@@ -13,9 +13,9 @@ const NEW: &str = "the-new-secret-of-at-least-32-bytes";
 const KEY: &str = "one-key-of-22-characters";
 
 /// Two admissions, each with a file of secrets of its own, as pods have during a roll-out.
-struct Pods {
+struct Rotation {
     room: Room,
-    _second: Process,
+    _second: Service,
     urls: [String; 2],
     files: [PathBuf; 2],
     directory: tempfile::TempDir,
@@ -23,7 +23,7 @@ struct Pods {
 
 #[tokio::test]
 async fn promise_06_two_admissions_rotate_in_two_steps_and_nobody_is_logged_out() {
-    let pods = Pods::start().await;
+    let pods = Rotation::start().await;
     let mut given = vec![pods.join(0).await, pods.join(1).await];
     let made_by_new = {
         let token = keys(OLD).verify("concert", &given[0]).expect("signed by the old secret");
@@ -61,35 +61,29 @@ async fn promise_06_two_admissions_rotate_in_two_steps_and_nobody_is_logged_out(
 
 #[tokio::test]
 async fn a_bad_file_of_secrets_is_refused_and_the_old_ones_stay() {
-    let pods = Pods::start().await;
+    let pods = Rotation::start().await;
     let token = pods.join(0).await;
-    let path = "anteroom_config_reload_success";
+    let (admission, success) = (&pods.room.anteroom.admission, "anteroom_config_reload_success");
     for bad in [&["too short"][..], &[], &["a secret with white space, of 32 bytes or more"]] {
         pods.write(0, bad);
-        until("the refusal is shown", PATIENCE, async || {
-            pods.room.metrics("metrics").await.contains(&format!("{path} 0"))
-        })
-        .await;
+        admission.until_metric(success, |it| it == Some(0.0)).await;
         assert_eq!(pods.asks(0, &token).await, 200);
         pods.write(0, &[OLD]);
-        until("the good one is taken", PATIENCE, async || {
-            pods.room.metrics("metrics").await.contains(&format!("{path} 1"))
-        })
-        .await;
+        admission.until_metric(success, |it| it == Some(1.0)).await;
     }
-    let log = pods.room.anteroom.admission.stdout();
+    let log = admission.process.stdout();
     assert!(!log.contains("too short\"") && !log.contains("with white space, of 32"), "{log}");
 }
 
-impl Pods {
+impl Rotation {
     async fn start() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let files = ["one", "two"].map(|name| directory.path().join(name));
         files.iter().for_each(|file| std::fs::write(file, OLD).expect("written"));
         let room = Room::start_with(ONE, &environment(&files[0].to_string_lossy())).await;
         let second = files[1].to_string_lossy();
-        let (second, url) = room.anteroom.another_admission(&environment(&second)).await;
-        let urls = [room.anteroom.url("public"), url];
+        let second = room.anteroom.deployment.admission_with(&environment(&second)).await;
+        let urls = [room.anteroom.url("public"), second.url("public")];
         let pods = Self { room, _second: second, urls, files, directory };
         until("both serve", PATIENCE, async || {
             let path = "/v1/queues/concert";

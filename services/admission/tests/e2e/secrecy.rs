@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::{
     joining::vouched,
     journey::cookie_of,
-    room::{Call, ONE, Room, key},
+    key::key,
+    room::{Call, ONE, Room},
     store_dump::dump,
 };
 
@@ -42,20 +43,20 @@ async fn secrets_stay_secret(level: &str) {
     search(&room, &tokens).await;
 
     // The store goes, and comes back with nothing.
-    room.anteroom.redis.kill();
+    room.anteroom.deployment.redis.kill();
     until("the store is missed", PATIENCE, async || {
         room.get("/v1/queues/concert/token").token(&tokens[0]).send().await.status == 503
     })
     .await;
     failures(&room, &tokens[0]).await;
-    room.anteroom.redis.restart().await;
+    room.anteroom.deployment.redis.restart().await;
     until("the store is back", PATIENCE, async || {
         room.get("/v1/queues/concert/token").token(&tokens[0]).send().await.status == 410
     })
     .await;
     tokens.extend(successes(&room).await);
     search(&room, &tokens).await;
-    let says_more = room.anteroom.admission.stdout().contains("\"level\":\"DEBUG\"");
+    let says_more = room.anteroom.admission.process.stdout().contains("\"level\":\"DEBUG\"");
     assert_eq!(says_more, level == "trace", "the level is in force");
 }
 
@@ -126,14 +127,14 @@ async fn failures(room: &Room, token: &str) {
 async fn search(room: &Room, tokens: &[String]) {
     let anteroom = &room.anteroom;
     let mut places = vec![
-        ("admission's log", anteroom.admission.stdout()),
-        ("admission's errors", anteroom.admission.stderr()),
-        ("the scheduler's log", anteroom.scheduler.stdout()),
-        ("the scheduler's errors", anteroom.scheduler.stderr()),
+        ("admission's log", anteroom.admission.process.stdout()),
+        ("admission's errors", anteroom.admission.process.stderr()),
+        ("the scheduler's log", anteroom.scheduler.process.stdout()),
+        ("the scheduler's errors", anteroom.scheduler.process.stderr()),
         ("admission's metrics", room.metrics("metrics").await),
         ("the scheduler's metrics", room.metrics("scheduler").await),
     ];
-    for line in dump(&anteroom.redis).await {
+    for line in dump(&anteroom.deployment.redis).await {
         places.push(("the store", String::from_utf8_lossy(&line).into_owned()));
     }
     for (place, text) in &places {

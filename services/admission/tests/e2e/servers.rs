@@ -20,7 +20,7 @@ async fn works(room: &Room) {
 /// The services under an environment that names another store than the one they would take.
 async fn with(env: &[(&str, &str)]) -> Room {
     let room = Room::start_with(ONE, env).await;
-    let keys: u64 = room.anteroom.redis.run(&["DBSIZE"]).await;
+    let keys: u64 = room.anteroom.deployment.redis.run(&["DBSIZE"]).await;
     assert_eq!(keys, 0, "the named store is used");
     room
 }

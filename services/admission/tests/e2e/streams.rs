@@ -66,7 +66,7 @@ async fn those_who_come_at_once_do_not_pass_the_bound_together() {
     for _ in 0..30 {
         tokens.push(room.join().await.token());
     }
-    room.anteroom.redis.freeze();
+    room.anteroom.deployment.redis.freeze();
     let refused = AtomicUsize::new(0);
     let asked = join_all(tokens.iter().map(async |token| {
         let (status, raw) = open(&room, token, "x").await;
@@ -76,7 +76,7 @@ async fn those_who_come_at_once_do_not_pass_the_bound_together() {
     let thawed = async {
         // Whoever gets no stream is told so at once, without the store.
         until("all the others are refused", PATIENCE, async || refused.load(Relaxed) == 25).await;
-        room.anteroom.redis.thaw();
+        room.anteroom.deployment.redis.thaw();
     };
     let (told, ()) = tokio::join!(asked, thawed);
     assert_eq!(told.iter().filter(|(status, _)| *status == 200).count(), 5);

@@ -20,9 +20,9 @@ async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
     let good = room.join().await.token();
     let opera = room.post("/v1/queues/opera/tokens").send().await.is(201).token();
     let retired = keys("a-secret-that-was-retired-long-ago").sign("concert", &read(&good));
-    room.anteroom.scheduler.freeze();
-    let before = dump(&room.anteroom.redis).await;
-    let idle = idle(&room.anteroom.redis).await;
+    room.anteroom.scheduler.process.freeze();
+    let before = dump(&room.anteroom.deployment.redis).await;
+    let idle = idle(&room.anteroom.deployment.redis).await;
 
     let mut flipped = good.clone().into_bytes();
     let middle = flipped.len() / 2;
@@ -62,8 +62,8 @@ async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
             assert!(refused.header("set-cookie").contains("Max-Age=0"), "a dead cookie goes");
         }
     }
-    let during = noted(&room.anteroom.redis).await;
-    let changed = difference(&before, &dump(&room.anteroom.redis).await);
+    let during = noted(&room.anteroom.deployment.redis).await;
+    let changed = difference(&before, &dump(&room.anteroom.deployment.redis).await);
     assert!(changed.is_empty(), "{changed:?}");
     let ours = |name: &&String| !idle.contains(*name);
     let caused: Vec<_> = during.iter().filter(ours).collect();
@@ -72,7 +72,7 @@ async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
     // The measure works: the true token is heard.
     room.get(PLACE).token(&good).send().await.is(200);
     assert!(
-        noted(&room.anteroom.redis)
+        noted(&room.anteroom.deployment.redis)
             .await
             .iter()
             .any(|name| { name.starts_with("EVALSHA") && !idle.contains(name) })
@@ -85,14 +85,14 @@ async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
     let good = room.join().await.token();
     let token = read(&good);
     let keys = keys(SECRETS.1);
-    room.anteroom.scheduler.freeze();
+    room.anteroom.scheduler.process.freeze();
     for place in [
         PlaceRef { epoch: Epoch([7; 8]), ..token.place },
         PlaceRef { ticket: token.place.ticket + 1, ..token.place },
         PlaceRef { ticket: (1 << 53) - 1, ..token.place },
     ] {
         let other = keys.sign("concert", &Token { place, visitor_id: None });
-        let before = dump(&room.anteroom.redis).await;
+        let before = dump(&room.anteroom.deployment.redis).await;
         let gone = room.get(PLACE).token(&other).send().await;
         assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "lost");
         for path in ["claim", "renew"] {
@@ -102,7 +102,7 @@ async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
         let gone = room.get(GATE).token(&other).send().await;
         assert_eq!(gone.refuses(403, "place_gone").json()["reason"], "lost");
         room.call("public", Method::DELETE, PLACE).token(&other).send().await.is(204);
-        let changed = difference(&before, &dump(&room.anteroom.redis).await);
+        let changed = difference(&before, &dump(&room.anteroom.deployment.redis).await);
         assert!(changed.iter().all(|line| line.contains(":meta hash ")), "{changed:?}");
     }
     room.get(PLACE).token(&good).send().await.is(200).place("ready");

@@ -12,10 +12,7 @@ async fn the_store_and_the_metrics_keep_their_descriptors() {
     until("others had to go", PATIENCE, async || siege.closed().await > 20.0).await;
     // A new connection to the store needs descriptors.
     siege.site.redis.run::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]).await;
-    until("the store is back", PATIENCE, async || {
-        siege.metric("anteroom_store_up", "").await == 1.0
-    })
-    .await;
+    siege.admission.until_metric("anteroom_store_up", |it| it == Some(1.0)).await;
     let slowest = siege.visitors(3).await;
     let log = siege.admission.process.stdout();
     assert!(log.contains("the limit on open files is too low"), "{log}");

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::{PATIENCE, Redis, Service, Site, until};
+use anteroom_testkit::{Deployment, PATIENCE, Redis, Service};
 use reqwest::{Client, Method, RequestBuilder};
-use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
@@ -20,7 +19,7 @@ const MOST_MEMORY: u64 = 16 * 1024;
 
 /// An admission and its attackers.
 pub struct Siege {
-    pub site: Site,
+    pub site: Deployment,
     pub admission: Service,
     http: Client,
     attackers: JoinSet<()>,
@@ -43,7 +42,7 @@ impl Siege {
             ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
         ];
         let env: Vec<_> = patient.iter().chain(env).copied().collect();
-        let site = Site::new(Redis::start().await, QUEUE, &env);
+        let site = Deployment::new(Redis::start().await, QUEUE, &env);
         let admission = site.narrow_admission(descriptors).await;
         let http = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(PATIENCE);
         let mut siege = Self {
@@ -54,11 +53,7 @@ impl Siege {
             attacks: Arc::default(),
             before: 0,
         };
-        let ready = format!("{}/readyz", siege.admission.url("metrics"));
-        until("admission is ready", PATIENCE, async || {
-            siege.http.get(&ready).send().await.is_ok_and(|answer| answer.status() == 200)
-        })
-        .await;
+        siege.admission.until_ready().await;
         siege.visitors(1).await;
         siege.before = siege.memory("VmRSS");
         siege
@@ -71,7 +66,7 @@ impl Siege {
 
     /// [`attack`](Self::attack) on one of its ports.
     pub fn attack_on(&mut self, port: &str, attackers: usize, attack: Attack) {
-        let address = self.admission.url(port).trim_start_matches("http://").to_owned();
+        let address = self.admission.address(port).to_owned();
         for _ in 0..attackers {
             let address = address.clone();
             let attacks = self.attacks.clone();
@@ -105,7 +100,7 @@ impl Siege {
         let mut slowest = Duration::ZERO;
         for _ in 0..count {
             let began = Instant::now();
-            let token = self.join().await;
+            let token = self.admission.join("concert").await;
             slowest = slowest.max(began.elapsed());
             for (method, path, status) in [
                 (Method::GET, "authorize", 200),
@@ -122,39 +117,14 @@ impl Siege {
         slowest
     }
 
-    /// The token of somebody new.
-    pub async fn join(&self) -> String {
-        let answer = self.call(Method::POST, "tokens").json(&json!({})).send().await;
-        let answer = answer.expect("an answer to a join");
-        let (status, text) = (answer.status(), answer.text().await.expect("a body"));
-        assert_eq!(status, 201, "{text}");
-        let place: Value = serde_json::from_str(&text).expect("a place");
-        place["token"].as_str().expect("a token").to_owned()
-    }
-
     fn call(&self, method: Method, path: &str) -> RequestBuilder {
         let url = format!("{}/v1/queues/concert/{path}", self.admission.url("public"));
         self.http.request(method, url)
     }
 
-    /// A value of admission's metrics, all those added up whose labels hold this.
-    pub async fn metric(&self, name: &str, label: &str) -> f64 {
-        let url = format!("{}/metrics", self.admission.url("metrics"));
-        let answer = self.http.get(url).send().await.expect("an answer");
-        let text = answer.text().await.expect("a text");
-        let named = |line: &&str| {
-            let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']));
-            rest.is_some_and(|rest| rest.contains(label))
-        };
-        text.lines()
-            .filter(named)
-            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-            .sum()
-    }
-
     /// Connections closed to make room for others.
     pub async fn closed(&self) -> f64 {
-        self.metric("anteroom_connections_closed_total", "").await
+        self.admission.metric("anteroom_connections_closed_total").await.unwrap_or(0.0)
     }
 
     /// Asks the metrics port as a probe does: on a connection of its own, and not for long.
@@ -179,7 +149,7 @@ impl Siege {
 
     /// `host:port` of the public port.
     pub fn address(&self) -> String {
-        self.admission.url("public").trim_start_matches("http://").to_owned()
+        self.admission.address("public").to_owned()
     }
 
     /// A line of the system's account of the process, in KiB.

@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anteroom_testkit::{
-    Redis, Service, Site,
+    Deployment, Redis, Service,
     witness::{Crowd, Doors, Habit, Rules, Scene},
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
@@ -47,7 +47,7 @@ enum Unit {
 
 /// What befalls the processes, one task for each.
 struct Chaos {
-    site: Arc<Site>,
+    site: Arc<Deployment>,
     doors: Doors,
     /// How long a process is frozen at most.
     freeze: Duration,
@@ -106,7 +106,7 @@ async fn promises_01_to_05_hold_while_every_process_is_killed_and_frozen() {
     let length = Duration::from_secs(seconds);
 
     let _alone = crate::ALONE.lock().await;
-    let site = Arc::new(Site::new(Redis::start().await, QUEUE, &[]));
+    let site = Arc::new(Deployment::new(Redis::start().await, QUEUE, &[]));
     let services = [
         (Unit::Admission(0), site.admission().await),
         (Unit::Admission(1), site.admission().await),

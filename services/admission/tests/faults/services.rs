@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use anteroom_testkit::{
-    PATIENCE, Redis, Site, until,
+    Deployment, PATIENCE, Redis, until,
     witness::{Call, Caller, Doors, Record, Rules, Scene, Told},
 };
-
-use crate::stage::metric;
 
 /// Two at a time; a turn lasts 5 s, a session 8 s.
 const QUEUE: &str = "[queues.desk]\ncapacity = 2\nclaim_ttl = \"5s\"\nsession_ttl = \"8s\"\n\
@@ -44,7 +42,7 @@ async fn passes(record: &Record, time: Duration) {
 
 #[tokio::test]
 async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_time() {
-    let site = Site::new(Redis::start().await, QUEUE, &[]);
+    let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
     let mut line = line(&scene, 4).await;
@@ -66,10 +64,7 @@ async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_t
     assert_eq!(told, Told::Waiting { position: Some(1) }, "nobody is promoted");
     let told = Caller::new(&scene, 5).until_told(Call::Join, |told| *told != Told::Nothing).await;
     assert_eq!(told, Told::Waiting { position: Some(3) }, "joins are taken");
-    until("admission shows the line", PATIENCE, async || {
-        metric(&admission, "anteroom_queue_depth", &[]).await == Some(3.0)
-    })
-    .await;
+    admission.until_metric("anteroom_queue_depth", |it| it == Some(3.0)).await;
 
     let _scheduler = site.scheduler().await;
     line[2].until_told(Call::Place, |told| matches!(told, Told::Ready { .. })).await;
@@ -78,12 +73,12 @@ async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_t
 
 #[tokio::test]
 async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then_the_line_waits() {
-    let site = Site::new(Redis::start().await, QUEUE, &[]);
+    let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (mut admission, scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
     let mut line = line(&scene, 24).await;
     admission.process.kill();
-    let promoted = async || metric(&scheduler, "anteroom_queue_promoted_total", &[]).await;
+    let promoted = async || scheduler.metric("anteroom_queue_promoted_total").await;
 
     // Past first_poll_ttl; then more than a turn's time in which nothing moves.
     passes(&scene.record, Duration::from_secs(31)).await;

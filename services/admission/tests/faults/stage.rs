@@ -6,7 +6,7 @@ use std::{
 };
 
 use anteroom_testkit::{
-    PATIENCE, Redis, Service, Site, until, until_some,
+    Deployment, PATIENCE, Redis, Service, until, until_some,
     witness::{
         Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Told,
     },
@@ -33,7 +33,7 @@ const UNAVAILABLE: [(u16, &str); 4] = [
 
 /// Services that run through the fault, and the record of what visitors were told.
 pub struct Stage {
-    pub site: Site,
+    pub site: Deployment,
     pub record: Record,
     pub admission: Service,
     pub scheduler: Service,
@@ -81,7 +81,7 @@ impl Stage {
         let alone = ALONE.lock().await;
         let all = ["hall"].iter().chain(queues);
         let file: String = all.map(|name| format!("[queues.{name}]\n{QUEUE}")).collect();
-        let site = Site::new(redis, &file, env);
+        let site = Deployment::new(redis, &file, env);
         let (admission, scheduler) = (site.admission().await, site.scheduler().await);
         let doors = Doors::new([admission.url("public")]);
         // Every call has an answer; the record tells how late.
@@ -254,16 +254,13 @@ impl Stage {
     pub async fn until_both_see_the_store(&self, is_up: bool) {
         let up = if is_up { 1.0 } else { 0.0 };
         for service in [&self.admission, &self.scheduler] {
-            until("the gauge says so", 2 * PATIENCE, async || {
-                metric(service, "anteroom_store_up", &[]).await == Some(up)
-            })
-            .await;
+            service.until_metric("anteroom_store_up", |it| it == Some(up)).await;
             if is_up {
-                let ready = async || page(service, "readyz").await.0 == 200;
-                until("a script has run", 2 * PATIENCE, ready).await;
+                // A script has run.
+                service.until_ready().await;
             }
-            assert_eq!(page(service, "readyz").await, (200, "ready\n".to_owned()));
-            assert_eq!(page(service, "livez").await.0, 200, "no reason to start it anew");
+            assert_eq!(service.get("/readyz").await, (200, "ready\n".to_owned()));
+            assert_eq!(service.get("/livez").await.0, 200, "no reason to start it anew");
         }
     }
 
@@ -290,25 +287,6 @@ fn visit(scene: Scene, first: u32, visitors: u32, arrive_within: Duration) -> Jo
         seed: rand::random(),
     };
     tokio::spawn(async move { crowd.visit(&scene, 8 * PATIENCE).await })
-}
-
-/// Status and text of a page of a service's metrics port.
-pub async fn page(service: &Service, path: &str) -> (u16, String) {
-    let answer = reqwest::get(format!("{}/{path}", service.url("metrics"))).await;
-    let answer = answer.expect("the metrics port answers");
-    (answer.status().as_u16(), answer.text().await.expect("text"))
-}
-
-/// The sum of all series of a metric whose labels hold these parts; absent when there is none.
-pub async fn metric(service: &Service, name: &str, labels: &[&str]) -> Option<f64> {
-    let (_, text) = page(service, "metrics").await;
-    let values = text.lines().filter_map(|line| {
-        let (series, value) = line.rsplit_once(' ')?;
-        let (family, rest) = series.split_once('{').unwrap_or((series, ""));
-        let is_one = family == name && labels.iter().all(|label| rest.contains(label));
-        is_one.then(|| value.parse::<f64>().ok()).flatten()
-    });
-    values.reduce(|sum, value| sum + value)
 }
 
 /// Both, when both have happened.

@@ -1,9 +1,7 @@
 //! SIGTERM while streams are open, requests are under way and connections are idle.
 
 use anteroom_testkit::{Anteroom, PATIENCE, until};
-use serde_json::{Value, json};
 
-use crate::browser::client;
 use crate::wire::Wire;
 
 const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
@@ -11,27 +9,13 @@ const BODY: &str = "{}";
 
 async fn anteroom(env: &[(&str, &str)]) -> Anteroom {
     let anteroom = Anteroom::start(QUEUE, env).await;
-    until("admission is ready", PATIENCE, async || readyz(&anteroom).await.0 == 200).await;
+    anteroom.admission.until_ready().await;
     anteroom
 }
 
-async fn readyz(anteroom: &Anteroom) -> (u16, String) {
-    let url = format!("{}/readyz", anteroom.url("metrics"));
-    let Ok(answer) = client().get(url).send().await else { return (0, String::new()) };
-    (answer.status().as_u16(), answer.text().await.unwrap_or_default())
-}
-
 async fn is_draining(anteroom: &Anteroom) -> bool {
-    let (status, reason) = readyz(anteroom).await;
+    let (status, reason) = anteroom.admission.get("/readyz").await;
     status == 503 && reason.starts_with("drain:")
-}
-
-async fn join(anteroom: &Anteroom) -> String {
-    let url = format!("{}/v1/queues/concert/tokens", anteroom.url("public"));
-    let answer = client().post(url).json(&json!({})).send().await.expect("an answer");
-    assert_eq!(answer.status(), 201);
-    let place: Value = answer.json().await.expect("JSON");
-    place["token"].as_str().expect("a token").to_owned()
 }
 
 /// An open stream that has told its first event.
@@ -76,13 +60,14 @@ async fn streams_end_and_requests_under_way_finish() {
     ])
     .await;
     let (public, service) = (anteroom.url("public"), anteroom.url("service"));
-    let (first, second) = (join(&anteroom).await, join(&anteroom).await);
+    let (first, second) =
+        (anteroom.admission.join("concert").await, anteroom.admission.join("concert").await);
     let streams = [stream(&public, &first).await, stream(&public, &second).await];
     let mut slow = slow_join(&public).await;
     let idle = [idle(&public).await, idle(&service).await];
     let silent = Wire::connect(&public).await;
     let mut anteroom = anteroom;
-    anteroom.admission.term();
+    anteroom.admission.process.term();
 
     for stream in streams {
         let last = stream.end().await;
@@ -101,7 +86,7 @@ async fn streams_end_and_requests_under_way_finish() {
     }
 
     // It waits for the request, and the request gets its answer.
-    assert_eq!(anteroom.admission.try_exit(), None);
+    assert_eq!(anteroom.admission.process.try_exit(), None);
     slow.send(BODY).await;
     let answer = slow.end().await;
     assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
@@ -109,8 +94,8 @@ async fn streams_end_and_requests_under_way_finish() {
         answer.contains("connection: close\r\n") && answer.contains("\"token\":\""),
         "{answer}"
     );
-    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(0));
-    let log = anteroom.admission.stdout();
+    assert_eq!(anteroom.admission.process.exit(PATIENCE).await.code(), Some(0));
+    let log = anteroom.admission.process.stdout();
     assert!(!log.contains("connections are cut") && !log.contains(&first), "{log}");
 }
 
@@ -118,20 +103,20 @@ async fn streams_end_and_requests_under_way_finish() {
 async fn in_the_delay_everything_goes_on_but_readiness() {
     let mut anteroom = anteroom(&[("ANTEROOM_ADMISSION__DRAIN_DELAY", "2m")]).await;
     let public = anteroom.url("public");
-    let token = join(&anteroom).await;
+    let token = anteroom.admission.join("concert").await;
     let mut before = stream(&public, &token).await;
-    anteroom.admission.term();
+    anteroom.admission.process.term();
     until("readiness closes", PATIENCE, async || is_draining(&anteroom).await).await;
 
-    join(&anteroom).await;
+    anteroom.admission.join("concert").await;
     let mut after = stream(&public, &token).await;
     before.read("event: place\n").await;
     after.read("event: place\n").await;
-    assert_eq!(anteroom.admission.try_exit(), None);
+    assert_eq!(anteroom.admission.process.try_exit(), None);
 
     // The second signal does not wait.
-    anteroom.admission.term();
-    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(130));
+    anteroom.admission.process.term();
+    assert_eq!(anteroom.admission.process.exit(PATIENCE).await.code(), Some(130));
 }
 
 #[tokio::test]
@@ -143,7 +128,7 @@ async fn from_sigterm_on_each_answer_is_the_last_of_its_connection() {
         connections.push(idle(url).await);
     }
     let mut anteroom = anteroom;
-    anteroom.admission.term();
+    anteroom.admission.process.term();
     until("readiness closes", PATIENCE, async || is_draining(&anteroom).await).await;
     for url in &urls {
         connections.push(Wire::connect(url).await);
@@ -155,7 +140,7 @@ async fn from_sigterm_on_each_answer_is_the_last_of_its_connection() {
         assert!(answer.starts_with("HTTP/1.1 40"), "{answer}");
         assert!(answer.contains("connection: close\r\n"), "{answer}");
     }
-    assert_eq!(anteroom.admission.try_exit(), None);
+    assert_eq!(anteroom.admission.process.try_exit(), None);
 }
 
 /// Half a head at the end of the delay is a request on its way.
@@ -168,7 +153,7 @@ async fn what_is_on_its_way_at_the_end_of_the_delay_is_answered() {
         wire.send("GET /v1/queues/concert HTTP/1.1\r\nho").await;
     }
     let silent = idle(&public).await;
-    anteroom.admission.term();
+    anteroom.admission.process.term();
     assert_eq!(silent.end().await, "");
     until("new connections are refused", PATIENCE, async || !Wire::is_open(&public).await).await;
     for mut wire in [kept, new] {
@@ -177,7 +162,7 @@ async fn what_is_on_its_way_at_the_end_of_the_delay_is_answered() {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
         assert!(answer.contains("connection: close\r\n"), "{answer}");
     }
-    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(0));
+    assert_eq!(anteroom.admission.process.exit(PATIENCE).await.code(), Some(0));
 }
 
 #[tokio::test]
@@ -188,9 +173,9 @@ async fn a_stuck_client_is_cut_at_drain_timeout() {
     ])
     .await;
     let stuck = slow_join(&anteroom.url("public")).await;
-    anteroom.admission.term();
-    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(0));
-    assert!(anteroom.admission.stdout().contains("connections are cut"));
+    anteroom.admission.process.term();
+    assert_eq!(anteroom.admission.process.exit(PATIENCE).await.code(), Some(0));
+    assert!(anteroom.admission.process.stdout().contains("connections are cut"));
     assert_eq!(stuck.end().await, "");
 }
 
@@ -202,17 +187,17 @@ async fn the_second_signal_ends_at_once() {
     ])
     .await;
     let stuck = slow_join(&anteroom.url("public")).await;
-    anteroom.admission.term();
+    anteroom.admission.process.term();
     until("it drains", PATIENCE, async || is_draining(&anteroom).await).await;
-    assert_eq!(anteroom.admission.try_exit(), None);
-    anteroom.admission.term();
-    assert_eq!(anteroom.admission.exit(PATIENCE).await.code(), Some(130));
+    assert_eq!(anteroom.admission.process.try_exit(), None);
+    anteroom.admission.process.term();
+    assert_eq!(anteroom.admission.process.exit(PATIENCE).await.code(), Some(130));
     assert_eq!(stuck.end().await, "");
 }
 
 #[tokio::test]
 async fn the_scheduler_ends_too() {
     let mut anteroom = anteroom(&[]).await;
-    anteroom.scheduler.term();
-    assert_eq!(anteroom.scheduler.exit(PATIENCE).await.code(), Some(0));
+    anteroom.scheduler.process.term();
+    assert_eq!(anteroom.scheduler.process.exit(PATIENCE).await.code(), Some(0));
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use anteroom_testkit::{Anteroom, PATIENCE, Process, until, until_some};
+use anteroom_testkit::{Anteroom, PATIENCE, Service, until};
 use http::Method;
 use rand::Rng as _;
-use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::browser::client;
@@ -35,7 +34,7 @@ impl Load {
     }
 
     /// Ends `admission` in the middle of the load, and the load some time after it.
-    async fn survives(self: Arc<Self>, mut admission: Process, mut workers: JoinSet<()>) {
+    async fn survives(self: Arc<Self>, mut admission: Service, mut workers: JoinSet<()>) {
         let answered = async |more: usize| {
             let before = self.answered.load(Relaxed);
             until("there is load", 2 * PATIENCE, async || {
@@ -44,15 +43,14 @@ impl Load {
             .await;
         };
         answered(MANY).await;
-        admission.term();
-        assert_eq!(admission.exit(2 * PATIENCE).await.code(), Some(0));
+        admission.process.term();
+        assert_eq!(admission.process.exit(2 * PATIENCE).await.code(), Some(0));
         answered(MANY).await;
         self.over.store(true, Relaxed);
         while let Some(ended) = workers.join_next().await {
             ended.expect("each request had its answer");
         }
-        let log = admission.stdout();
-        assert!(!log.contains("connections are cut"), "{log}");
+        assert_eq!(admission.logged("connections are cut"), 0);
     }
 }
 
@@ -61,15 +59,10 @@ impl Load {
 async fn kept_connections_move_on_by_themselves() {
     let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\nrequests_per_place = 0\n");
     let anteroom = Anteroom::start(&queues, &[DRAIN]).await;
-    let (leaves, first) = anteroom.another_admission(&[DRAIN]).await;
-    let second = anteroom.url("public");
-    let join = format!("{second}/v1/queues/concert/tokens");
-    let token = until_some("admission serves", PATIENCE, async || {
-        let answer = client().post(&join).json(&json!({})).send().await.expect("an answer");
-        let place: Value = answer.json().await.expect("JSON");
-        place["token"].as_str().map(str::to_owned)
-    })
-    .await;
+    let leaves = anteroom.deployment.admission().await;
+    let (first, second) = (leaves.url("public"), anteroom.url("public"));
+    anteroom.admission.until_ready().await;
+    let token = anteroom.admission.join("concert").await;
     let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());
     for _ in 0..WORKERS {
         let (load, first, second) = (load.clone(), first.clone(), second.clone());
@@ -103,7 +96,7 @@ async fn through_nginx(without_keepalive: bool) {
         ..Plan::default()
     };
     let mut site = Site::with(plan).await;
-    let (leaves, _) = site.second.take().expect("two admissions");
+    let leaves = site.second.take().expect("two admissions");
     let site = Arc::new(site);
     let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());
     for _ in 0..WORKERS {
@@ -136,10 +129,11 @@ async fn no_request_is_lost_through_nginx_without_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_gets_a_connection_gets_an_answer() {
     let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\n");
-    let anteroom = Anteroom::start(&queues, &[]).await;
+    let env = [("ANTEROOM_ADMISSION__DRAIN_DELAY", "0s")];
+    let anteroom = Anteroom::start(&queues, &env).await;
     for _ in 0..12 {
-        let (mut leaves, url) =
-            anteroom.another_admission(&[("ANTEROOM_ADMISSION__DRAIN_DELAY", "0s")]).await;
+        let mut leaves = anteroom.deployment.admission().await;
+        let url = leaves.url("public");
         let answered = Arc::new(AtomicUsize::new(0));
         let mut clients = JoinSet::new();
         for _ in 0..WORKERS {
@@ -153,8 +147,8 @@ async fn whoever_gets_a_connection_gets_an_answer() {
             });
         }
         until("there is load", 2 * PATIENCE, async || answered.load(Relaxed) >= MANY).await;
-        leaves.term();
-        assert_eq!(leaves.exit(2 * PATIENCE).await.code(), Some(0));
+        leaves.process.term();
+        assert_eq!(leaves.process.exit(2 * PATIENCE).await.code(), Some(0));
         while let Some(ended) = clients.join_next().await {
             ended.expect("each connection had its answer");
         }
@@ -168,9 +162,9 @@ async fn instances_that_end_one_soon_after_the_other_are_not_all_down() {
     let plan = Plan { queue: ROOM_FOR_ALL, env: &[DRAIN], twice: true, ..Plan::default() };
     let mut site = Site::with(plan).await;
     let token = site.token().await;
-    let (mut first, address) = site.second.take().expect("two admissions");
-    first.term();
-    assert_eq!(first.exit(2 * PATIENCE).await.code(), Some(0));
+    let mut first = site.second.take().expect("two admissions");
+    first.process.term();
+    assert_eq!(first.process.exit(2 * PATIENCE).await.code(), Some(0));
     for _ in 0..20 {
         assert_eq!(
             site.call(Method::GET, "/seats", &token).await.status,
@@ -178,15 +172,15 @@ async fn instances_that_end_one_soon_after_the_other_are_not_all_down() {
             "the other one answers"
         );
     }
-    let listen = [DRAIN, ("ANTEROOM_ADMISSION__LISTEN", &*address)];
-    let (_first, url) = site.anteroom.another_admission(&listen).await;
-    let state = format!("{url}/v1/queues/concert");
+    let listen = [("ANTEROOM_ADMISSION__LISTEN", first.address("public"))];
+    let first = site.anteroom.deployment.admission_with(&listen).await;
+    let state = format!("{}/v1/queues/concert", first.url("public"));
     until("it knows the queue again", PATIENCE, async || {
         client().get(&state).send().await.is_ok_and(|answer| answer.status() == 200)
     })
     .await;
-    site.anteroom.admission.term();
-    assert_eq!(site.anteroom.admission.exit(2 * PATIENCE).await.code(), Some(0));
+    site.anteroom.admission.process.term();
+    assert_eq!(site.anteroom.admission.process.exit(2 * PATIENCE).await.code(), Some(0));
     for _ in 0..20 {
         assert_eq!(site.call(Method::GET, "/seats", &token).await.status, 200, "the first is back");
     }

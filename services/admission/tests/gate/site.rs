@@ -1,6 +1,6 @@
 //! A whole site: NGINX with the example's files, Anteroom behind it, the service that it protects.
 
-use anteroom_testkit::{Anteroom, PATIENCE, Process, free_port, until};
+use anteroom_testkit::{Anteroom, Service, free_port};
 use http::Method;
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub struct Site {
     pub url: String,
     pub client: Client,
     /// The second admission, where there is one.
-    pub second: Option<(Process, String)>,
+    pub second: Option<Service>,
 }
 
 impl Site {
@@ -73,15 +73,14 @@ impl Site {
         );
         let anteroom = Anteroom::start(&queues, plan.env).await;
         let shop = Shop::start().await;
-        let admission = anteroom.url("public").trim_start_matches("http://").to_owned();
+        let admission = anteroom.admission.address("public").to_owned();
         let mut upstream =
             if plan.cached { format!("127.0.0.1:{back}") } else { admission.clone() };
         let mut second = None;
         if plan.twice {
-            let (process, url) = anteroom.another_admission(plan.env).await;
-            let address = url.trim_start_matches("http://").to_owned();
-            upstream += &format!(" max_fails=0; server {address}");
-            second = Some((process, address));
+            let another = anteroom.deployment.admission().await;
+            upstream += &format!(" max_fails=0; server {}", another.address("public"));
+            second = Some(another);
         }
         let default = if plan.several_queues { " default_server" } else { "" };
         let mut edits: Vec<Edit> = vec![
@@ -109,11 +108,7 @@ impl Site {
         edits.extend(plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned())));
         let web_server = WebServer::start(&edits).await?;
         let site = Self { anteroom, shop, web_server, url, client: client(), second };
-        let readyz = format!("{}/readyz", site.anteroom.url("metrics"));
-        until("admission is ready", PATIENCE, async || {
-            site.client.get(&readyz).send().await.is_ok_and(|answer| answer.status() == 200)
-        })
-        .await;
+        site.anteroom.admission.until_ready().await;
         Some(site)
     }
 

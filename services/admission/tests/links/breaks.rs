@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_testkit::{Cut, Fault, PATIENCE, Proxy, Redis, Service, Site, until};
+use anteroom_testkit::{Cut, Deployment, Fault, PATIENCE, Proxy, Redis, Service, until};
 use rand::seq::SliceRandom as _;
 use tokio::time::sleep;
 
@@ -16,7 +16,7 @@ pub struct Linked {
     pub admission: Service,
     link: Proxy,
     _scheduler: Service,
-    _site: Site,
+    _site: Deployment,
 }
 
 /// How the link breaks.
@@ -53,7 +53,7 @@ impl Linked {
     pub async fn start(queues: &str) -> Self {
         let redis = Redis::start().await;
         let link = Proxy::start(redis.port()).await;
-        let site = Site::new(redis, queues, &[("ANTEROOM_STORE__URL", &link.url())]);
+        let site = Deployment::new(redis, queues, &[("ANTEROOM_STORE__URL", &link.url())]);
         let admission = site.admission().await;
         Self { admission, link, _scheduler: site.scheduler().await, _site: site }
     }

@@ -30,7 +30,7 @@ const TOLD: [(u16, &str); 4] = [
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who asks, and whom.
-struct Scene {
+struct CountingClient {
     http: Client,
     public: String,
     service: String,
@@ -46,7 +46,7 @@ struct Visitor {
     handle: Option<String>,
 }
 
-impl Scene {
+impl CountingClient {
     fn request(&self, port: &str, method: Method, path: &str) -> RequestBuilder {
         let base = if port == "service" { &self.service } else { &self.public };
         self.http.request(method, format!("{base}/v1/queues/concert/{path}"))
@@ -96,7 +96,7 @@ impl Scene {
 
 impl Visitor {
     /// Asks for something by its token, and holds the answer to its own place.
-    async fn asks(&mut self, scene: &Scene) {
+    async fn asks(&mut self, scene: &CountingClient) {
         let (method, path) = match rand::rng().random_range(0..4) {
             0 => (Method::GET, "token"),
             1 => (Method::POST, "token/claim"),
@@ -132,7 +132,7 @@ impl Visitor {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promise_04_no_doubled_effect_and_no_answer_for_somebody_else() {
     let linked = Linked::start(QUEUE).await;
-    let scene = Arc::new(Scene {
+    let scene = Arc::new(CountingClient {
         http: Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client"),
         public: linked.admission.url("public"),
         service: linked.admission.url("service"),

@@ -189,7 +189,7 @@ fn times(base: &[Window], windows: &[Window], of: fn(&Window) -> f64) -> f64 {
 
 /// Bytes that the store's allocator has given out.
 async fn used_memory(world: &World) -> anyhow::Result<f64> {
-    let info: String = world.anteroom.redis.run(&["INFO", "memory"]).await;
+    let info: String = world.anteroom.deployment.redis.run(&["INFO", "memory"]).await;
     let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
     used.context("no used_memory")
 }

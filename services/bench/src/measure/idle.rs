@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::Process;
+use anteroom_testkit::Service;
 
 use crate::{
     cpu,
@@ -10,7 +10,7 @@ use crate::{
     sections::Sections,
     settings::Settings,
     stats::median,
-    world::{World, listening, ready, room},
+    world::{World, room},
 };
 
 /// The name for `--only`.
@@ -36,10 +36,10 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let mut schedulers = Vec::new();
     for _ in 0..starts {
         let begin = Instant::now();
-        let (admission, _) = world.anteroom.another_admission(&[]).await;
+        let admission = world.anteroom.deployment.admission().await;
         admissions.push(watch(admission, begin, idle).await?);
         let begin = Instant::now();
-        let scheduler = world.anteroom.another_scheduler(&[]).await;
+        let scheduler = world.anteroom.deployment.scheduler().await;
         schedulers.push(watch(scheduler, begin, idle).await?);
     }
     let row = |name: &str, starts: &[Started]| {
@@ -62,13 +62,13 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn watch(mut process: Process, begin: Instant, idle: Duration) -> anyhow::Result<Started> {
-    let metrics = listening(&mut process, "metrics").await?;
-    ready(metrics).await;
+async fn watch(service: Service, begin: Instant, idle: Duration) -> anyhow::Result<Started> {
+    service.until_ready().await;
     let ready_ms = begin.elapsed().as_secs_f64() * 1e3;
-    let before = cpu::of_process(process.id())?;
+    let process = service.process.id();
+    let before = cpu::of_process(process)?;
     tokio::time::sleep(idle).await;
-    let cpu = (cpu::of_process(process.id())? - before) as f64 / 1e6 / idle.as_secs_f64();
-    let resident = cpu::resident_bytes(process.id())? as f64 / MEBIBYTE;
+    let cpu = (cpu::of_process(process)? - before) as f64 / 1e6 / idle.as_secs_f64();
+    let resident = cpu::resident_bytes(process)? as f64 / MEBIBYTE;
     Ok(Started { ready_ms, resident, cpu })
 }

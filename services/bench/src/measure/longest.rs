@@ -33,7 +33,7 @@ pub async fn measure(
     operations: usize,
     question: impl Fn(usize, u64) -> Question,
 ) -> anyhow::Result<()> {
-    let redis = &world.anteroom.redis;
+    let redis = &world.anteroom.deployment.redis;
     let server: String = redis.run(&["INFO", "server"]).await;
     if !knows_percentiles(&server) {
         sections.note("the longest scripts: this Redis is older than 7 and keeps no percentiles");
@@ -52,7 +52,7 @@ pub async fn measure(
         for (series, connections) in (FIRST_SERIES..).step_by(WINDOWS).zip(CONNECTIONS) {
             let settings = settings.connections(connections);
             // For longer than queue time goes on without them: nothing here ends so soon.
-            world.anteroom.scheduler.freeze();
+            world.anteroom.scheduler.process.freeze();
             reset(redis).await;
             let (mut items, mut calls, mut store_us) = (0.0, 0.0, 0.0);
             for series in (series..).take(WINDOWS) {
@@ -63,7 +63,7 @@ pub async fn measure(
             let name = question(operation, 0).operation.trim_start_matches("queue.");
             let name = format!("{name}, {connections}");
             rows.push(row(redis, name, items / calls, store_us / items).await);
-            world.anteroom.scheduler.thaw();
+            world.anteroom.scheduler.process.thaw();
             tokio::time::sleep(meter::SOME_TICKS).await;
         }
     }
@@ -145,7 +145,7 @@ impl Alone {
         let alone = Self {
             all_cores: format!("0-{last}"),
             store: world.store_id().ok()?,
-            others: [admission.id(), scheduler.id(), std::process::id()],
+            others: [admission.process.id(), scheduler.process.id(), std::process::id()],
         };
         let before_last = format!("0-{}", last - 1);
         let apart = alone.others.iter().all(|id| set_cores(*id, &before_last))

@@ -14,7 +14,7 @@ use crate::{
     sections::Sections,
     settings::Settings,
     stats::{least, median, most},
-    world::{World, address, line, room},
+    world::{World, line, room},
 };
 
 /// Active places, and waiting ones that ask where they stand.
@@ -151,7 +151,7 @@ impl HelloWorld {
         let program = std::env::current_exe()?.with_file_name("anteroom-bench-hello");
         let mut process = Process::spawn(program, [""; 0], &[]);
         let line = process.line("address ", PATIENCE).await;
-        let address = address(line.trim_start_matches("address "))?;
+        let address = line.trim_start_matches("address ").parse()?;
         // As long as a token: the same work for whoever reads the head.
         let requests = Arc::new(Requests::with_tokens("/", &["x".repeat(90)]));
         Ok(Self { process, address, requests, settings: settings.clone() })

@@ -35,7 +35,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let mut small = World::start(&[queue(0)]).await?;
     let many = World::start(&(0..QUEUES).map(queue).collect::<Vec<_>>()).await?;
     // Its ticks are its own system's.
-    many.anteroom.scheduler.freeze();
+    many.anteroom.scheduler.process.freeze();
     let small_question = question(&small, visitors).await?;
     let many_question = question(&many, visitors).await?;
     let mut windows = vec![Vec::new(); SYSTEMS.len()];
@@ -44,7 +44,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
             let window = match *system {
                 "4 schedulers" => {
                     for _ in 1..4 {
-                        let another = small.anteroom.another_scheduler(&[]).await;
+                        let another = small.anteroom.deployment.scheduler().await;
                         small.more_schedulers.push(another);
                     }
                     let window = meter::measure(&small, settings, &small_question).await;
@@ -52,11 +52,11 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
                     window
                 }
                 "50 queues" => {
-                    small.anteroom.scheduler.freeze();
-                    many.anteroom.scheduler.thaw();
+                    small.anteroom.scheduler.process.freeze();
+                    many.anteroom.scheduler.process.thaw();
                     let window = meter::measure(&many, settings, &many_question).await;
-                    many.anteroom.scheduler.freeze();
-                    small.anteroom.scheduler.thaw();
+                    many.anteroom.scheduler.process.freeze();
+                    small.anteroom.scheduler.process.thaw();
                     window
                 }
                 "3 admissions" | MORE_LOAD => {

@@ -52,7 +52,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let places = world.fill("line", streams).await?;
     let tokens = world.tokens("line", &places, streams);
 
-    let id = world.anteroom.admission.id();
+    let id = world.anteroom.admission.process.id();
     let before = cpu::resident_bytes(id)? as f64;
     say(&format!("opening {streams} streams"));
     let events: Arc<Vec<AtomicU64>> = Arc::new(tokens.iter().map(|_| AtomicU64::new(0)).collect());

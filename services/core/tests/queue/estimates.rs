@@ -8,7 +8,8 @@ use anteroom_core::queue::{Override, Pace, PlaceRef, Queue, Rules, State, Status
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::world::{World, before, capacity, join, look, rate, tick};
+use super::line::{before, capacity, join, look, rate, tick};
+use super::support::TimedStore;
 
 /// How long visitors stay.
 #[derive(Clone, Copy, PartialEq)]
@@ -21,7 +22,7 @@ enum Stay {
 
 /// A room, and who comes to it.
 #[derive(Clone)]
-struct Hall {
+struct Scenario {
     rules: Rules,
     stay: Stay,
     stay_seconds: f64,
@@ -39,9 +40,9 @@ struct Hall {
     every: u64,
 }
 
-fn hall(rules: Rules, stay: Stay, stay_seconds: f64) -> Hall {
+fn scenario(rules: Rules, stay: Stay, stay_seconds: f64) -> Scenario {
     let line = 40;
-    Hall { rules, stay, stay_seconds, then: None, line, give_up: 0.0, from: 0, to: 0, every: 0 }
+    Scenario { rules, stay, stay_seconds, then: None, line, give_up: 0.0, from: 0, to: 0, every: 0 }
 }
 
 /// A visitor in line.
@@ -92,7 +93,7 @@ impl Looks {
 }
 
 /// Plays a room in virtual time.
-async fn play(world: &World, hall: &Hall) -> Looks {
+async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
     const STEP: u64 = 2;
     let day = Duration::from_secs(86_400);
     let rules = Rules {
@@ -188,16 +189,17 @@ async fn play(world: &World, hall: &Hall) -> Looks {
 /// Plays the room with both kinds of stays, steady from the beginning, and from a window after the
 /// stays have become as long as each of `then`.
 async fn hold_steady_and_changed(capacity_of: u64, stay_seconds: u64, then: &[u64], line: usize) {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     // A window holds five minutes and 20 turns.
     let window = |stay: u64| 300.max(20 * stay / capacity_of + 1);
     for stay in [Stay::Random, Stay::Fixed] {
         let kind = if stay == Stay::Fixed { "fixed" } else { "random" };
-        let steady = Hall { line, ..hall(capacity(capacity_of), stay, stay_seconds as f64) };
+        let steady =
+            Scenario { line, ..scenario(capacity(capacity_of), stay, stay_seconds as f64) };
         // So long that there are windows enough, for the ends of few sessions scatter widely.
         let length = 10 * window(stay_seconds);
         let every = |length: u64| (length / 260).max(2);
-        let looks = Hall { to: length, every: every(length), ..steady.clone() };
+        let looks = Scenario { to: length, every: every(length), ..steady.clone() };
         world.begin_again().await;
         let what = format!("capacity {capacity_of}, {kind} stays of {stay_seconds} s");
         play(&world, &looks).await.hold(&what);
@@ -208,7 +210,7 @@ async fn hold_steady_and_changed(capacity_of: u64, stay_seconds: u64, then: &[u6
             let length = 10 * window(longer);
             let then = Some((at, longer as f64));
             let looks =
-                Hall { then, from, to: from + length, every: every(length), ..steady.clone() };
+                Scenario { then, from, to: from + length, every: every(length), ..steady.clone() };
             world.begin_again().await;
             play(&world, &looks).await.hold(&format!("{what}, then of {longer} s"));
         }
@@ -237,10 +239,11 @@ async fn estimates_are_true_in_a_room_of_1000() {
 
 #[tokio::test]
 async fn estimates_are_true_at_a_rate() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     for pace in [Pace::Even, Pace::Batch] {
         let rules = rate(400, Duration::from_secs(200), pace);
-        let steady = Hall { line: 900, to: 2_400, every: 8, ..hall(rules, Stay::Fixed, 1.0) };
+        let steady =
+            Scenario { line: 900, to: 2_400, every: 8, ..scenario(rules, Stay::Fixed, 1.0) };
         world.begin_again().await;
         play(&world, &steady).await.hold(&format!("two a second, {pace:?}"));
     }
@@ -248,10 +251,10 @@ async fn estimates_are_true_at_a_rate() {
 
 #[tokio::test]
 async fn estimates_know_who_gives_up() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     for (give_up, line) in [(0.001, 60), (0.003, 100)] {
-        let steady = hall(capacity(20), Stay::Random, 120.0);
-        let looks = Hall { line, give_up, from: 600, to: 6_600, every: 12, ..steady };
+        let steady = scenario(capacity(20), Stay::Random, 120.0);
+        let looks = Scenario { line, give_up, from: 600, to: 6_600, every: 12, ..steady };
         world.begin_again().await;
         play(&world, &looks).await.hold(&format!("{give_up} of {line} give up each second"));
     }
@@ -259,9 +262,9 @@ async fn estimates_know_who_gives_up() {
 
 #[tokio::test]
 async fn estimates_are_known_where_the_line_often_runs_empty() {
-    let world = World::new().await;
-    let busy = hall(capacity(10), Stay::Fixed, 60.0);
-    let looks = play(&world, &Hall { line: 3, to: 3_600, every: 12, ..busy }).await;
+    let world = TimedStore::new().await;
+    let busy = scenario(capacity(10), Stay::Fixed, 60.0);
+    let looks = play(&world, &Scenario { line: 3, to: 3_600, every: 12, ..busy }).await;
     assert!(looks.known.len() >= 200 && looks.unknown_share() < 0.05, "{}", looks.unknown_share());
 }
 
@@ -272,7 +275,7 @@ async fn heard(queue: &Queue, places: &[PlaceRef]) {
 
 #[tokio::test]
 async fn those_who_came_back_count_in_estimates_but_in_no_position() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let minute = Duration::from_secs(60);
     // Two a second.
     let rules = Rules {
@@ -336,7 +339,7 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
 
 #[tokio::test]
 async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", rate(100, Duration::from_secs(10), Pace::Even)).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
@@ -357,7 +360,7 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
 /// are passed over nor when their places end.
 #[tokio::test]
 async fn estimates_do_not_take_one_departure_for_a_habit() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules {
         idle_ttl: Duration::from_secs(60),
         first_poll_ttl: Duration::from_secs(60),

@@ -6,16 +6,17 @@ use anteroom_core::queue::{GoneReason, Join, Leave, Override, Queue, Rules, Stat
 use anteroom_core::store::Error;
 use futures_util::future::join_all;
 
-use super::world::{World, capacity, join, look, status, tick, visitor};
+use super::line::{capacity, join, look, status, tick, visitor};
+use super::support::TimedStore;
 
-async fn fill(world: &World, full: bool) {
+async fn fill(world: &TimedStore, full: bool) {
     let limit = if full { "1" } else { "0" };
     world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", limit]).await;
 }
 
 /// A queue with one ready, one active and three waiting, on a store that is full now.
-async fn full() -> (World, Queue, Vec<anteroom_core::queue::PlaceRef>) {
-    let world = World::new().await;
+async fn full() -> (TimedStore, Queue, Vec<anteroom_core::queue::PlaceRef>) {
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(2)).await;
     let mut places = Vec::new();
     for n in 0..5 {
@@ -77,7 +78,7 @@ async fn the_line_moves_on_until_the_room_is_empty() {
 /// that needs memory.
 #[tokio::test]
 async fn renewals_that_cut_sessions_go_on() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", Rules { local_answers: true, ..capacity(3) }).await;
     // At the birth of a queue slots are withheld for a moment.
     world.pass(Duration::from_millis(200));

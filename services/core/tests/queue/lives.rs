@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Join, Override, Pace, Rules, State, Status, Visit};
 
-use super::world::{SECOND, START, World, capacity, join, rate, status, tick, visitor};
+use super::line::{capacity, join, rate, status, tick, visitor};
+use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
 async fn overrides_end_each_at_its_own_time() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(5)).await;
     let at = |seconds| Some((START / SECOND) + seconds);
     queue.override_rules(&[Override::Capacity(Some(9))], at(60)).await.expect("an override");
@@ -31,7 +32,7 @@ async fn overrides_end_each_at_its_own_time() {
 
 #[tokio::test]
 async fn opening_times_take_joins_then_promote_then_close() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let at = |seconds| Some((START / SECOND) + seconds);
     let rules = Rules { joins_at: at(10), opens_at: at(20), closes_at: at(30), ..capacity(1) };
     let queue = world.queue("q", rules).await;
@@ -54,7 +55,7 @@ async fn opening_times_take_joins_then_promote_then_close() {
 
 #[tokio::test]
 async fn the_last_ticket_a_double_can_count_is_never_passed() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let last = anteroom_core::queue::MAX_TICKET;
     let meta = "anteroom:v1:queue:{q}:meta";
@@ -67,7 +68,7 @@ async fn the_last_ticket_a_double_can_count_is_never_passed() {
 
 #[tokio::test]
 async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", rate(3, Duration::from_secs(60), Pace::Batch)).await;
     queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
     let (old, _) = join(&queue, 0).await;
@@ -88,7 +89,7 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
 
 #[tokio::test]
 async fn a_store_without_rules_is_given_them_by_the_first_call() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(2)).await;
     let (of, _) = join(&queue, 0).await;
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Override, PlaceRef, Queue, Revocations, Rules, Status, Visit};
 
+use super::line::{capacity, join, look, status, tick};
 use super::overrides::known_before;
-use super::world::{World, capacity, join, look, status, tick};
+use super::support::TimedStore;
 
 const WITHHELD: Duration = Duration::from_millis(150);
 
@@ -15,7 +16,7 @@ fn local(most: u64) -> Rules {
 }
 
 /// A queue some time after its birth, which withholds too, and a tick just now.
-async fn queue(world: &World, rules: Rules) -> Queue {
+async fn queue(world: &TimedStore, rules: Rules) -> Queue {
     let queue = world.queue("q", rules).await;
     world.pass(WITHHELD);
     assert_eq!(tick(&queue).await, 0);
@@ -39,7 +40,7 @@ async fn read(queue: &Queue, since: Option<u64>) -> Revocations {
 }
 
 /// Nobody is promoted until exactly the time that a freed slot is withheld has passed.
-async fn is_given_away_later(world: &World, queue: &Queue, next: PlaceRef) {
+async fn is_given_away_later(world: &TimedStore, queue: &Queue, next: PlaceRef) {
     let freed = world.now();
     for micros in [0, 100_000, 149_999] {
         world.set_now(freed + micros);
@@ -52,7 +53,7 @@ async fn is_given_away_later(world: &World, queue: &Queue, next: PlaceRef) {
 
 #[tokio::test]
 async fn promise_01_a_slot_freed_by_a_leave_is_given_away_150_ms_later() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     let places = active(&queue, 1).await;
     let (next, _) = join(&queue, 1).await;
@@ -62,7 +63,7 @@ async fn promise_01_a_slot_freed_by_a_leave_is_given_away_150_ms_later() {
 
 #[tokio::test]
 async fn promise_01_a_slot_freed_by_an_eviction_is_given_away_150_ms_later() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     let places = active(&queue, 1).await;
     let (next, _) = join(&queue, 1).await;
@@ -72,7 +73,7 @@ async fn promise_01_a_slot_freed_by_an_eviction_is_given_away_150_ms_later() {
 
 #[tokio::test]
 async fn promise_01_the_slots_of_a_reset_queue_are_given_away_150_ms_later() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     active(&queue, 1).await;
     queue.reset().await.expect("a reset");
@@ -83,7 +84,7 @@ async fn promise_01_the_slots_of_a_reset_queue_are_given_away_150_ms_later() {
 
 #[tokio::test]
 async fn promise_01_who_answered_by_the_rule_is_waited_for_when_it_is_taken_back() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     let places = active(&queue, 1).await;
     let (next, _) = join(&queue, 1).await;
@@ -103,7 +104,7 @@ async fn promise_01_who_answered_by_the_rule_is_waited_for_when_it_is_taken_back
 /// Nobody passes on a turn or a place in line without the store, so these need not be waited for.
 #[tokio::test]
 async fn a_turn_that_is_given_up_and_a_session_that_ends_by_itself_free_the_slot_at_once() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let session = Duration::from_secs(5);
     let queue =
         queue(&world, Rules { session_ttl: session, session_max: session, ..local(1) }).await;
@@ -124,7 +125,7 @@ async fn a_turn_that_is_given_up_and_a_session_that_ends_by_itself_free_the_slot
 
 #[tokio::test]
 async fn promise_01_a_leap_of_the_clock_gives_no_slot_away_at_once() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let session = Duration::from_secs(5);
     let rules = Rules { session_ttl: session, session_max: session, ..local(2) };
     let queue = queue(&world, rules).await;
@@ -142,7 +143,7 @@ async fn promise_01_a_leap_of_the_clock_gives_no_slot_away_at_once() {
 
 #[tokio::test]
 async fn a_scheduler_that_is_always_late_still_promotes() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     let late = Duration::from_millis(400);
     world.pass(late);
@@ -156,7 +157,7 @@ async fn a_scheduler_that_is_always_late_still_promotes() {
 
 #[tokio::test]
 async fn a_scheduler_that_is_late_every_other_time_still_promotes() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     let (late, in_time) = (Duration::from_millis(300), Duration::from_millis(100));
     world.pass(late);
@@ -171,7 +172,7 @@ async fn a_scheduler_that_is_late_every_other_time_still_promotes() {
 
 #[tokio::test]
 async fn a_reading_names_who_ended_before_the_time_and_nobody_else() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(5)).await;
     let places = active(&queue, 4).await;
     let (ready, _) = join(&queue, 4).await;
@@ -198,7 +199,7 @@ async fn a_reading_names_who_ended_before_the_time_and_nobody_else() {
 
 #[tokio::test]
 async fn a_session_that_lowered_rules_cut_is_named_too() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(1)).await;
     let places = active(&queue, 1).await;
     let before = read(&queue, None).await.version;
@@ -212,7 +213,7 @@ async fn a_session_that_lowered_rules_cut_is_named_too() {
 
 #[tokio::test]
 async fn a_reading_says_when_it_does_not_name_all() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(5)).await;
     let places = active(&queue, 5).await;
     let start = read(&queue, None).await.version;
@@ -246,7 +247,7 @@ async fn a_reading_says_when_it_does_not_name_all() {
 #[tokio::test]
 async fn a_reading_of_very_many_is_refused_and_the_list_stays_bounded() {
     const MANY: u64 = 1_500;
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, local(MANY)).await;
     let places = active(&queue, MANY).await;
     let start = read(&queue, None).await.version;
@@ -272,7 +273,7 @@ async fn a_reading_of_very_many_is_refused_and_the_list_stays_bounded() {
 /// An older version knows nothing of the rule and writes the rules in force without it.
 #[tokio::test]
 async fn rules_of_a_version_that_does_not_know_it_mean_off() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = queue(&world, capacity(1)).await;
     known_before(&world, &["state", "reason", "capacity", "session_ttl", "max_waiting"]).await;
     assert!(!queue.snapshot().await.expect("a snapshot").rules.local_answers);

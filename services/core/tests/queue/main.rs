@@ -4,6 +4,7 @@
 mod estimates;
 mod full_store;
 mod histories;
+mod line;
 mod lives;
 mod local_answers;
 mod notes;
@@ -16,5 +17,6 @@ mod revisions;
 mod scripts;
 mod servers;
 mod sessions;
+#[path = "../support/mod.rs"]
+mod support;
 mod together;
-mod world;

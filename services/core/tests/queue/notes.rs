@@ -6,10 +6,11 @@ use std::time::Duration;
 use anteroom_core::queue::{GoneReason, PlaceRef, Queue, Visit};
 use futures_util::future::join_all;
 
-use super::world::{World, capacity, join, tick};
+use super::line::{capacity, join, tick};
+use super::support::TimedStore;
 
 /// How many notes the store holds.
-async fn notes(world: &World) -> u64 {
+async fn notes(world: &TimedStore) -> u64 {
     let script = "local sum = 0 for _, key in ipairs(redis.call('KEYS', '*:gone*')) do \
         sum = sum + redis.call(redis.call('TYPE', key).ok == 'zset' \
             and 'ZCARD' or 'HLEN', key) end return sum";
@@ -30,7 +31,7 @@ async fn visit(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<PlaceRef> {
 #[tokio::test]
 async fn notes_come_to_a_plateau_with_long_sessions_between_short_ones() {
     const EACH: u64 = 60;
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1_000_000)).await;
     let mut long: Vec<(u64, PlaceRef)> = Vec::new();
     let mut most = 0;
@@ -60,7 +61,7 @@ async fn notes_come_to_a_plateau_with_long_sessions_between_short_ones() {
 
 #[tokio::test]
 async fn a_reason_is_told_for_ten_minutes_whenever_the_place_ended() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(100)).await;
     for n in 0..8 {
         let of = visit(&queue, n..n + 1).await[0];
@@ -76,7 +77,7 @@ async fn a_reason_is_told_for_ten_minutes_whenever_the_place_ended() {
 /// A scheduler makes a hundred calls a second.
 #[tokio::test]
 async fn ten_thousand_turns_that_lapse_together_are_swept_by_a_hundred_calls() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(10_000)).await;
     let places = join_all((0..10_000).map(|n| join(&queue, n))).await;
     for _ in 0..16 {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Overridden, Override, Queue, Rules, State, Status};
 
-use super::world::{SECOND, START, World, capacity, join, look, tick};
+use super::line::{capacity, join, look, tick};
+use super::support::{SECOND, START, TimedStore};
 
 const HOUR: u64 = 3_600 * SECOND;
 const DAY: u64 = 24 * HOUR;
@@ -23,7 +24,7 @@ async fn overridden(queue: &Queue) -> Vec<Overridden> {
 
 #[tokio::test]
 async fn an_override_that_a_leap_of_the_clock_ended_is_in_force_again_when_the_clock_is_right() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let end = START + HOUR;
     queue.override_rules(&[paused()], Some(end / SECOND)).await.expect("an override");
@@ -54,7 +55,7 @@ async fn an_override_that_a_leap_of_the_clock_ended_is_in_force_again_when_the_c
 
 #[tokio::test]
 async fn a_reason_may_be_any_text() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     for reason in ["-", "0", "soon"] {
         let overrides = [Override::Reason(Some(reason.to_owned()))];
@@ -68,7 +69,7 @@ async fn a_reason_may_be_any_text() {
 
 #[tokio::test]
 async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let scheduler = world.queue("q", capacity(1)).await;
     let admission = world.open("q", capacity(1));
     let until = Some(START / SECOND + 60);
@@ -87,7 +88,7 @@ async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed
 
 #[tokio::test]
 async fn overrides_are_shown_with_value_and_end() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let until = Some(START / SECOND + 60);
     let closes = Override::ClosesAt(Some(START / SECOND + 10));
@@ -104,7 +105,7 @@ async fn overrides_are_shown_with_value_and_end() {
 }
 
 /// Leaves of the rules in the store what a version wrote that knows none but these.
-pub async fn known_before(world: &World, names: &[&str]) {
+pub async fn known_before(world: &TimedStore, names: &[&str]) {
     let script = "local known = {} \
         for i, name in ipairs(ARGV) do known[name] = true end \
         for _, part in ipairs({ 'file', 'force' }) do \
@@ -121,7 +122,7 @@ pub async fn known_before(world: &World, names: &[&str]) {
 
 #[tokio::test]
 async fn a_rule_that_an_older_version_did_not_know_has_its_default() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules { first_poll_ttl: Duration::from_secs(77), ..capacity(1) };
     let queue = world.queue("q", rules.clone()).await;
     let (place, _) = join(&queue, 1).await;

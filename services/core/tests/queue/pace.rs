@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Override, Pace, Queue, Rules, Status};
 
-use super::world::{SECOND, World, capacity, join, look, rate, tick};
+use super::line::{capacity, join, look, rate, tick};
+use super::support::{SECOND, TimedStore};
 
 /// A queue with so many in line and nobody promoted yet.
-async fn line(world: &World, name: &str, rules: Rules, visitors: u64) -> Queue {
+async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Queue {
     // Nobody polls here: let the first poll be long in coming.
     let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
     let queue = world.queue(name, rules).await;
@@ -24,7 +25,11 @@ async fn line(world: &World, name: &str, rules: Rules, visitors: u64) -> Queue {
 }
 
 /// Ticks at these steps; the promotions of each with their time.
-async fn ticks(world: &World, queue: &Queue, steps: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+async fn ticks(
+    world: &TimedStore,
+    queue: &Queue,
+    steps: impl Iterator<Item = u64>,
+) -> Vec<(u64, u64)> {
     let mut made = Vec::new();
     for step in steps {
         world.pass(Duration::from_micros(step));
@@ -42,7 +47,7 @@ fn busiest(made: &[(u64, u64)], interval: Duration) -> u64 {
 
 #[tokio::test]
 async fn promise_02_even_pace_is_a_stream_at_the_full_rate() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let interval = Duration::from_secs(10);
     let queue = line(&world, "q", rate(220, interval, Pace::Even), 1500).await;
     // A tick that comes now a little early, now a little late.
@@ -57,7 +62,7 @@ async fn promise_02_even_pace_is_a_stream_at_the_full_rate() {
 
 #[tokio::test]
 async fn promise_02_missed_ticks_are_not_made_up_in_a_burst() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let interval = Duration::from_secs(10);
     let queue = line(&world, "q", rate(100, interval, Pace::Even), 400).await;
     ticks(&world, &queue, std::iter::repeat_n(100_000, 50)).await;
@@ -68,7 +73,7 @@ async fn promise_02_missed_ticks_are_not_made_up_in_a_burst() {
 
 #[tokio::test]
 async fn promise_02_batch_pace_comes_all_at_once_and_keeps_its_rhythm() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let interval = Duration::from_secs(10);
     let queue = line(&world, "q", rate(300, interval, Pace::Batch), 1000).await;
     let made = ticks(&world, &queue, std::iter::repeat_n(100_000, 350)).await;
@@ -80,7 +85,7 @@ async fn promise_02_batch_pace_comes_all_at_once_and_keeps_its_rhythm() {
 
 #[tokio::test]
 async fn promise_02_any_number_of_schedulers_keeps_the_rate() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let interval = Duration::from_secs(2);
     for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
         let queue = line(&world, name, rate(50, interval, pace), 600).await;
@@ -104,7 +109,7 @@ async fn promise_02_any_number_of_schedulers_keeps_the_rate() {
 
 #[tokio::test]
 async fn promise_02_a_longer_interval_looks_back_over_all_of_it() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(10, Duration::from_secs(1), Pace::Batch), 300).await;
     let before = ticks(&world, &queue, std::iter::repeat_n(200_000, 50)).await;
     assert!(before.iter().map(|(_, n)| n).sum::<u64>() >= 90);
@@ -118,7 +123,7 @@ async fn promise_02_a_longer_interval_looks_back_over_all_of_it() {
 
 #[tokio::test]
 async fn promise_01_and_02_hold_together() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules { capacity: Some(30), ..rate(20, Duration::from_secs(1), Pace::Batch) };
     let queue = line(&world, "q", rules, 100).await;
     let made = ticks(&world, &queue, std::iter::repeat_n(500_000, 20)).await;
@@ -128,7 +133,7 @@ async fn promise_01_and_02_hold_together() {
 
 #[tokio::test]
 async fn a_rate_that_comes_into_force_later_is_not_late() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(5), 20).await;
     assert_eq!(tick(&queue).await, 5);
     queue.override_rules(&[Override::Batch(Some(10))], None).await.expect("an override");
@@ -141,7 +146,7 @@ async fn a_rate_that_comes_into_force_later_is_not_late() {
 
 #[tokio::test]
 async fn large_batches_are_made_in_chunks() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(2200, Duration::from_secs(10), Pace::Batch), 2500).await;
     let mut calls = 0;
     let mut promoted = 0;
@@ -159,7 +164,7 @@ async fn large_batches_are_made_in_chunks() {
 
 #[tokio::test]
 async fn on_a_quiet_day_the_room_is_invisible_and_a_rush_is_a_stream() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", rate(1000, Duration::from_secs(10), Pace::Even)).await;
     for n in 0..20 {
         assert_eq!(join(&queue, n).await.1.status(), Status::Ready, "visitor {n} on a quiet day");
@@ -175,7 +180,7 @@ async fn on_a_quiet_day_the_room_is_invisible_and_a_rush_is_a_stream() {
 
 #[tokio::test]
 async fn estimates_follow_the_promotions_really_made() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     // The rate would be 100/s, but only what leaves makes room: 10/s.
     let rules = Rules { capacity: Some(10), ..rate(1000, Duration::from_secs(10), Pace::Even) };
     let queue = world.queue("q", rules).await;
@@ -222,7 +227,7 @@ async fn estimates_follow_the_promotions_really_made() {
 
 #[tokio::test]
 async fn estimates_are_unknown_until_something_is_known() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     join(&queue, 0).await;
     let (_, place) = join(&queue, 1).await;
@@ -232,7 +237,7 @@ async fn estimates_are_unknown_until_something_is_known() {
 /// An old head and a young one promoted together: each waited as long as it did.
 #[tokio::test]
 async fn waits_are_told_of_heads_that_stand_far_apart() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let hour = Duration::from_secs(3600);
     let rules = Rules {
         idle_ttl: hour,

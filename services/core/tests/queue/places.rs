@@ -7,7 +7,8 @@ use anteroom_core::queue::{
 };
 use futures_util::future::join_all;
 
-use super::world::{SECOND, START, World, capacity, join, tick};
+use super::line::{capacity, join, tick};
+use super::support::{SECOND, START, TimedStore};
 
 use Status::{Active, Away, Ready, Waiting};
 
@@ -45,7 +46,7 @@ const BEHIND: u64 = 5;
 
 /// Three active, three ready, and 24 in line: of these 7, 10 and 11 are away, 8 and 9 have
 /// returned.
-async fn mixed(world: &World) -> (Queue, Vec<PlaceRef>) {
+async fn mixed(world: &TimedStore) -> (Queue, Vec<PlaceRef>) {
     let queue = world.queue("q", lasting(6)).await;
     let mut of = Vec::new();
     for n in 0..30 {
@@ -67,7 +68,7 @@ async fn mixed(world: &World) -> (Queue, Vec<PlaceRef>) {
 
 #[tokio::test]
 async fn every_place_is_on_exactly_one_page_in_ticket_order() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let (queue, of) = mixed(&world).await;
     let standing = |ticket| match ticket {
         1..=3 => Active,
@@ -109,7 +110,7 @@ async fn every_place_is_on_exactly_one_page_in_ticket_order() {
 
 #[tokio::test]
 async fn who_stays_is_on_one_page_whatever_changes_between_them() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let (queue, of) = mixed(&world).await;
     let first = queue.places(None, 0, 12).await.expect("a page");
     assert_eq!((tickets(&first.places), first.next), ((1..=12).collect(), Some(12)));
@@ -138,7 +139,7 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
 
 #[tokio::test]
 async fn what_has_ended_is_passed_over_before_it_is_swept() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(3)).await;
     for n in 0..3 {
         join(&queue, n).await;
@@ -157,7 +158,7 @@ async fn what_has_ended_is_passed_over_before_it_is_swept() {
     }
 
     // So is who was away for too long.
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let (queue, _) = mixed(&world).await;
     assert_eq!(tickets(&pages(&queue, Some(Away), 2).await.0), [7, 10, 11]);
     let short = [Override::KeepTtl(Some(Duration::from_secs(10)))];
@@ -170,7 +171,7 @@ async fn what_has_ended_is_passed_over_before_it_is_swept() {
 /// Ready and active places stand in one set: a call looks at 200 of them and says where it stopped.
 #[tokio::test]
 async fn promise_13_a_call_looks_at_200_places_however_few_it_finds() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", lasting(1_000)).await;
     let joins = join_all((0..450).map(|n| join(&queue, n))).await;
     join_all(joins.iter().take(448).map(|(of, _)| queue.claim(*of))).await;
@@ -188,7 +189,7 @@ async fn promise_13_a_call_looks_at_200_places_however_few_it_finds() {
 
 #[tokio::test]
 async fn a_join_time_is_that_of_the_ticket_s_own_second() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", lasting(1_000)).await;
     for n in 0..200 {
         join(&queue, n).await;
@@ -219,7 +220,7 @@ async fn a_join_time_is_that_of_the_ticket_s_own_second() {
 
 #[tokio::test]
 async fn a_full_store_and_one_that_takes_no_writes_show_the_line() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let (queue, _) = mixed(&world).await;
     let before = pages(&queue, None, 7).await;
     world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use anteroom_core::queue::{GoneReason, Join, Leave, PlaceRef, Queue, Rules, Status, Visit};
 use futures_util::future::join_all;
 
-use super::world::{SECOND, World, capacity, join, look, status, tick, visitor};
+use super::line::{capacity, join, look, status, tick, visitor};
+use super::support::{SECOND, START, TimedStore};
 
 const POLL: Duration = Duration::from_secs(20);
 
@@ -18,15 +19,15 @@ async fn poll_all(queue: &Queue, places: &[PlaceRef]) {
 }
 
 /// A queue with a session that holds its one slot, renewed as time passes.
-struct Held {
-    world: World,
+struct BusyQueue {
+    world: TimedStore,
     queue: Queue,
     first: PlaceRef,
 }
 
-impl Held {
+impl BusyQueue {
     async fn new(rules: Rules) -> Self {
-        let world = World::new().await;
+        let world = TimedStore::new().await;
         let queue = world.queue("q", rules).await;
         let (first, _) = join(&queue, 1_000_000).await;
         queue.claim(first).await.expect("a claim");
@@ -54,7 +55,7 @@ fn long_session() -> Rules {
 
 #[tokio::test]
 async fn a_room_with_one_in_line_takes_joins_however_many_came_and_left() {
-    let held = Held::new(Rules { max_waiting: 100, ..long_session() }).await;
+    let held = BusyQueue::new(Rules { max_waiting: 100, ..long_session() }).await;
     let (waiting, _) = join(&held.queue, 0).await;
     for n in 1..=500 {
         let (of, _) = join(&held.queue, n).await;
@@ -66,7 +67,7 @@ async fn a_room_with_one_in_line_takes_joins_however_many_came_and_left() {
 
 #[tokio::test]
 async fn one_away_place_does_not_fill_the_room() {
-    let held = Held::new(Rules { max_waiting: 10, ..long_session() }).await;
+    let held = BusyQueue::new(Rules { max_waiting: 10, ..long_session() }).await;
     let (away, _) = join(&held.queue, 0).await;
     look(&held.queue, away).await;
     let (awake, _) = join(&held.queue, 1).await;
@@ -89,7 +90,7 @@ async fn one_away_place_does_not_fill_the_room() {
 /// polls, and away when it does not.
 #[tokio::test]
 async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
-    let held = Held::new(Rules { max_waiting: 10, ..long_session() }).await;
+    let held = BusyQueue::new(Rules { max_waiting: 10, ..long_session() }).await;
     let (head, _) = join(&held.queue, 0).await;
     for n in 1..=100 {
         let (of, _) = join(&held.queue, n).await;
@@ -118,14 +119,14 @@ async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
 #[tokio::test]
 async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     for outage in [Duration::from_secs(8 * 3600), Duration::from_secs(61)] {
-        let world = World::new().await;
+        let world = TimedStore::new().await;
         let queue = world.queue("q", capacity(10)).await;
         let ghosts = join_many(&queue, 0..5_000).await;
         poll_all(&queue, &ghosts).await;
         world.run(&queue, Duration::from_secs(10)).await;
         poll_all(&queue, &ghosts[10..]).await;
         // Nobody is heard; the scheduler ticks on.
-        while world.now() < super::world::START + 10 * SECOND + outage.as_micros() as u64 {
+        while world.now() < START + 10 * SECOND + outage.as_micros() as u64 {
             tick(&queue).await;
             queue.sweep().await.expect("a sweep");
             world.pass(outage.min(Duration::from_secs(60)));
@@ -153,7 +154,7 @@ async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
 /// left of it.
 #[tokio::test]
 async fn a_roll_call_is_part_of_the_expected_wait() {
-    let held = Held::new(long_session()).await;
+    let held = BusyQueue::new(long_session()).await;
     let ghosts = join_many(&held.queue, 0..20).await;
     poll_all(&held.queue, &ghosts).await;
     held.world.pass(Duration::from_secs(3600));
@@ -175,7 +176,7 @@ async fn a_roll_call_is_part_of_the_expected_wait() {
 /// is let in as soon as it is heard.
 #[tokio::test]
 async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_heard() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(2)).await;
     let places = join_many(&queue, 0..6).await;
     poll_all(&queue, &places).await;
@@ -206,7 +207,7 @@ async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_
 /// answer.
 #[tokio::test]
 async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
-    let held = Held::new(long_session()).await;
+    let held = BusyQueue::new(long_session()).await;
     let places = join_many(&held.queue, 0..6).await;
     poll_all(&held.queue, &places).await;
     held.world.pass(Duration::from_secs(3600));
@@ -228,7 +229,7 @@ async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
 #[tokio::test]
 async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for_ever() {
     for (first_poll_ttl, every) in [(60, 61), (30, 31), (30, 60)] {
-        let world = World::new().await;
+        let world = TimedStore::new().await;
         let first_poll_ttl = Duration::from_secs(first_poll_ttl);
         let queue = world.queue("q", Rules { first_poll_ttl, ..capacity(1) }).await;
         let ghosts = join_many(&queue, 0..6).await;
@@ -249,7 +250,7 @@ async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for
 #[tokio::test]
 async fn the_end_of_an_away_place_is_no_departure_from_the_line() {
     let rules = Rules { keep_ttl: Duration::from_secs(1_200), ..long_session() };
-    let held = Held::new(rules).await;
+    let held = BusyQueue::new(rules).await;
     let away = join_many(&held.queue, 0..3).await;
     let (stays, _) = join(&held.queue, 3).await;
     poll_all(&held.queue, &away).await;

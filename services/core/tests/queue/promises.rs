@@ -9,10 +9,11 @@ use anteroom_testkit::Redis;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::world::{SECOND, START, World, capacity, join, look, rate, status, tick, visitor};
+use super::line::{capacity, join, look, rate, status, tick, visitor};
+use super::support::{SECOND, START, TimedStore};
 
 /// Lets time pass with a tick and the polls of these places every two seconds.
-async fn poll(world: &World, queue: &Queue, places: &[PlaceRef], time: Duration) {
+async fn poll(world: &TimedStore, queue: &Queue, places: &[PlaceRef], time: Duration) {
     for _ in 0..time.as_secs() / 2 {
         world.pass(Duration::from_secs(2));
         tick(queue).await;
@@ -29,7 +30,7 @@ fn paused() -> [Override; 1] {
 
 #[tokio::test]
 async fn promise_01_a_lowered_capacity_throws_nobody_out() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(3)).await;
     let mut places = Vec::new();
     for n in 0..5 {
@@ -51,7 +52,7 @@ async fn promise_01_a_lowered_capacity_throws_nobody_out() {
 
 #[tokio::test]
 async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let (first, _) = join(&queue, 0).await;
     queue.claim(first).await.expect("a claim");
@@ -115,7 +116,7 @@ async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_one_place() {
     const RUNS: u64 = 10_000;
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(50)).await;
     let mut places = std::collections::BTreeSet::new();
     for first in (0..RUNS).step_by(500) {
@@ -139,7 +140,7 @@ async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_o
 
 #[tokio::test]
 async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_gone() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", Rules { max_waiting: 2, ..capacity(1) }).await;
     let (ready, _) = join(&queue, 0).await;
     let (waiting, _) = join(&queue, 1).await;
@@ -161,7 +162,7 @@ async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_
 
 #[tokio::test]
 async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(2)).await;
     queue.override_rules(&paused(), None).await.expect("an override");
     let mut places = Vec::new();
@@ -178,7 +179,7 @@ async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
 
 #[tokio::test]
 async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandons_nobody() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let mut places = Vec::new();
     for n in 0..6 {
@@ -208,7 +209,7 @@ async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandon
 
 #[tokio::test]
 async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules {
         capacity: Some(2),
         claim_ttl: Duration::from_secs(5),
@@ -229,7 +230,7 @@ async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate
 
 #[tokio::test]
 async fn promise_05_never_polled_is_abandoned_and_says_so() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
@@ -246,7 +247,7 @@ async fn promise_05_never_polled_is_abandoned_and_says_so() {
 
 #[tokio::test]
 async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
-    let mut world = World::new().await;
+    let mut world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     // The store lost all joins of this epoch.
     let epoch = queue.snapshot().await.expect("a snapshot").epoch;
@@ -284,7 +285,7 @@ async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
 
 #[tokio::test]
 async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
@@ -307,7 +308,7 @@ async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
 
 #[tokio::test]
 async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(5)).await;
     let (of, _) = join(&queue, 0).await;
     for _ in 0..2 {
@@ -324,7 +325,7 @@ async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
 
 #[tokio::test]
 async fn tickets_go_on_beyond_2_to_the_40() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let begin = (1u64 << 40) + 12_345;
     let meta = "anteroom:v1:queue:{q}:meta";
@@ -353,7 +354,7 @@ async fn tickets_go_on_beyond_2_to_the_40() {
 /// Every key stands on the list of permanent keys, and none has a name of its own making.
 #[tokio::test]
 async fn promise_13_every_key_is_on_the_list() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let mut places = Vec::new();
     for n in 0..10 {
@@ -378,7 +379,7 @@ async fn promise_13_every_key_is_on_the_list() {
 
 #[tokio::test]
 async fn promise_06_what_stands_in_the_store_holds_no_visitor_id() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     for n in 0..5 {
         join(&queue, n).await;

@@ -8,7 +8,8 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, SeedableRng as _};
 
-use super::world::{START, World, capacity, join, tick};
+use super::line::{capacity, join, tick};
+use super::support::{START, TimedStore};
 
 const OLD: u64 = 5;
 const NEW: u64 = 7;
@@ -60,7 +61,7 @@ fn orders(of: &[Turn]) -> Vec<Vec<Turn>> {
 #[tokio::test]
 async fn whoever_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_in_the_end() {
     use Turn::{Join, JoinAnew, Look, Promote, SchedulerLooks};
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     for order in orders(&[Join, JoinAnew, Look, Promote, SchedulerLooks]) {
         world.begin_again().await;
         let scheduler = world.queue("q", capacity(NEW)).await;
@@ -93,7 +94,7 @@ async fn whoever_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_i
 
 #[tokio::test]
 async fn a_file_that_seeded_a_store_loses_against_any_schedulers_file() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let admission = world.open("q", capacity(OLD));
     join(&admission, 1).await;
     assert_eq!(seen(&admission).await.0, Some(OLD));
@@ -115,7 +116,7 @@ async fn a_file_that_seeded_a_store_loses_against_any_schedulers_file() {
 
 #[tokio::test]
 async fn two_versions_of_a_file_do_not_alternate() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let old = world.queue("q", capacity(OLD)).await;
     let new = world.queue("q", capacity(NEW)).await;
     for round in 0..6 {
@@ -132,7 +133,7 @@ async fn two_versions_of_a_file_do_not_alternate() {
 
 #[tokio::test]
 async fn an_older_replica_gets_back_what_it_lacks() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let scheduler = world.queue("q", capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     admission.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
@@ -150,7 +151,7 @@ async fn an_older_replica_gets_back_what_it_lacks() {
 
 #[tokio::test]
 async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let scheduler = world.queue("q", capacity(NEW)).await;
     let admission = world.open("q", capacity(OLD));
     world.keep("q").await;
@@ -181,7 +182,7 @@ async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() 
 
 #[tokio::test]
 async fn a_scheduler_that_starts_on_an_emptied_store_undoes_no_override() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let before = world.queue("q", capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     pause(&admission).await;
@@ -196,7 +197,7 @@ async fn a_scheduler_that_starts_on_an_emptied_store_undoes_no_override() {
 
 #[tokio::test]
 async fn what_is_written_on_a_clock_that_leapt_back_is_newer_all_the_same() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let scheduler = world.queue("q", capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     pause(&admission).await;
@@ -210,7 +211,7 @@ async fn what_is_written_on_a_clock_that_leapt_back_is_newer_all_the_same() {
 }
 
 /// One of several services that come and go.
-struct Service {
+struct Holder {
     queue: Queue,
     /// Whether it writes its file.
     is_scheduler: bool,
@@ -220,7 +221,7 @@ struct Service {
 /// last file that a scheduler wrote and the last override are in force, and stay.
 #[tokio::test]
 async fn in_any_order_the_last_file_and_the_last_override_win() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     for seed in 0..100 {
         let mut random = StdRng::seed_from_u64(seed);
         world.begin_again().await;
@@ -235,7 +236,7 @@ async fn in_any_order_the_last_file_and_the_last_override_win() {
             } else {
                 world.open("q", file(1))
             };
-            services.push(Service { queue, is_scheduler });
+            services.push(Holder { queue, is_scheduler });
         }
         // Whoever wrote last knows what it wrote; it is not restarted.
         let (mut wrote_file, mut wrote_over) = (1, None);

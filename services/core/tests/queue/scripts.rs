@@ -2,13 +2,13 @@
 
 use anteroom_core::queue::SCRIPTS;
 
-use super::world::World;
+use super::support::TimedStore;
 
 /// Where the store holds no rules for a queue, every operation but those for just that says so and
 /// writes nothing.
 #[tokio::test]
 async fn a_script_without_rules_writes_nothing() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let mut connection = world.redis.connection().await;
     let needs_none = ["queue.seed_rules", "queue.apply_rules", "queue.purge"];
     for script in SCRIPTS.iter().filter(|script| !needs_none.contains(&script.name)) {

@@ -1,22 +1,13 @@
 //! The whole journey on every kind of store that the configuration can name.
 
-use std::time::Duration;
-
-use anteroom_core::queue::{GoneReason, Leave, Queue, SCRIPTS, Status, Visit};
+use anteroom_core::queue::{GoneReason, Leave, Queue, Status, Visit};
 use anteroom_core::store::{Config, Mode, Store};
 use anteroom_testkit::{
     Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, RedisBuilder, Sentinel, until,
 };
 
-use super::world::{World, capacity, join, look, tick};
-
-async fn open(config: Config) -> Store {
-    let patient = Duration::from_secs(10);
-    let config = Config { command_timeout: patient, request_timeout: patient, ..config };
-    let store = Store::open(&config, &SCRIPTS, &prometheus::Registry::new()).expect("an address");
-    assert!(store.wait_up(patient).await, "the store is up");
-    store
-}
+use super::line::{capacity, join, look, tick};
+use super::support::{TimedStore, open};
 
 /// Every operation once, by the store's own clock.
 async fn journey(store: &Store, name: &str) {
@@ -119,7 +110,7 @@ async fn promise_05_behind_sentinel_the_line_outlives_its_primary() {
 /// In a room of a few hundred each look-up would walk along all records of a list.
 #[tokio::test]
 async fn records_are_in_a_table_from_the_first_on() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(10)).await;
     for life in 0..2 {
         join(&queue, life).await;

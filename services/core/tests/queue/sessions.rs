@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Inspection, PlaceRef, Queue, Rules, Visit};
 
-use super::world::{World, capacity, join, look, tick};
+use super::line::{capacity, join, look, tick};
+use super::support::TimedStore;
 
 const CLAIM_TTL: Duration = Duration::from_secs(60);
 const SESSION_TTL: Duration = Duration::from_secs(300);
@@ -28,7 +29,7 @@ fn left(visit: Result<Visit, anteroom_core::store::Error>) -> Duration {
 
 #[tokio::test]
 async fn a_session_whose_token_nobody_shows_ends_after_claim_ttl() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let of = joins_at_the_gate(&queue, 0).await;
     let (next, _) = join(&queue, 1).await;
@@ -43,7 +44,7 @@ async fn a_session_whose_token_nobody_shows_ends_after_claim_ttl() {
 
 #[tokio::test]
 async fn the_first_call_with_the_token_gives_the_whole_session() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(9)).await;
     let passed = Duration::from_secs(2);
     for (n, how) in ["authorize", "claim", "renew"].into_iter().enumerate() {
@@ -71,7 +72,7 @@ async fn the_first_call_with_the_token_gives_the_whole_session() {
 
 #[tokio::test]
 async fn a_short_session_is_no_longer_than_a_whole_one() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules { session_ttl: Duration::from_secs(20), ..capacity(1) };
     let queue = world.queue("q", rules).await;
     let (of, _) = join(&queue, 0).await;

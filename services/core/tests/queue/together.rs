@@ -7,10 +7,11 @@ use anteroom_core::queue::{
 };
 use redis::Value;
 
-use super::world::{World, capacity, join, look, rate, status, tick, visitor};
+use super::line::{capacity, join, look, rate, status, tick, visitor};
+use super::support::TimedStore;
 
 /// Joins these identities in one call; code and status of each.
-async fn join_together(world: &World, queue: &Queue, ids: &[PlaceId]) -> Vec<(i64, i64)> {
+async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Vec<(i64, i64)> {
     let script = SCRIPTS.iter().find(|script| script.name == "queue.join").expect("the join");
     let keys = script.keys_of(queue.name());
     let mut eval = redis::cmd("EVAL");
@@ -48,7 +49,7 @@ const CLOSED: i64 = 6;
 
 #[tokio::test]
 async fn promise_04_five_tabs_in_one_call_are_one_place() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let [one, two] = [visitor(&queue, 1), visitor(&queue, 2)];
     let told = join_together(&world, &queue, &[one, one, two, one, two]).await;
@@ -58,7 +59,7 @@ async fn promise_04_five_tabs_in_one_call_are_one_place() {
 
 #[tokio::test]
 async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules {
         claim_ttl: Duration::from_secs(5),
         ..rate(3, Duration::from_secs(60), Pace::Batch)
@@ -78,7 +79,7 @@ async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
 
 #[tokio::test]
 async fn promise_03_whoever_returns_stands_before_who_joins_in_the_same_call() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
@@ -103,7 +104,7 @@ async fn promise_03_whoever_returns_stands_before_who_joins_in_the_same_call() {
 
 #[tokio::test]
 async fn a_lowered_session_max_ends_no_session_at_once() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let (of, _) = join(&queue, 0).await;
     queue.claim(of).await.expect("a claim");
@@ -121,7 +122,7 @@ async fn a_lowered_session_max_ends_no_session_at_once() {
 
 #[tokio::test]
 async fn records_that_the_store_lost_poison_nothing() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(3)).await;
     let mut places = Vec::new();
     for n in 0..4 {
@@ -146,7 +147,7 @@ async fn records_that_the_store_lost_poison_nothing() {
 
 #[tokio::test]
 async fn a_longer_interval_at_the_same_rate_goes_on_as_before() {
-    let world = World::new().await;
+    let world = TimedStore::new().await;
     let rules = Rules {
         first_poll_ttl: Duration::from_secs(600),
         ..rate(100, Duration::from_secs(10), Pace::Even)

@@ -1,15 +1,10 @@
-//! What the tests of the store share: scripts, a store on a private Redis, log capture.
+//! What the tests of the store share: scripts, batches, and stores with budgets of every kind.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use std::{
-    borrow::Cow,
-    io,
-    sync::{Arc, Mutex, Once},
-    time::Duration,
-};
+use std::{borrow::Cow, time::Duration};
 
 use anteroom_core::store::{Args, Batch, Config, Error, Repeat, Script, Sharded, Store};
-use anteroom_testkit::PATIENCE;
+use anteroom_testkit::{Log, PATIENCE};
 use prometheus::Registry;
 use redis::Value;
 
@@ -45,7 +40,7 @@ pub fn open(config: &Config) -> Store {
 
 /// Opens a store whose metrics are in this registry.
 pub fn open_in(registry: &Registry, config: &Config) -> Store {
-    listen();
+    Log::keep_events_on();
     Store::open(config, &SCRIPTS, registry).expect("a valid configuration")
 }
 
@@ -139,50 +134,4 @@ impl Batch for Deposits {
 
 pub fn text_of(reply: Value) -> String {
     redis::from_redis_value(reply).expect("a text")
-}
-
-/// A subscriber for the threads that capture nothing: an event that is first met on a thread
-/// without any would be off for all threads, as long as no more than one captures.
-fn listen() {
-    static LISTENS: Once = Once::new();
-    LISTENS.call_once(|| {
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(io::sink)
-            .finish();
-        tracing::subscriber::set_global_default(subscriber).expect("the first subscriber");
-    });
-}
-
-/// What was logged on this thread while it lives.
-#[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    pub fn capture() -> (Self, tracing::subscriber::DefaultGuard) {
-        listen();
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().expect("no panic while writing")).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("no panic while writing").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anteroom_core::queue::Queue;
 use anteroom_testkit::Redis;
 
-use crate::support::{World, join, until_snapshot};
+use crate::support::{deployment, join, queue, until_snapshot};
 
 const BATCH: u64 = 30;
 const INTERVAL_US: u64 = 1_000_000;
@@ -37,9 +37,10 @@ async fn promises_02_and_03_any_number_of_schedulers_comes_and_goes() {
     let rules = format!("batch = {BATCH}\ninterval = \"1s\"\nclaim_ttl = \"1h\"\n");
     let even = format!("[queues.even]\npace = \"even\"\n{rules}");
     let batch = format!("[queues.batch]\npace = \"batch\"\n{rules}");
-    let world = World::new(&format!("{even}{batch}")).await;
-    let queues: Vec<Queue> = vec![world.queue("even").await, world.queue("batch").await];
-    let (first, mut second) = (world.scheduler().await, world.scheduler().await);
+    let deployment = deployment(&format!("{even}{batch}")).await;
+    let queues: Vec<Queue> =
+        vec![queue(&deployment, "even").await, queue(&deployment, "batch").await];
+    let (first, mut second) = (deployment.scheduler().await, deployment.scheduler().await);
     for queue in &queues {
         // Rules first: a join before them would seed the same ones.
         until_snapshot(queue, |it| it.rules.batch == Some(BATCH)).await;
@@ -54,14 +55,14 @@ async fn promises_02_and_03_any_number_of_schedulers_comes_and_goes() {
     until_snapshot(&queues[0], |it| it.ready > BATCH).await;
     second.process.kill();
     first.process.freeze();
-    let third = world.scheduler().await;
+    let third = deployment.scheduler().await;
     until_snapshot(&queues[0], |it| it.ready > 2 * BATCH).await;
     first.process.thaw();
     for queue in &queues {
         until_snapshot(queue, |it| it.ready == VISITORS).await;
     }
     for queue in &queues {
-        let promotions = promotions(&world.redis, queue.name()).await;
+        let promotions = promotions(&deployment.redis, queue.name()).await;
         assert_eq!(promotions.len() as u64, VISITORS);
         assert!(promotions.is_sorted(), "{}: in ticket order", queue.name());
         let most = busiest(&promotions) as u64;

@@ -3,7 +3,7 @@
 use anteroom_core::queue::Status;
 use anteroom_testkit::Redis;
 
-use crate::support::{World, join, until_place};
+use crate::support::{deployment, deployment_on, join, queue, until_place, until_ticking};
 
 const ERRORS: &str = "anteroom_tick_errors_total{tick=\"promote\"}";
 /// What the log says of a call that fails, and of its end.
@@ -18,19 +18,19 @@ const ONE_BY_ONE: &str = "[queues.concert]\ncapacity = 1\n";
 async fn it_may_start_before_redis() {
     let mut redis = Redis::start().await;
     redis.kill();
-    let mut world = World::on(redis, ONE_BY_ONE);
-    let scheduler = world.scheduler().await;
+    let mut deployment = deployment_on(redis, ONE_BY_ONE);
+    let scheduler = deployment.scheduler().await;
     let (status, reason) = scheduler.get("/readyz").await;
     assert_eq!(status, 503, "{reason}");
     assert_eq!(scheduler.get("/livez").await.0, 200);
     assert_eq!(scheduler.metric(UP).await, Some(0.0));
-    world.redis.restart().await;
+    deployment.redis.restart().await;
     scheduler.until_ready().await;
     // It is the scheduler that gives the rules to the store, which then promotes.
     scheduler
         .until_metric("anteroom_queue_capacity{queue=\"concert\"}", |it| it == Some(1.0))
         .await;
-    let queue = world.queue("concert").await;
+    let queue = queue(&deployment, "concert").await;
     let (first, _) = join(&queue, 1).await;
     let (second, _) = join(&queue, 2).await;
     queue.leave(first).await.expect("a leave");
@@ -41,23 +41,23 @@ async fn it_may_start_before_redis() {
 #[tokio::test]
 async fn promise_05_it_goes_on_when_redis_was_killed_and_came_back() {
     let redis = Redis::builder().durable().start().await;
-    let mut world = World::on(redis, ONE_BY_ONE);
-    let scheduler = world.scheduler().await;
-    scheduler.until_ticking().await;
+    let mut deployment = deployment_on(redis, ONE_BY_ONE);
+    let scheduler = deployment.scheduler().await;
+    until_ticking(&scheduler).await;
     let (first, second) = {
-        let queue = world.queue("concert").await;
+        let queue = queue(&deployment, "concert").await;
         (join(&queue, 1).await, join(&queue, 2).await)
     };
     assert_eq!((first.1.status(), second.1.status()), (Status::Ready, Status::Waiting));
-    world.redis.kill();
+    deployment.redis.kill();
     scheduler.until_metric(ERRORS, |it| it > Some(5.0)).await;
     assert_eq!(scheduler.metric(UP).await, Some(0.0));
     assert_eq!(scheduler.get("/readyz").await.0, 200, "started anew it could do no more");
     assert!(scheduler.metric(RATIO).await < Some(1.0));
 
-    world.redis.restart().await;
+    deployment.redis.restart().await;
     scheduler.until_metric(UP, |it| it == Some(1.0)).await;
-    let queue = world.queue("concert").await;
+    let queue = queue(&deployment, "concert").await;
     queue.leave(first.0).await.expect("a leave");
     until_place(&queue, second.0, |place| place.status() == Status::Ready).await;
     assert_eq!(scheduler.logged("\"message\":\"the store is down\""), 1);
@@ -67,12 +67,12 @@ async fn promise_05_it_goes_on_when_redis_was_killed_and_came_back() {
 
 #[tokio::test]
 async fn promise_05_it_goes_on_with_a_store_that_forgot_everything() {
-    let mut world = World::new("[queues.concert]\ncapacity = 3\n").await;
-    let scheduler = world.scheduler().await;
+    let mut deployment = deployment("[queues.concert]\ncapacity = 3\n").await;
+    let scheduler = deployment.scheduler().await;
     let capacity = "anteroom_queue_capacity{queue=\"concert\"}";
     scheduler.until_metric(capacity, |it| it == Some(3.0)).await;
-    world.redis.restart().await;
-    let queue = world.queue("concert").await;
+    deployment.redis.restart().await;
+    let queue = queue(&deployment, "concert").await;
     for n in 0..4 {
         join(&queue, n).await;
     }
@@ -84,12 +84,12 @@ async fn promise_05_it_goes_on_with_a_store_that_forgot_everything() {
 
 #[tokio::test]
 async fn a_stuck_store_is_told_once() {
-    let world = World::new("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 1\n").await;
-    let scheduler = world.scheduler().await;
-    scheduler.until_ticking().await;
-    world.redis.freeze();
+    let deployment = deployment("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 1\n").await;
+    let scheduler = deployment.scheduler().await;
+    until_ticking(&scheduler).await;
+    deployment.redis.freeze();
     scheduler.until_metric(ERRORS, |it| it > Some(20.0)).await;
-    world.redis.thaw();
+    deployment.redis.thaw();
     scheduler.until_metric(UP, |it| it == Some(1.0)).await;
     let done = "anteroom_tick_duration_seconds_count{tick=\"promote\"}";
     let errors = scheduler.metric(ERRORS).await.expect("shown");

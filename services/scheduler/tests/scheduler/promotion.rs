@@ -2,14 +2,14 @@
 
 use anteroom_core::queue::{Leave, Status, Visit};
 
-use crate::support::{World, join, look, until_place};
+use crate::support::{deployment, join, look, queue, until_place};
 
 #[tokio::test]
 async fn a_place_is_promoted_when_there_is_room_and_the_metrics_show_it() {
-    let world = World::new("[queues.concert]\ncapacity = 1\n").await;
-    let scheduler = world.scheduler().await;
+    let deployment = deployment("[queues.concert]\ncapacity = 1\n").await;
+    let scheduler = deployment.scheduler().await;
     scheduler.until_ready().await;
-    let queue = world.queue("concert").await;
+    let queue = queue(&deployment, "concert").await;
     let (first, place) = join(&queue, 1).await;
     assert_eq!(place.status(), Status::Ready, "nobody waits: promoted by its own join");
     let (second, place) = join(&queue, 2).await;
@@ -46,9 +46,9 @@ async fn a_place_is_promoted_when_there_is_room_and_the_metrics_show_it() {
 
 #[tokio::test]
 async fn a_turn_that_nobody_takes_is_swept_and_counted() {
-    let world = World::new("[queues.concert]\ncapacity = 1\nclaim_ttl = \"5s\"\n").await;
-    let scheduler = world.scheduler().await;
-    let queue = world.queue("concert").await;
+    let deployment = deployment("[queues.concert]\ncapacity = 1\nclaim_ttl = \"5s\"\n").await;
+    let scheduler = deployment.scheduler().await;
+    let queue = queue(&deployment, "concert").await;
     let (_, place) = join(&queue, 1).await;
     assert_eq!(place.status(), Status::Ready);
     let (second, _) = join(&queue, 2).await;
@@ -60,8 +60,8 @@ async fn a_turn_that_nobody_takes_is_swept_and_counted() {
 
 #[tokio::test]
 async fn a_long_line_moves_on_in_chunks_within_one_tick() {
-    let world = World::new("[queues.concert]\ncapacity = 1\n").await;
-    let queue = world.queue("concert").await;
+    let deployment = deployment("[queues.concert]\ncapacity = 1\n").await;
+    let queue = queue(&deployment, "concert").await;
     let mut joins = tokio::task::JoinSet::new();
     for n in 0..1_000 {
         let queue = queue.clone();
@@ -69,8 +69,8 @@ async fn a_long_line_moves_on_in_chunks_within_one_tick() {
     }
     joins.join_all().await;
     // More than one call may promote.
-    world.write("[queues.concert]\ncapacity = 2000\n");
-    let scheduler = world.scheduler().await;
+    deployment.write("[queues.concert]\ncapacity = 2000\n");
+    let scheduler = deployment.scheduler().await;
     let promoted = "anteroom_queue_promoted_total{queue=\"concert\"}";
     scheduler.until_metric(promoted, |it| it == Some(999.0)).await;
     let waits = "anteroom_queue_wait_seconds_count{queue=\"concert\"}";

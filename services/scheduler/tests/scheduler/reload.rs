@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anteroom_core::queue::Rules;
 
-use crate::support::{World, join, until_snapshot};
+use crate::support::{deployment, join, queue, until_snapshot};
 
 const SUCCESS: &str = "anteroom_config_reload_success";
 
@@ -22,13 +22,14 @@ fn mount(directory: &Path, version: u32, content: &str) {
 
 #[tokio::test]
 async fn a_swapped_configmap_changes_the_rules_in_the_store() {
-    let world = World::new("[queues.concert]\ncapacity = 1\n").await;
+    let deployment = deployment("[queues.concert]\ncapacity = 1\n").await;
     let volume = tempfile::tempdir().expect("a temporary directory");
     mount(volume.path(), 1, "[queues.concert]\ncapacity = 1\n");
     let file = volume.path().join("anteroom.toml");
     symlink("..data/anteroom.toml", &file).expect("linked");
-    let scheduler = world.scheduler_with(file).await;
-    let queue = world.queue("concert").await;
+    let config = [("ANTEROOM_CONFIG", file.to_str().expect("text"))];
+    let scheduler = deployment.scheduler_with(&config).await;
+    let queue = queue(&deployment, "concert").await;
     until_snapshot(&queue, |it| it.rules.capacity == Some(1)).await;
     for version in 2..=3 {
         mount(volume.path(), version, &format!("[queues.concert]\ncapacity = {version}\n"));
@@ -40,13 +41,13 @@ async fn a_swapped_configmap_changes_the_rules_in_the_store() {
 #[tokio::test]
 async fn queues_come_and_go_with_the_file() {
     let depth = |name: &str| format!("anteroom_queue_depth{{queue=\"{name}\"}}");
-    let world = World::new("[queues.first]\ncapacity = 1\n").await;
-    let scheduler = world.scheduler().await;
+    let deployment = deployment("[queues.first]\ncapacity = 1\n").await;
+    let scheduler = deployment.scheduler().await;
     scheduler.until_metric(&depth("first"), |it| it == Some(0.0)).await;
-    world.write("[queues.second]\ncapacity = 1\n");
+    deployment.write("[queues.second]\ncapacity = 1\n");
     scheduler.until_metric(&depth("second"), |it| it == Some(0.0)).await;
     scheduler.until_metric(&depth("first"), |it| it.is_none()).await;
-    world.write("[queues.first]\ncapacity = 1\n[queues.second]\ncapacity = 1\n");
+    deployment.write("[queues.first]\ncapacity = 1\n[queues.second]\ncapacity = 1\n");
     scheduler.until_metric(&depth("first"), |it| it == Some(0.0)).await;
     assert_eq!(scheduler.metric(&depth("second")).await, Some(0.0));
     scheduler.end().await;
@@ -54,29 +55,29 @@ async fn queues_come_and_go_with_the_file() {
 
 #[tokio::test]
 async fn a_bad_file_keeps_what_is_in_force() {
-    let world = World::new("[queues.concert]\ncapacity = 4\n").await;
-    let scheduler = world.scheduler().await;
-    let queue = world.queue("concert").await;
+    let deployment = deployment("[queues.concert]\ncapacity = 4\n").await;
+    let scheduler = deployment.scheduler().await;
+    let queue = queue(&deployment, "concert").await;
     until_snapshot(&queue, |it| it.rules.capacity == Some(4)).await;
     for bad in ["[queues.concert]\ncapacity = 0\n", "[queues.concert]\n", "capacity ="] {
-        world.write(bad);
+        deployment.write(bad);
         scheduler.until_metric(SUCCESS, |it| it == Some(0.0)).await;
         let snapshot = queue.snapshot().await.expect("a snapshot");
         assert_eq!(snapshot.rules.capacity, Some(4));
         assert_eq!(scheduler.get("/readyz").await.0, 200, "one wrong edit takes nobody out");
-        world.write("[queues.concert]\ncapacity = 4\n# good again\n");
+        deployment.write("[queues.concert]\ncapacity = 4\n# good again\n");
         scheduler.until_metric(SUCCESS, |it| it == Some(1.0)).await;
     }
-    world.write("[queues.concert]\ncapacity = 5\n");
+    deployment.write("[queues.concert]\ncapacity = 5\n");
     until_snapshot(&queue, |it| it.rules.capacity == Some(5)).await;
     scheduler.end().await;
 }
 
 #[tokio::test]
 async fn only_what_the_file_changed_is_written() {
-    let world = World::new("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 1\n").await;
-    let scheduler = world.scheduler().await;
-    let (a, b) = (world.queue("a").await, world.queue("b").await);
+    let deployment = deployment("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 1\n").await;
+    let scheduler = deployment.scheduler().await;
+    let (a, b) = (queue(&deployment, "a").await, queue(&deployment, "b").await);
     for queue in [&a, &b] {
         until_snapshot(queue, |it| it.rules.capacity == Some(1)).await;
     }
@@ -84,7 +85,7 @@ async fn only_what_the_file_changed_is_written() {
     let newer = Rules { capacity: Some(9), ..a.snapshot().await.expect("a snapshot").rules };
     a.apply_rules(&newer).await.expect("written");
     // Ours changes only `b`, so `a` stays as the newer one has set it.
-    world.write("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 2\n");
+    deployment.write("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 2\n");
     until_snapshot(&b, |it| it.rules.capacity == Some(2)).await;
     let written = "anteroom_operations_total{operation=\"queue.apply_rules\",outcome=\"ok\"}";
     scheduler.until_metric(written, |it| it == Some(3.0)).await;
@@ -96,14 +97,14 @@ async fn only_what_the_file_changed_is_written() {
 /// As after a version that knew no rule but one.
 #[tokio::test]
 async fn rules_that_nobody_wrote_are_the_defaults_of_the_configuration() {
-    let world = World::new("[queues.concert]\ncapacity = 1\n").await;
-    let queue = world.queue("concert").await;
+    let deployment = deployment("[queues.concert]\ncapacity = 1\n").await;
+    let queue = queue(&deployment, "concert").await;
     let rules = queue.snapshot().await.expect("a snapshot").rules;
     let forget = "redis.call('HSET', KEYS[1], 'file', cmsgpack.pack({ capacity = '1' })) \
         local force = { capacity = 1, known = 1, last_change = 0, next_change = 0 } \
         redis.call('HSET', KEYS[1], 'force', cmsgpack.pack(force))";
     let meta = "anteroom:v1:queue:{concert}:meta";
-    world.redis.run::<()>(&["EVAL", forget, "1", meta]).await;
+    deployment.redis.run::<()>(&["EVAL", forget, "1", meta]).await;
     let (_, place) = join(&queue, 1).await;
     assert_eq!(place.expires_in(), Some(rules.claim_ttl));
     assert_eq!(queue.snapshot().await.expect("a snapshot").rules, rules);

@@ -13,7 +13,7 @@ pub const TTL: u64 = 5_000_000;
 
 /// What the room does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum PlantedFault {
     None,
     /// One more than the capacity.
     OneTooMany,
@@ -39,8 +39,8 @@ struct Admitted {
 }
 
 /// The room's state; `now` is time itself, from which queue time follows.
-pub struct Room {
-    fault: Fault,
+pub struct SimulatedRoom {
+    fault: PlantedFault,
     offset: i64,
     last: u64,
     tick: u64,
@@ -51,8 +51,8 @@ pub struct Room {
     log: Vec<u64>,
 }
 
-impl Room {
-    pub fn new(fault: Fault) -> Self {
+impl SimulatedRoom {
+    pub fn new(fault: PlantedFault) -> Self {
         Self {
             fault,
             offset: 0,
@@ -88,7 +88,7 @@ impl Room {
         let time = self.clock(now);
         (self.offset, self.tick) = (time as i64 - now as i64, time);
         while !self.line.is_empty() && self.may_promote(time) {
-            let next = usize::from(self.fault == Fault::OutOfOrder && self.line.len() > 1);
+            let next = usize::from(self.fault == PlantedFault::OutOfOrder && self.line.len() > 1);
             let ticket = *self.line.keys().nth(next).expect("as many");
             let who = self.line.remove(&ticket).expect("in line");
             self.admit(ticket, who, time);
@@ -98,8 +98,8 @@ impl Room {
     fn may_promote(&self, time: u64) -> bool {
         let more = |fault| usize::from(self.fault == fault);
         let recent = self.log.iter().filter(|at| **at + INTERVAL > time).count();
-        self.admitted.len() < CAPACITY + more(Fault::OneTooMany)
-            && recent < BATCH + more(Fault::OneTooFast)
+        self.admitted.len() < CAPACITY + more(PlantedFault::OneTooMany)
+            && recent < BATCH + more(PlantedFault::OneTooFast)
     }
 
     fn admit(&mut self, ticket: u64, who: u32, time: u64) {
@@ -132,7 +132,7 @@ impl Room {
         let inside = self
             .admitted
             .iter()
-            .find(|(_, it)| it.who == who && (it.active || self.fault != Fault::TwoPlaces));
+            .find(|(_, it)| it.who == who && (it.active || self.fault != PlantedFault::TwoPlaces));
         if let Some(ticket) = in_line.or(inside.map(|(ticket, _)| *ticket)) {
             return (200, ticket, self.told(ticket, time));
         }
@@ -144,7 +144,7 @@ impl Room {
             self.line.insert(ticket, who);
         }
         let told = self.told(ticket, time);
-        if self.fault == Fault::LosesJoins && ticket.is_multiple_of(10) {
+        if self.fault == PlantedFault::LosesJoins && ticket.is_multiple_of(10) {
             self.line.remove(&ticket);
         }
         (201, ticket, told)
@@ -157,7 +157,8 @@ impl Room {
         }
         if self.line.contains_key(&ticket) {
             let ahead = self.line.range(..ticket).count() as u64;
-            let flatters = self.fault == Fault::FalseHope && (ticket + time).is_multiple_of(5);
+            let flatters =
+                self.fault == PlantedFault::FalseHope && (ticket + time).is_multiple_of(5);
             return waiting(if flatters { 1 } else { ahead + 1 });
         }
         gone(self.over.get(&ticket).copied().unwrap_or("lost"))
@@ -167,7 +168,7 @@ impl Room {
         if let Some(it) = self.admitted.get_mut(&ticket)
             && !it.active
         {
-            let ttl = if self.fault == Fault::ShortTurns { TTL - 1_000_000 } else { TTL };
+            let ttl = if self.fault == PlantedFault::ShortTurns { TTL - 1_000_000 } else { TTL };
             (it.active, it.until) = (true, time + ttl);
             return active(TTL / 1_000);
         }

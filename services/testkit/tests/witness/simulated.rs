@@ -8,7 +8,7 @@ use anteroom_testkit::witness::{Call, Held, Line, Rules, Told, busiest, check};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use crate::{
-    room::{BATCH, CAPACITY, Fault, INTERVAL, Room, TTL},
+    room::{BATCH, CAPACITY, INTERVAL, PlantedFault, SimulatedRoom, TTL},
     story::{gone, reports},
 };
 
@@ -53,9 +53,9 @@ struct Request {
 }
 
 /// A record of 90 s, in order of reception.
-fn play(fault: Fault, seed: u64) -> Vec<Line> {
+fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
     let mut random = StdRng::seed_from_u64(seed);
-    let mut room = Room::new(fault);
+    let mut room = SimulatedRoom::new(fault);
     let mut visitors = vec![Visitor { held: None, told: Told::Nothing, waits_for: 0 }; VISITORS];
     let (mut requests, mut record) = (Vec::<Request>::new(), Vec::new());
     let mut events = BinaryHeap::from([Reverse((0, Event::Tick))]);
@@ -169,7 +169,7 @@ fn line(visitor: usize, call: Call, sent: u64, took: u64, held: Option<Held>) ->
 fn an_honest_room_is_never_accused() {
     let mut most = (0, 0);
     for seed in 0..20 {
-        let record = play(Fault::None, seed);
+        let record = play(PlantedFault::None, seed);
         let found = check(&record, &rules());
         assert!(found.is_empty(), "seed {seed}: {}", reports(&found, &record));
         let busiest = busiest(&record, &rules());
@@ -182,13 +182,13 @@ fn an_honest_room_is_never_accused() {
 #[test]
 fn each_planted_fault_is_found() {
     for (fault, promise) in [
-        (Fault::OneTooMany, 1),
-        (Fault::OneTooFast, 2),
-        (Fault::OutOfOrder, 3),
-        (Fault::TwoPlaces, 4),
-        (Fault::LosesJoins, 5),
-        (Fault::FalseHope, 5),
-        (Fault::ShortTurns, 5),
+        (PlantedFault::OneTooMany, 1),
+        (PlantedFault::OneTooFast, 2),
+        (PlantedFault::OutOfOrder, 3),
+        (PlantedFault::TwoPlaces, 4),
+        (PlantedFault::LosesJoins, 5),
+        (PlantedFault::FalseHope, 5),
+        (PlantedFault::ShortTurns, 5),
     ] {
         let found = (0..10).filter(|seed| {
             let found = check(&play(fault, *seed), &rules());

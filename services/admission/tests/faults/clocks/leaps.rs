@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anteroom_testkit::{
-    Clock, PATIENCE, Redis, RedisBuilder, Service, Site, until,
+    Clock, Deployment, PATIENCE, Redis, RedisBuilder, Service, until,
     witness::{Call, Caller, Doors, Record, Scene, Told},
 };
 use tokio::sync::MutexGuard;
@@ -36,7 +36,7 @@ struct Inside {
 
 /// Three are active, three are ready, and the others wait.
 struct Hall {
-    site: Site,
+    site: Deployment,
     admission: Service,
     scheduler: Service,
     record: Record,
@@ -51,7 +51,7 @@ impl Hall {
         let alone = ALONE.lock().await;
         let redis = redis.clock(Clock::off_by(0)).start().await;
         let queue = format!("{QUEUE}local_answers = {local_answers}\n");
-        let site = Site::new(redis, &queue, &[]);
+        let site = Deployment::new(redis, &queue, &[]);
         let (admission, scheduler) = (site.admission().await, site.scheduler().await);
         let scene = Scene::new(Doors::new([admission.url("public")]), "hall");
         let mut hall = Self {

@@ -1,12 +1,12 @@
 //! A leap ends sessions at once, and a gate that answers by itself has not heard of it yet.
 
 use anteroom_testkit::{
-    Clock, Redis, Site,
+    Clock, Deployment, Redis,
     witness::{Call, Caller, Doors, Scene, Told},
 };
 
 use super::{WRONG, leap};
-use crate::{ALONE, stage::metric};
+use crate::ALONE;
 
 /// A session is shorter than what a leap takes of it.
 const QUEUE: &str = "[queues.desk]\ncapacity = 1\nclaim_ttl = \"1m\"\nsession_ttl = \"5s\"\n\
@@ -17,13 +17,13 @@ const LEAPS: u32 = 20;
 #[tokio::test]
 async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_given_away() {
     let _alone = ALONE.lock().await;
-    let site = Site::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
+    let site = Deployment::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
     let scene = Scene::new(Doors::new([admission.url("public")]), "desk");
     let record = scene.record.clone();
     let by_itself = async || {
-        let answers = ["answer=\"local\""];
-        metric(&admission, "anteroom_gate_answers_total", &answers).await.unwrap_or(0.0)
+        let answers = "anteroom_gate_answers_total{answer=\"local\"}";
+        admission.metric(answers).await.unwrap_or(0.0)
     };
     let is_active = |told: &Told| matches!(told, Told::Active { .. });
     let mut holder = Caller::new(&scene, 0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::AssertionKeys;
 use anteroom_testkit::{
-    Clock, PATIENCE, Redis, Service, Site, until,
+    Clock, Deployment, PATIENCE, Redis, Service, until,
     witness::{Call, Caller, Crowd, Doors, Habit, Rules, Scene, Told},
 };
 use jiff::Timestamp;
@@ -13,10 +13,7 @@ use serde_json::json;
 use tokio::sync::MutexGuard;
 
 use super::{WRONG, leap, service_is_off_by};
-use crate::{
-    ALONE,
-    stage::{self, metric},
-};
+use crate::{ALONE, stage};
 
 const QUEUES: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
@@ -30,7 +27,7 @@ const IDENTITY: &str = "the-secret-between-shop-and-room";
 struct Pods {
     admissions: Vec<Service>,
     schedulers: Vec<Service>,
-    site: Site,
+    site: Deployment,
     _clocks: [Clock; 2],
     _alone: MutexGuard<'static, ()>,
 }
@@ -40,7 +37,7 @@ impl Pods {
         let alone = ALONE.lock().await;
         let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
         let secrets = ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY);
-        let site = Site::new(redis, QUEUES, &[secrets]);
+        let site = Deployment::new(redis, QUEUES, &[secrets]);
         let off = [WRONG, -WRONG];
         let clocks = off.map(Clock::off_by);
         let (mut admissions, mut schedulers) = (Vec::new(), Vec::new());
@@ -79,7 +76,7 @@ async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by
     let served = ended.done.iter().filter(|habit| **habit <= Habit::ManyTabs).count();
     assert!(served * 10 > ended.done.len() * 7, "{served} served");
     for scheduler in &pods.schedulers {
-        let promoted = metric(scheduler, "anteroom_queue_promoted_total", &[]).await;
+        let promoted = scheduler.metric("anteroom_queue_promoted_total").await;
         assert!(promoted > Some(0.0), "each of the schedulers promotes");
     }
 }

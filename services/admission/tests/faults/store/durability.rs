@@ -6,7 +6,7 @@ use std::{
 };
 
 use anteroom_testkit::{
-    Fault, PATIENCE, Proxy, Redis, Site, until,
+    Deployment, Fault, PATIENCE, Proxy, Redis, until,
     witness::{Call, Caller, Doors, Scene, Told},
 };
 
@@ -79,7 +79,7 @@ async fn a_snapshot_loses_what_came_after_it() {
 async fn what_was_done_after_the_snapshot_is_undone() {
     let queue = "[queues.hall]\ncapacity = 2\njoins_per_address = \"none\"\n";
     let redis = Redis::builder().arg("--save", "86400 1").start().await;
-    let mut site = Site::new(redis, queue, &[]);
+    let mut site = Deployment::new(redis, queue, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
     let scene = Scene::new(Doors::new([admission.url("public")]), "hall");
     let heard = |told: &Told| *told != Told::Nothing;

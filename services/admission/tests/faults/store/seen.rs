@@ -2,26 +2,11 @@
 //! are.
 
 use anteroom_testkit::{
-    PATIENCE, Redis, Service, until,
+    PATIENCE, Redis, until,
     witness::{Call, Told},
 };
 
-use crate::stage::{Stage, metric};
-
-async fn until_metric(
-    service: &Service,
-    name: &str,
-    labels: &[&str],
-    is: impl Fn(Option<f64>) -> bool,
-) {
-    let what = format!("{name} {labels:?}");
-    until(&what, 2 * PATIENCE, async || is(metric(service, name, labels).await)).await;
-}
-
-/// How many lines of a service's log hold this.
-fn logged(service: &Service, part: &str) -> usize {
-    service.process.stdout().lines().filter(|line| line.contains(part)).count()
-}
+use crate::stage::Stage;
 
 #[tokio::test]
 async fn a_store_that_is_away_shows_in_metrics_and_log() {
@@ -37,35 +22,35 @@ async fn a_store_that_is_away_shows_in_metrics_and_log() {
     let more = |it: Option<f64>| it > Some(0.0);
     let (admission, scheduler) = (&stage.admission, &stage.scheduler);
     // The first second: calls were sent and not answered; then: no connection, no call.
-    until_metric(admission, "anteroom_store_errors_total", &["kind=\"unknown\""], more).await;
-    until_metric(admission, "anteroom_store_errors_total", &["kind=\"unavailable\""], more).await;
-    until_metric(admission, "anteroom_http_request_seconds_count", &["status=\"503\""], more).await;
+    admission.until_metric("anteroom_store_errors_total{kind=\"unknown\"}", more).await;
+    admission.until_metric("anteroom_store_errors_total{kind=\"unavailable\"}", more).await;
+    admission.until_metric("anteroom_http_request_seconds_count{status=\"503\"}", more).await;
     let refused = visitor.ask(Call::Authorize).await;
     assert_eq!((refused.status, &*refused.code), (Some(403), "store_unavailable"));
-    let counted = ["answer=\"store_unavailable\""];
-    until_metric(admission, "anteroom_gate_answers_total", &counted, more).await;
-    until_metric(scheduler, "anteroom_tick_errors_total", &["tick=\"promote\""], more).await;
+    let counted = "anteroom_gate_answers_total{answer=\"store_unavailable\"}";
+    admission.until_metric(counted, more).await;
+    scheduler.until_metric("anteroom_tick_errors_total{tick=\"promote\"}", more).await;
     for (service, name) in [(admission, "admission"), (scheduler, "scheduler")] {
-        let label = format!("service=\"{name}\"");
-        until_metric(service, "anteroom_success_ratio", &[&label], |it| it < Some(1.0)).await;
+        let ratio = format!("anteroom_success_ratio{{service=\"{name}\"}}");
+        service.until_metric(&ratio, |it| it < Some(1.0)).await;
         // What nobody can read any more is not shown.
-        until_metric(service, "anteroom_queue_depth", &[], |it| it.is_none()).await;
-        assert_eq!(logged(service, "\"message\":\"the store is down\""), 1, "{name}");
-        assert_eq!(logged(service, "time-outs in a row"), 1, "{name} says why");
+        service.until_metric("anteroom_queue_depth", |it| it.is_none()).await;
+        assert_eq!(service.logged("\"message\":\"the store is down\""), 1, "{name}");
+        assert_eq!(service.logged("time-outs in a row"), 1, "{name} says why");
     }
     stage.site.redis.thaw();
     let back = stage.record.now();
     stage.until_both_see_the_store(true).await;
     stage.recovers(back).await;
     for service in [&stage.admission, &stage.scheduler] {
-        until_metric(service, "anteroom_queue_depth", &[], |it| it.is_some()).await;
-        assert_eq!(logged(service, "\"message\":\"the store is up\""), 2, "at the start, and now");
+        service.until_metric("anteroom_queue_depth", |it| it.is_some()).await;
+        assert_eq!(service.logged("\"message\":\"the store is up\""), 2, "at the start, and now");
     }
     stage.ends_well().await;
 }
 
 async fn tick_errors(stage: &Stage) -> Option<f64> {
-    metric(&stage.scheduler, "anteroom_tick_errors_total", &["tick=\"promote\""]).await
+    stage.scheduler.metric("anteroom_tick_errors_total{tick=\"promote\"}").await
 }
 
 #[tokio::test]
@@ -76,8 +61,8 @@ async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     stage.until_joins_are_refused_since(from).await;
     let more = |it: Option<f64>| it > Some(0.0);
-    let refused = ["kind=\"full\""];
-    until_metric(&stage.admission, "anteroom_store_errors_total", &refused, more).await;
+    let refused = "anteroom_store_errors_total{kind=\"full\"}";
+    stage.admission.until_metric(refused, more).await;
     stage.until_both_see_the_store(true).await;
     let admin = format!("{}/v1/admin/queues/hall", stage.admission.url("service"));
     for state in ["\"paused\"", "null"] {
@@ -101,7 +86,7 @@ async fn a_read_only_replica_shows_in_the_gauge_and_is_named_in_the_log() {
     stage.until_both_see_the_store(false).await;
     let reason = "read-only replica";
     for service in [&stage.admission, &stage.scheduler] {
-        until("the log says why", PATIENCE, async || logged(service, reason) > 0).await;
+        until("the log says why", PATIENCE, async || service.logged(reason) > 0).await;
     }
     stage.site.redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
     stage.until_both_see_the_store(true).await;

@@ -1,13 +1,13 @@
 //! Histories that failed once.
 
-use super::history::play;
+use anteroom_testkit::history::Harness as _;
+
 use super::step::{Base, Op, Step};
-use crate::world::World;
+use crate::support::TimedStore;
 
 /// Plays one history on a store of its own.
 async fn holds(base: Base, steps: &[Step]) {
-    let world = World::new().await;
-    if let Err(error) = play(&world, &base.rules(), steps).await {
+    if let Err(error) = TimedStore::new().await.play(&base, steps).await {
         panic!("{error}");
     }
 }

@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{Epoch, Inspected, Override, PlaceRef, Queue, Rules, State, Status};
+use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
 
 use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
 use super::step::{Op, Step, VISITORS};
-use crate::world::World;
+use crate::support::{TimedStore, micros};
 
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and
 /// heard time take in one step.
 const EVERY_US: u64 = 4_000_000;
 
-pub fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).expect("a short time")
-}
-
-fn model_rules(rules: &Rules) -> model::Rules {
-    model::Rules {
+fn model_rules(rules: &Rules) -> model::RulesInForce {
+    model::RulesInForce {
         capacity: rules.capacity.unwrap_or(0),
         batch: rules.batch.unwrap_or(0),
         interval: micros(rules.interval),
@@ -44,13 +41,13 @@ struct Kept {
 }
 
 /// A queue, its model, and what the visitors hold.
-pub struct History<'a> {
-    pub world: &'a World,
+pub struct QueueHistory<'a> {
+    pub world: &'a TimedStore,
     pub queue: Queue,
     pub model: model::Queue,
     /// The rules of the file.
     rules: &'a Rules,
-    pub file: model::Rules,
+    pub file: model::RulesInForce,
     /// What operators have overridden in the store, …
     pub overrides: Overrides,
     /// … and the newest of it that the service has seen there.
@@ -64,22 +61,15 @@ pub struct History<'a> {
     pub positions: BTreeMap<u64, u64>,
     /// The version of the revocations that was read last.
     version: Option<u64>,
-    /// The steps so far, for repeats.
-    done: Vec<Step>,
 }
 
-/// What is wrong with it, if anything is.
-pub type Outcome = Result<(), String>;
+impl History for QueueHistory<'_> {
+    type Step = Step;
 
-pub fn differ<T: std::fmt::Debug + PartialEq>(what: &str, told: &T, model: &T) -> Outcome {
-    if told == model {
-        Ok(())
-    } else {
-        Err(format!("{what}: told {told:?}, the model says {model:?}"))
+    fn is_repeat(step: &Step) -> bool {
+        matches!(step, Step::Again)
     }
-}
 
-impl History<'_> {
     async fn apply(&mut self, step: &Step) -> Outcome {
         let wall = self.world.now();
         let error = |error: anteroom_core::store::Error| error.to_string();
@@ -210,16 +200,38 @@ impl History<'_> {
                 (self.overrides, self.epoch) = (kept.overrides.clone(), kept.epoch);
                 self.positions.clear();
             }
-            Step::Again => {
-                if let Some(last) = self.done.last().cloned() {
-                    Box::pin(self.apply(&last)).await?;
-                }
-            }
-        }
-        if !matches!(step, Step::Again) {
-            self.done.push(step.clone());
+            // It is played as the step before.
+            Step::Again => {}
         }
         Ok(())
+    }
+
+    async fn end(&mut self) -> Outcome {
+        // The snapshot reads the clock without writing it, so the model's time must be its time.
+        self.apply(&Step::Sweep).await?;
+        self.whole().await?;
+        self.places().await
+    }
+}
+
+impl<'a> QueueHistory<'a> {
+    /// Before its first step, on an empty store.
+    pub async fn begin(world: &'a TimedStore, rules: &'a Rules) -> Self {
+        let file = model_rules(rules);
+        Self {
+            world,
+            queue: world.queue("history", rules.clone()).await,
+            model: model::Queue::new(file.clone(), world.now()),
+            rules,
+            file,
+            overrides: Overrides::default(),
+            seen: Overrides::default(),
+            epoch: None,
+            kept: None,
+            places: BTreeMap::new(),
+            positions: BTreeMap::new(),
+            version: None,
+        }
     }
 
     async fn tick(&mut self) -> Outcome {
@@ -285,32 +297,4 @@ impl History<'_> {
         }
         Ok(())
     }
-}
-
-/// Plays a history from its beginning on an empty store.
-pub async fn play(world: &World, rules: &Rules, steps: &[Step]) -> Outcome {
-    let queue = world.queue("history", rules.clone()).await;
-    let file = model_rules(rules);
-    let mut history = History {
-        world,
-        queue,
-        model: model::Queue::new(file.clone(), world.now()),
-        rules,
-        file,
-        overrides: Overrides::default(),
-        seen: Overrides::default(),
-        epoch: None,
-        kept: None,
-        places: BTreeMap::new(),
-        positions: BTreeMap::new(),
-        version: None,
-        done: Vec::new(),
-    };
-    for (at, step) in steps.iter().enumerate() {
-        history.apply(step).await.map_err(|error| format!("step {at}, {step:?}: {error}"))?;
-    }
-    // The snapshot reads the clock without writing it, so the model's time must be its time.
-    history.apply(&Step::Sweep).await?;
-    history.whole().await?;
-    history.places().await
 }

@@ -3,9 +3,8 @@
 //! scripts, lost writes, emptied stores, services that start anew, and repeats, each answer
 //! compared with the reference model's.
 //!
-//! `cargo test` plays a fixed set of them. `make soak` plays a million that nobody has seen before,
-//! and writes down the first that fails, made as short as it goes: it then stays as a fixed case in
-//! `fixed.rs`.
+//! They are played as every subsystem's are (`testkit::history`); one that `make soak` finds stays
+//! as a fixed case in `fixed.rs`.
 
 mod fixed;
 mod history;

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use anteroom_core::queue::Override;
+use anteroom_testkit::history::{Outcome, differ};
 use anteroom_testkit::model::queue as model;
 
-use super::history::{History, Outcome, differ, micros};
+use super::history::QueueHistory;
+use crate::support::micros;
 
 pub const OPEN: u64 = 0;
 pub const PAUSED: u64 = 1;
@@ -20,7 +22,7 @@ pub struct Overrides {
     rules: BTreeMap<&'static str, (u64, Option<u64>)>,
 }
 
-impl History<'_> {
+impl QueueHistory<'_> {
     /// Puts an override in force. Scripts that look at the rules notice its end, and so does
     /// `refresh`.
     pub async fn put(
@@ -45,14 +47,14 @@ impl History<'_> {
     }
 
     /// The rules in force by the store's clock.
-    fn in_force(&self) -> model::Rules {
+    fn in_force(&self) -> model::RulesInForce {
         let wall = self.world.now();
         let over = |name| {
             let (value, until) = self.overrides.rules.get(name)?;
             until.is_none_or(|until| until > wall).then_some(*value)
         };
         let state = over("state").unwrap_or(OPEN);
-        model::Rules {
+        model::RulesInForce {
             paused: state == PAUSED,
             closed: state == CLOSED,
             capacity: over("capacity").unwrap_or(self.file.capacity),
@@ -72,7 +74,7 @@ impl History<'_> {
         let rules = self.in_force();
         let local_answers = self.model.rules.local_answers;
         let switched = rules.local_answers != local_answers;
-        self.model.rules = model::Rules { local_answers, ..rules };
+        self.model.rules = model::RulesInForce { local_answers, ..rules };
         if switched {
             self.model.set_local_answers(self.world.now(), !local_answers);
         }

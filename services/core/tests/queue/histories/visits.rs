@@ -2,14 +2,16 @@
 
 use anteroom_core::queue::{GoneReason, Join, Leave, Place, PlaceRef, Standing, Status, Visit};
 use anteroom_core::store::Error;
-use anteroom_testkit::model::queue::{self as model, Gone, Joined, Told};
+use anteroom_testkit::history::{Outcome, differ};
+use anteroom_testkit::model::queue::{self as model, Gone, Joined, Reply};
 use futures_util::future::join_all;
 
-use super::history::{History, Outcome, differ, micros};
+use super::history::QueueHistory;
 use super::step::Op;
-use crate::world::{before, visitor};
+use crate::line::{before, visitor};
+use crate::support::micros;
 
-impl History<'_> {
+impl QueueHistory<'_> {
     pub fn ref_of(&self, who: u64, which: usize) -> Option<PlaceRef> {
         let places = self.places.get(&who)?;
         places.get(which.min(places.len() - 1)).copied()
@@ -21,13 +23,13 @@ impl History<'_> {
     }
 
     /// A place as the model tells it.
-    fn told(&self, place: &Place) -> Told {
+    fn told(&self, place: &Place) -> Reply {
         // Scripts tell whole milliseconds, rounded up.
         let end = |left| self.model.now() + micros(left);
         match place.standing {
-            Standing::Waiting { position, .. } => Told::Waiting { position },
-            Standing::Ready { expires_in } => Told::Ready { ends: end(expires_in) },
-            Standing::Active { expires_in } => Told::Active { ends: end(expires_in) },
+            Standing::Waiting { position, .. } => Reply::Waiting { position },
+            Standing::Ready { expires_in } => Reply::Ready { ends: end(expires_in) },
+            Standing::Active { expires_in } => Reply::Active { ends: end(expires_in) },
         }
     }
 
@@ -36,17 +38,17 @@ impl History<'_> {
         self.model.now() + (ends - self.model.now()).div_ceil(1000) * 1000
     }
 
-    fn rounded(&self, told: Told) -> Told {
+    fn rounded(&self, told: Reply) -> Reply {
         match told {
-            Told::Ready { ends } => Told::Ready { ends: self.up(ends) },
-            Told::Active { ends } => Told::Active { ends: self.up(ends) },
+            Reply::Ready { ends } => Reply::Ready { ends: self.up(ends) },
+            Reply::Active { ends } => Reply::Active { ends: self.up(ends) },
             other => other,
         }
     }
 
-    pub fn compare(&mut self, what: &str, visit: &Visit, of: PlaceRef, model: Told) -> Outcome {
+    pub fn compare(&mut self, what: &str, visit: &Visit, of: PlaceRef, model: Reply) -> Outcome {
         let told = match visit {
-            Visit::Gone(reason) => Told::Gone(gone(*reason)),
+            Visit::Gone(reason) => Reply::Gone(gone(*reason)),
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
                 if place.status() == Status::Waiting {
                     let before = self.positions.insert(of.ticket, place.position());
@@ -146,11 +148,11 @@ impl History<'_> {
             Op::Join | Op::Place | Op::Leave => self.model.place(wall, id, ticket),
         };
         if op == Op::Claim {
-            let waiting = matches!(model, Told::Waiting { .. });
+            let waiting = matches!(model, Reply::Waiting { .. });
             differ("not_ready", &matches!(visit, Visit::NotReady(_)), &waiting)?;
         }
         if op == Op::Renew {
-            let refused = matches!(model, Told::Waiting { .. } | Told::Ready { .. });
+            let refused = matches!(model, Reply::Waiting { .. } | Reply::Ready { .. });
             differ("not_active", &matches!(visit, Visit::NotActive(_)), &refused)?;
         }
         self.compare(&format!("{op:?}"), visit, of, model)

@@ -26,7 +26,7 @@ const GONE_KEPT: u64 = 600 * SECOND;
 /// The rules, times in microseconds; 0: no such rule.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the configuration")]
-pub struct Rules {
+pub struct RulesInForce {
     pub capacity: u64,
     pub batch: u64,
     pub interval: u64,
@@ -62,7 +62,7 @@ pub enum Gone {
 /// What a visitor is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the specification")]
-pub enum Told {
+pub enum Reply {
     Waiting { position: u64 },
     Ready { ends: u64 },
     Active { ends: u64 },
@@ -74,7 +74,7 @@ pub enum Told {
 #[expect(missing_docs, reason = "the words of the specification")]
 pub enum Joined {
     New(u64),
-    Same(u64, Told),
+    Same(u64, Reply),
     Full,
     Closed,
 }
@@ -119,7 +119,7 @@ struct Promoted {
 #[derive(Clone, Debug)]
 pub struct Queue {
     /// The rules in force.
-    pub rules: Rules,
+    pub rules: RulesInForce,
     offset: i64,
     last: u64,
     tick: u64,
@@ -148,10 +148,10 @@ pub struct Queue {
 
 impl Queue {
     /// A queue whose rules are written at this time of the store's clock.
-    pub fn new(rules: Rules, wall: u64) -> Self {
+    pub fn new(rules: RulesInForce, wall: u64) -> Self {
         let local_answers = rules.local_answers;
         let mut queue = Self {
-            rules: Rules { local_answers: false, ..rules },
+            rules: RulesInForce { local_answers: false, ..rules },
             offset: 0,
             last: wall,
             tick: wall,
@@ -219,38 +219,38 @@ impl Queue {
         }
     }
 
-    fn locate(&self, id: Id, ticket: u64) -> Told {
+    fn locate(&self, id: Id, ticket: u64) -> Reply {
         if let Some((holder, stand)) = self.line.get(&ticket)
             && *holder == id
         {
             return match stand {
                 Stand::Away(since) if since + self.rules.keep_ttl <= self.heard => {
-                    Told::Gone(Gone::Abandoned)
+                    Reply::Gone(Gone::Abandoned)
                 }
-                _ => Told::Waiting { position: self.position(ticket) },
+                _ => Reply::Waiting { position: self.position(ticket) },
             };
         }
         if let Some(admitted) = self.admitted.get(&ticket)
             && admitted.id == id
         {
             return match (admitted.ends > self.now, admitted.active) {
-                (true, true) => Told::Active { ends: admitted.ends },
-                (true, false) => Told::Ready { ends: admitted.ends },
-                (false, true) => Told::Gone(Gone::Expired),
-                (false, false) => Told::Gone(Gone::Unclaimed),
+                (true, true) => Reply::Active { ends: admitted.ends },
+                (true, false) => Reply::Ready { ends: admitted.ends },
+                (false, true) => Reply::Gone(Gone::Expired),
+                (false, false) => Reply::Gone(Gone::Unclaimed),
             };
         }
         if let Some((holder, reason, at)) = self.gone.get(&ticket)
             && *holder == id
         {
-            return Told::Gone(if at + GONE_KEPT > self.now { *reason } else { Gone::Ended });
+            return Reply::Gone(if at + GONE_KEPT > self.now { *reason } else { Gone::Ended });
         }
         // Never given, or given to somebody else before it could be forgotten: the store lost it.
         let mark = self.marks.range(..=ticket).next_back().map(|mark| self.joined[mark].0);
         if ticket > self.last_ticket || mark.is_some_and(|joined| joined + GONE_KEPT > self.now) {
-            return Told::Gone(Gone::Lost);
+            return Reply::Gone(Gone::Lost);
         }
-        Told::Gone(Gone::Ended)
+        Reply::Gone(Gone::Ended)
     }
 
     fn position(&self, ticket: u64) -> u64 {
@@ -276,12 +276,12 @@ impl Queue {
     }
 
     /// The place that an identity holds; one that has ended is cleared away.
-    fn held(&mut self, id: Id) -> Option<(u64, Told)> {
+    fn held(&mut self, id: Id) -> Option<(u64, Reply)> {
         let in_line = self.line.iter().find(|(_, (holder, _))| *holder == id).map(|(t, _)| *t);
         let admitted = self.admitted.iter().find(|(_, a)| a.id == id).map(|(t, _)| *t);
         let ticket = in_line.or(admitted)?;
         match self.locate(id, ticket) {
-            Told::Gone(reason) => {
+            Reply::Gone(reason) => {
                 self.line.remove(&ticket);
                 self.admitted.remove(&ticket);
                 if reason == Gone::Unclaimed {
@@ -300,7 +300,7 @@ impl Queue {
         self.read_clock(wall);
         self.hear();
         if let Some((ticket, told)) = self.held(id) {
-            if let Told::Waiting { .. } = told {
+            if let Reply::Waiting { .. } = told {
                 self.heartbeat(ticket);
             }
             return Ok(Joined::Same(ticket, self.locate(id, ticket)));
@@ -343,29 +343,29 @@ impl Queue {
     }
 
     /// A look, which is also the heartbeat.
-    pub fn place(&mut self, wall: u64, id: Id, ticket: u64) -> Told {
+    pub fn place(&mut self, wall: u64, id: Id, ticket: u64) -> Reply {
         self.read_clock(wall);
-        if let Told::Waiting { .. } = self.locate(id, ticket) {
+        if let Reply::Waiting { .. } = self.locate(id, ticket) {
             self.heartbeat(ticket);
         }
         self.locate(id, ticket)
     }
 
     /// A claim, or an authorize that renews when it is worth it.
-    pub fn enter(&mut self, wall: u64, id: Id, ticket: u64, renew: bool) -> Told {
+    pub fn enter(&mut self, wall: u64, id: Id, ticket: u64, renew: bool) -> Reply {
         self.enter_by(wall, id, ticket, renew, false)
     }
 
     /// The authorize behind a join at the gate.
-    pub fn enter_joined(&mut self, wall: u64, id: Id, ticket: u64) -> Told {
+    pub fn enter_joined(&mut self, wall: u64, id: Id, ticket: u64) -> Reply {
         self.enter_by(wall, id, ticket, false, true)
     }
 
-    fn enter_by(&mut self, wall: u64, id: Id, ticket: u64, renew: bool, joined: bool) -> Told {
+    fn enter_by(&mut self, wall: u64, id: Id, ticket: u64, renew: bool, joined: bool) -> Reply {
         let told = self.place(wall, id, ticket);
-        let Rules { claim_ttl, session_ttl, session_max, .. } = self.rules;
+        let RulesInForce { claim_ttl, session_ttl, session_max, .. } = self.rules;
         let now = self.now;
-        if let (Told::Ready { .. } | Told::Active { .. }, Some(admitted)) =
+        if let (Reply::Ready { .. } | Reply::Active { .. }, Some(admitted)) =
             (told, self.admitted.get_mut(&ticket))
         {
             if !admitted.active {
@@ -387,10 +387,10 @@ impl Queue {
     }
 
     /// A renewal.
-    pub fn renew(&mut self, wall: u64, id: Id, ticket: u64) -> Told {
+    pub fn renew(&mut self, wall: u64, id: Id, ticket: u64) -> Reply {
         let told = self.place(wall, id, ticket);
-        if let (Told::Active { .. }, Some(admitted)) = (told, self.admitted.get_mut(&ticket)) {
-            let Rules { session_ttl, session_max, .. } = self.rules;
+        if let (Reply::Active { .. }, Some(admitted)) = (told, self.admitted.get_mut(&ticket)) {
+            let RulesInForce { session_ttl, session_max, .. } = self.rules;
             let ends = (self.now + session_ttl).min(admitted.since + session_max);
             // A session_max that was lowered meanwhile ends no session at once.
             if ends > self.now {
@@ -412,16 +412,16 @@ impl Queue {
         let mut ended = Vec::new();
         let leave = |&(id, ticket): &(Id, u64)| {
             let reason = match self.locate(id, ticket) {
-                Told::Gone(_) => return None,
-                Told::Active { .. } => {
+                Reply::Gone(_) => return None,
+                Reply::Active { .. } => {
                     ended.push((ticket, id));
                     Gone::Completed
                 }
-                Told::Ready { .. } => {
+                Reply::Ready { .. } => {
                     self.give_back(ticket);
                     Gone::Left
                 }
-                Told::Waiting { .. } => Gone::Left,
+                Reply::Waiting { .. } => Gone::Left,
             };
             self.line.remove(&ticket);
             self.admitted.remove(&ticket);
@@ -444,8 +444,8 @@ impl Queue {
         let Some(admitted) = self.admitted.get(&ticket).copied() else { return false };
         self.last = self.now;
         let (reason, held) = match self.locate(admitted.id, ticket) {
-            Told::Gone(reason) => (reason, false),
-            Told::Active { .. } => {
+            Reply::Gone(reason) => (reason, false),
+            Reply::Active { .. } => {
                 self.revoke(&[(ticket, admitted.id)]);
                 (Gone::Evicted, true)
             }

@@ -1,33 +1,17 @@
-//! A queue on a Redis of its own, with a clock that the test moves.
+//! A queue on a store whose clock the test moves, and those who come to it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, Standing, Status,
-    Visit, Wait,
+    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, Standing, Status, Visit, Wait,
 };
-use anteroom_core::store::{Clock, Config, Store};
-use anteroom_testkit::Redis;
 
-/// The time at which every test begins, in microseconds since 1970.
-pub const START: u64 = 1_800_000_000_000_000;
-pub const SECOND: u64 = 1_000_000;
+use crate::support::{SECOND, TimedStore, micros};
 
-pub struct World {
-    pub redis: Redis,
-    pub store: Store,
-    clock: Arc<AtomicU64>,
-}
+/// What the copies begin with that a loss goes back to.
+const KEPT: &str = "kept:";
 
-impl World {
-    pub async fn new() -> Self {
-        let redis = Redis::start().await;
-        let store = open(&redis).await;
-        Self { redis, store, clock: Arc::new(AtomicU64::new(START)) }
-    }
-
+impl TimedStore {
     /// A queue of this name that goes by the world's clock; its rules are in force.
     pub async fn queue(&self, name: &str, rules: Rules) -> Queue {
         let queue = self.open(name, rules.clone());
@@ -37,64 +21,23 @@ impl World {
 
     /// The same as an admission holds it: these rules are for a store that holds none.
     pub fn open(&self, name: &str, rules: Rules) -> Queue {
-        let clock = Clock::Given(self.clock.clone());
-        Queue::open_with_clock(&self.store, name, rules, 10_000, clock)
-    }
-
-    /// It is the beginning again: nothing was ever written.
-    pub async fn begin_again(&self) {
-        self.set_now(START);
-        self.delete("anteroom:v1:").await;
-        self.delete("kept:").await;
-    }
-
-    /// The store loses everything.
-    pub async fn empty(&self) {
-        self.delete("anteroom:v1:").await;
-    }
-
-    async fn delete(&self, prefix: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
-            redis.call('DEL', key) end";
-        self.redis.run::<()>(&["EVAL", script, "0", prefix]).await;
+        Queue::open_with_clock(&self.store, name, rules, 10_000, self.clock())
     }
 
     /// What a queue's keys hold now is what [`lose`](Self::lose) goes back to.
     pub async fn keep(&self, queue: &str) {
-        self.copy(&format!("anteroom:v1:queue:{{{queue}}}:"), "kept:").await;
+        self.redis.copy_keys(&keys(queue), KEPT).await;
     }
 
     /// The queue's keys hold again what they held when they were kept.
     pub async fn lose(&self, queue: &str) {
-        self.copy("kept:", &format!("anteroom:v1:queue:{{{queue}}}:")).await;
-    }
-
-    async fn copy(&self, from: &str, to: &str) {
-        let script = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do \
-            redis.call('DEL', key) end \
-            for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do \
-            redis.call('COPY', key, ARGV[2] .. key:sub(#ARGV[1] + 1)) end";
-        self.redis.run::<()>(&["EVAL", script, "0", from, to]).await;
-    }
-
-    pub fn now(&self) -> u64 {
-        self.clock.load(Ordering::SeqCst)
-    }
-
-    pub fn set_now(&self, micros: u64) {
-        self.clock.store(micros, Ordering::SeqCst);
-    }
-
-    /// Lets the store's clock go on, without a tick.
-    pub fn pass(&self, time: Duration) {
-        self.clock
-            .fetch_add(u64::try_from(time.as_micros()).expect("a short time"), Ordering::SeqCst);
+        self.redis.copy_keys(KEPT, &keys(queue)).await;
     }
 
     /// Lets time pass as under a running scheduler, with a tick and a sweep each second.
     pub async fn run(&self, queue: &Queue, time: Duration) -> u64 {
         let mut promoted = 0;
-        let end = self.now() + u64::try_from(time.as_micros()).expect("a short time");
+        let end = self.now() + micros(time);
         while self.now() < end {
             self.set_now(end.min(self.now() + SECOND));
             queue.sweep().await.expect("a sweep");
@@ -104,17 +47,9 @@ impl World {
     }
 }
 
-async fn open(redis: &Redis) -> Store {
-    // Slow machines must not turn a history into one of time-outs.
-    let patient = Duration::from_secs(10);
-    let config = Config {
-        command_timeout: patient,
-        request_timeout: patient,
-        ..Config::new(redis.socket_url())
-    };
-    let store = Store::open(&config, &SCRIPTS, &prometheus::Registry::new()).expect("an address");
-    assert!(store.wait_up(Duration::from_secs(10)).await, "the store is up");
-    store
+/// What the keys of a queue begin with.
+fn keys(queue: &str) -> String {
+    format!("anteroom:v1:queue:{{{queue}}}:")
 }
 
 /// Rules with a capacity only.

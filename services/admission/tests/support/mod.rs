@@ -1,4 +1,7 @@
-//! Admission's state over a store that is not there: what needs no store, and what says so.
+//! Admission in this process, called on the way that every connection's requests take.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+pub mod key;
 
 use std::sync::Arc;
 
@@ -15,16 +18,21 @@ use tokio_util::sync::CancellationToken;
 
 pub const SECRET: &str = "a-secret-of-thirty-two-bytes-and-more";
 
-/// The state, with `more` lines in the section `[admission]` and the queue `shop`.
+/// The state over a store that is not there, with `more` lines in the section `[admission]` and the
+/// queue `shop`.
 pub fn app(more: &str) -> Arc<App> {
+    let shop = "[queues.shop]\ncapacity = 1\npublic_url = \"https://shop.example\"";
+    app_on("unix:///nowhere/no-store", &format!("{more}\n{shop}\n"), CancellationToken::new())
+}
+
+/// The state over this store; the first of `more` lines are in the section `[admission]`.
+pub fn app_on(store: &str, more: &str, stop: CancellationToken) -> Arc<App> {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("anteroom.toml");
     let secrets = directory.path().join("secrets");
     std::fs::write(&secrets, SECRET).expect("written");
     let text = format!(
-        "[store]\nurl = \"unix://{}/no-store\"\n[admission]\ntoken_secrets_file = \"{}\"\n{more}\n\
-         [queues.shop]\ncapacity = 1\npublic_url = \"https://shop.example\"\n",
-        directory.path().display(),
+        "[store]\nurl = \"{store}\"\n[admission]\ntoken_secrets_file = \"{}\"\n{more}",
         secrets.display(),
     );
     std::fs::write(&file, text).expect("written");
@@ -33,7 +41,7 @@ pub fn app(more: &str) -> Arc<App> {
     let store =
         Store::open(&config.store(), &anteroom_core::scripts(), &registry).expect("a store");
     let metrics = AdmissionMetrics::register(&registry).expect("metrics");
-    App::new(config, store, metrics, Operations::new(), 1_000, CancellationToken::new())
+    App::new(config, store, metrics, Operations::new(), 1_000, stop)
 }
 
 /// What a port answers, on the way that every connection's requests take.
