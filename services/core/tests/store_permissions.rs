@@ -6,7 +6,7 @@ mod store_support;
 use std::collections::BTreeSet;
 
 use anteroom_core::{
-    queue::SCRIPTS as QUEUE,
+    scripts,
     store::{Config, Error, Repeat},
 };
 use anteroom_testkit::{Log, PATIENCE, PERMISSIONS, Redis, until};
@@ -35,7 +35,7 @@ fn named(source: &str, words: &str) -> BTreeSet<String> {
 #[test]
 fn the_documented_commands_are_those_of_the_scripts_and_of_the_client() {
     let scripts: BTreeSet<_> =
-        QUEUE.iter().flat_map(|script| named(script.source(), "call('")).collect();
+        scripts().iter().flat_map(|script| named(script.source(), "call('")).collect();
     assert_eq!(named(PROBE, "may('"), scripts, "lua/store/permissions.lua and the scripts");
     let client = ["ping", "info", "script|load", "eval", "evalsha"].map(str::to_owned);
     let needed: BTreeSet<_> = scripts.into_iter().chain(client).collect();

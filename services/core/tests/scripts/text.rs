@@ -72,7 +72,7 @@ fn a_script_takes_the_keys_that_it_and_its_parts_name_and_no_others() {
         let all = keys_of_the_readme(script.name.split('.').next().unwrap_or_default());
         assert!(!all.is_empty(), "{}: the keys stand in the README", script.name);
         let named = words(script.source().split_once('\n').expect("the names of the keys").1);
-        let taken: Vec<_> = script.keys.split(' ').collect();
+        let taken: Vec<_> = script.keys.split_whitespace().collect();
         // Those that take all away name none.
         let needed: Vec<_> = if script.source().contains("unpack(KEYS") {
             all.clone()
