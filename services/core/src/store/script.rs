@@ -63,7 +63,7 @@ impl Script {
     }
 
     /// Appends one key of its subsystem under this hash tag.
-    fn push_key(&self, keys: &mut Args, tag: impl Display, key: impl Display) {
+    pub(crate) fn push_key(&self, keys: &mut Args, tag: impl Display, key: impl Display) {
         let subsystem = self.name.split('.').next().unwrap_or_default();
         keys.write_arg_fmt(format_args!("anteroom:v1:{subsystem}:{{{tag}}}:{key}"));
     }
