@@ -21,7 +21,7 @@ use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{Entities, EntityContext};
 use crate::metrics::AdmissionMetrics;
-use crate::problem::retry::Returning;
+use crate::problem::retry::PendingRetries;
 use crate::queue::{self, QueueState};
 
 /// The state behind every handler.
@@ -35,8 +35,8 @@ pub struct App {
     pub operations: Operations,
     /// How many event streams there may be.
     pub(crate) stream_slots: Arc<StreamSlots>,
-    /// Whom this process has told to come back.
-    pub(crate) returning: Arc<Returning>,
+    /// The retries that this process has scheduled.
+    pub(crate) retries: Arc<PendingRetries>,
     /// Cancelled when this process takes no more connections: streams end.
     pub(crate) stopping: CancellationToken,
     /// Signs tokens when no secret is configured; this process's own.
@@ -71,9 +71,9 @@ impl App {
     ) -> Arc<Self> {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
-        let returning = Arc::new(Returning::default());
+        let retries = Arc::new(PendingRetries::default());
         let context =
-            EntityContext { store: &store, metrics: &metrics, returning: &returning, lane_bound };
+            EntityContext { store: &store, metrics: &metrics, retries: &retries, lane_bound };
         let live = LiveConfig::new(config, None, &context, &own_secret);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
@@ -82,7 +82,7 @@ impl App {
             metrics,
             operations,
             stream_slots,
-            returning,
+            retries,
             stopping,
             own_secret,
             lane_bound,
@@ -105,7 +105,7 @@ impl App {
         let context = EntityContext {
             store: &self.store,
             metrics: &self.metrics,
-            returning: &self.returning,
+            retries: &self.retries,
             lane_bound: self.lane_bound,
         };
         let live = LiveConfig::new(config, Some(&before), &context, &self.own_secret);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anteroom_core::store::Store;
 
 use crate::metrics::AdmissionMetrics;
-use crate::problem::retry::Returning;
+use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 
 /// One thing that the configuration names.
@@ -26,7 +26,7 @@ pub trait Entity: Send + Sync + 'static {
 pub struct EntityContext<'a> {
     pub store: &'a Store,
     pub metrics: &'a AdmissionMetrics,
-    pub returning: &'a Arc<Returning>,
+    pub retries: &'a Arc<PendingRetries>,
     /// How many calls may wait in a lane.
     pub lane_bound: usize,
 }

@@ -29,7 +29,7 @@ const EXIT_CONFIG: u8 = 64;
 /// The store's user has no permission for what the service does (`EX_NOPERM` of sysexits).
 const EXIT_REFUSED: u8 = 77;
 /// Ended by a second signal (128 + SIGINT, as shells say it).
-const EXIT_IMPATIENT: u8 = 130;
+const EXIT_SECOND_SIGNAL: u8 = 130;
 
 /// What the shell gives to a role.
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ where
                 outcome = &mut role => outcome,
                 signal = signals.next() => {
                     tracing::warn!(signal, "ending at once, at the second signal");
-                    return ExitCode::from(EXIT_IMPATIENT);
+                    return ExitCode::from(EXIT_SECOND_SIGNAL);
                 }
             }
         }

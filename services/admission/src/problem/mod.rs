@@ -109,7 +109,7 @@ impl Problem {
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
         // In whole milliseconds, so that body and header say the same.
-        self.0.retry_after = Some(Duration::from_millis(millis(after.min(retry::LONGEST))));
+        self.0.retry_after = Some(Duration::from_millis(millis(after.min(retry::MAX_DELAY))));
         self
     }
 

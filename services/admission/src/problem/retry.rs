@@ -1,12 +1,12 @@
-//! When callers who could not be served are to come back.
+//! `Retry-After`: the delay after which a caller that could not be served may try again.
 //!
-//! Whoever is refused with the same time comes back together, and whoever is refused with a short
-//! one comes back for as long as the fault lasts: a store that recovers would meet all of them at
-//! once. So the time grows with the number of those who must come back, as far apart as the line is
-//! polled when all is well, and is drawn from half to one and a half of it.
+//! Callers with one delay retry together, and callers with a short one retry for as long as the
+//! fault lasts: a store that recovers would meet all of them at once. So the delay grows with the
+//! number of pending retries, which are spread as far apart as the line is polled when all is well,
+//! and has a jitter of half of it either way.
 //!
 //! Nobody knows that number exactly. A process knows how long the line was when it was read last,
-//! and how many it has told to come back whose time is still ahead.
+//! and how many retries it has scheduled that are still ahead.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,26 +17,26 @@ use rand::Rng as _;
 use crate::durations::millis;
 
 /// The least, on average, …
-pub const SOONEST: Duration = Duration::from_secs(3);
-/// … and as much longer as it takes to let this many come back a second, …
+pub const MIN_DELAY: Duration = Duration::from_secs(3);
+/// … and as much longer as it takes for this many retries a second, …
 const PER_SECOND: u64 = 100;
-/// … up to the time in which the back of the line looks again, …
-const AS_THE_LINE: Duration = Duration::from_secs(20);
+/// … up to the time in which the back of the line polls again, …
+const MAX_SPREAD: Duration = Duration::from_secs(20);
 /// … and longer only where that would be more than this many a second.
-const MOST_PER_SECOND: u64 = 5_000;
+const MAX_PER_SECOND: u64 = 5_000;
 
-/// No retry time is longer.
-pub const LONGEST: Duration = Duration::from_secs(3_600);
+/// No delay is longer.
+pub const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// For callers of whom nothing is known: half of the shortest `first_poll_ttl` that there may be,
 /// within which whoever has a place must be heard.
-pub const UNKNOWN: Duration = Duration::from_secs(15);
+pub const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(15);
 
-/// When one of `returning` callers is to come back: at least about `least`, never later than
-/// `most`. `random` is from 0 to 1.
-pub fn after(returning: u64, least: Duration, most: Duration, random: f64) -> Duration {
-    let most = most.min(LONGEST);
+/// The delay of one of so many retries: at least about `least`, never more than `most`. `random`
+/// is from 0 to 1.
+pub fn after(retries: u64, least: Duration, most: Duration, random: f64) -> Duration {
+    let most = most.min(MAX_DELAY);
     // Cut before the jitter: cut after it, half of all would be told the very same time.
-    let middle = spread(returning).max(least).min(most.mul_f64(2.0 / 3.0));
+    let middle = spread(retries).max(least).min(most.mul_f64(2.0 / 3.0));
     whole_ms(middle.mul_f64(0.5 + random).min(most))
 }
 
@@ -45,16 +45,16 @@ fn whole_ms(time: Duration) -> Duration {
     Duration::from_millis(millis(time))
 }
 
-/// The time over which so many callers are spread.
-pub fn spread(returning: u64) -> Duration {
+/// The time over which so many retries are spread.
+pub fn spread(retries: u64) -> Duration {
     let within =
-        |per_second: u64| Duration::from_millis(returning.saturating_mul(1_000) / per_second);
-    within(PER_SECOND).min(AS_THE_LINE).max(within(MOST_PER_SECOND))
+        |per_second: u64| Duration::from_millis(retries.saturating_mul(1_000) / per_second);
+    within(PER_SECOND).min(MAX_SPREAD).max(within(MAX_PER_SECOND))
 }
 
-/// Those whom this process has told to come back, and whose time is still ahead.
+/// The retries that this process has scheduled and that are still ahead.
 #[derive(Debug)]
-pub struct Returning(Mutex<Due>);
+pub struct PendingRetries(Mutex<Due>);
 
 #[derive(Debug)]
 struct Due {
@@ -65,38 +65,37 @@ struct Due {
     all: u64,
 }
 
-impl Default for Returning {
+impl Default for PendingRetries {
     fn default() -> Self {
         let due = Due { since: Instant::now(), by_second: VecDeque::new(), all: 0 };
         Self(Mutex::new(due))
     }
 }
 
-impl Returning {
-    /// Tells one caller when to come back; `line` is how many must do so as far as is known
-    /// otherwise.
-    pub fn tell(&self, line: u64, least: Duration, most: Duration) -> Duration {
-        self.tell_at(line, Duration::ZERO, least, most, Instant::now())
+impl PendingRetries {
+    /// Schedules the retry of one caller, and returns its delay; `line` is how many must retry as
+    /// far as is known otherwise.
+    pub fn schedule(&self, line: u64, least: Duration, most: Duration) -> Duration {
+        self.schedule_at(line, Duration::ZERO, least, most, Instant::now())
     }
 
-    /// Tells somebody of whom nothing is known.
-    pub fn tell_anybody(&self) -> Duration {
-        self.tell(0, SOONEST, UNKNOWN)
+    /// Schedules the retry of a caller of whom nothing is known.
+    pub fn schedule_anybody(&self) -> Duration {
+        self.schedule(0, MIN_DELAY, DEFAULT_MAX_DELAY)
     }
 
-    /// Tells somebody who may come again from a known time on. Whoever is not `counted` makes
-    /// nobody else wait longer.
-    pub fn tell_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
+    /// Schedules a retry from a known time on. One that is not `counted` delays no other.
+    pub fn schedule_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
         let now = Instant::now();
         let mut due = self.due(now);
-        let told = due.told(0, opens_in, least, LONGEST);
+        let told = due.told(0, opens_in, least, MAX_DELAY);
         if counted {
             due.add(now + told);
         }
         told
     }
 
-    fn tell_at(
+    fn schedule_at(
         &self,
         line: u64,
         from: Duration,
@@ -122,9 +121,9 @@ impl Due {
     fn told(&self, line: u64, from: Duration, least: Duration, most: Duration) -> Duration {
         let random = rand::rng().random();
         let mut told = from.saturating_add(after(self.all.max(line), least, most, random));
-        if told > LONGEST {
+        if told > MAX_DELAY {
             // So far ahead they are told again when they come, over half an hour.
-            told = LONGEST.mul_f64(0.5 + 0.5 * random);
+            told = MAX_DELAY.mul_f64(0.5 + 0.5 * random);
         }
         whole_ms(told)
     }
@@ -143,7 +142,8 @@ impl Due {
 
     fn add(&mut self, at: Instant) {
         let second = at.saturating_duration_since(self.since).as_secs();
-        let second = usize::try_from(second).unwrap_or(usize::MAX).min(LONGEST.as_secs() as usize);
+        let second =
+            usize::try_from(second).unwrap_or(usize::MAX).min(MAX_DELAY.as_secs() as usize);
         if self.by_second.len() <= second {
             self.by_second.resize(second + 1, 0);
         }
@@ -168,25 +168,28 @@ mod tests {
 
     #[test]
     fn no_time_is_shorter_or_longer_than_allowed() {
-        for returning in [0, 1, 150, 3_000, 100_000, 10_000_000, u64::MAX] {
+        for retries in [0, 1, 150, 3_000, 100_000, 10_000_000, u64::MAX] {
             for most in [2, 15, 30, 43_200, u64::MAX].map(Duration::from_secs) {
                 for random in [0.0, 0.25, 0.5, 0.999] {
-                    let told = after(returning, SOONEST, most, random);
-                    assert!(told <= most && told <= LONGEST, "{returning} {most:?}: {told:?}");
-                    assert!(told >= SOONEST.min(most) * 3 / 10, "{returning} {most:?}: {told:?}");
+                    let told = after(retries, MIN_DELAY, most, random);
+                    assert!(told <= most && told <= MAX_DELAY, "{retries} {most:?}: {told:?}");
+                    assert!(told >= MIN_DELAY.min(most) * 3 / 10, "{retries} {most:?}: {told:?}");
                 }
             }
         }
-        let returning = Returning::default();
+        let retries = PendingRetries::default();
         for opens_in in [0, 60, 3_599, 3_600, 86_400, u64::MAX].map(Duration::from_secs) {
-            let told = returning.tell_from(opens_in, SOONEST, true);
-            assert!(told <= LONGEST && told >= opens_in.min(LONGEST / 2), "{opens_in:?}: {told:?}");
+            let told = retries.schedule_from(opens_in, MIN_DELAY, true);
+            assert!(
+                told <= MAX_DELAY && told >= opens_in.min(MAX_DELAY / 2),
+                "{opens_in:?}: {told:?}"
+            );
         }
     }
 
     #[test]
     fn the_time_grows_with_the_number() {
-        let middle = |returning| after(returning, SOONEST, LONGEST, 0.5).as_secs_f64();
+        let middle = |retries| after(retries, MIN_DELAY, MAX_DELAY, 0.5).as_secs_f64();
         assert_eq!(middle(0), 3.0);
         assert_eq!(middle(150), 3.0);
         assert_eq!(middle(1_000), 10.0);
@@ -196,15 +199,15 @@ mod tests {
 
     #[test]
     fn those_who_have_been_told_are_counted_until_their_time() {
-        let (returning, start) = (Returning::default(), Instant::now());
+        let (retries, start) = (PendingRetries::default(), Instant::now());
         let all = |at: Instant| {
-            let mut due = returning.0.lock().expect("whole");
+            let mut due = retries.0.lock().expect("whole");
             due.forget(at);
             due.all
         };
         let mut longest = Duration::ZERO;
         for _ in 0..2_000 {
-            longest = longest.max(returning.tell_at(0, Duration::ZERO, SOONEST, TTL, start));
+            longest = longest.max(retries.schedule_at(0, Duration::ZERO, MIN_DELAY, TTL, start));
         }
         assert_eq!(all(start), 2_000);
         assert!(longest > Duration::from_secs(20), "the last of many are told more: {longest:?}");
@@ -212,11 +215,11 @@ mod tests {
         // A long silence costs nothing, and the far end of an hour is an end.
         let later = start + Duration::from_secs(1_000_000);
         assert_eq!(
-            returning.tell_at(0, LONGEST, SOONEST, LONGEST, later).min(LONGEST / 2),
-            LONGEST / 2
+            retries.schedule_at(0, MAX_DELAY, MIN_DELAY, MAX_DELAY, later).min(MAX_DELAY / 2),
+            MAX_DELAY / 2
         );
         assert_eq!(all(later), 1);
-        assert!(returning.0.lock().expect("whole").by_second.len() <= 3_601);
+        assert!(retries.0.lock().expect("whole").by_second.len() <= 3_601);
     }
 
     /// A line in virtual time: visitors who come when they were told, and a store that is away for
@@ -225,7 +228,7 @@ mod tests {
         waiting: u64,
         /// Places promoted a second; the ETA is unknown without.
         rate: Option<u64>,
-        returning: Returning,
+        retries: PendingRetries,
         /// When who comes, in milliseconds.
         coming: BinaryHeap<Reverse<(u64, u64)>>,
         start: Instant,
@@ -236,7 +239,7 @@ mod tests {
             let mut line = Self {
                 waiting,
                 rate,
-                returning: Returning::default(),
+                retries: PendingRetries::default(),
                 coming: BinaryHeap::new(),
                 start: Instant::now(),
             };
@@ -274,7 +277,7 @@ mod tests {
                 let pause = if store_is_up {
                     self.poll_after(visitor)
                 } else {
-                    self.returning.tell_at(self.waiting, Duration::ZERO, SOONEST, TTL / 2, now)
+                    self.retries.schedule_at(self.waiting, Duration::ZERO, MIN_DELAY, TTL / 2, now)
                 };
                 assert!(pause <= TTL / 2, "half of first_poll_ttl and of claim_ttl: {pause:?}");
                 self.coming.push(Reverse((at + pause.as_millis() as u64, visitor)));
@@ -315,13 +318,13 @@ mod tests {
     /// Everybody stands at the door before it opens, and knows when.
     #[test]
     fn those_who_wait_for_the_opening_do_not_come_at_once() {
-        let (returning, start) = (Returning::default(), Instant::now());
+        let (retries, start) = (PendingRetries::default(), Instant::now());
         let opens = Duration::from_secs(600);
         let mut seconds = vec![0; 120];
         for visitor in 0..100_000 {
             let came = opens.mul_f64(f64::from(visitor) / 100_000.0);
             let left = opens - came;
-            let told = returning.tell_at(0, left, SOONEST, LONGEST, start + came);
+            let told = retries.schedule_at(0, left, MIN_DELAY, MAX_DELAY, start + came);
             assert!(told > left, "nobody comes in vain");
             seconds[(came + told - opens).as_secs() as usize] += 1;
         }

@@ -33,6 +33,11 @@ impl From<&Error> for Problem {
         if code == Code::INTERNAL {
             return problem;
         }
-        problem.retry_after(retry::after(0, retry::SOONEST, retry::UNKNOWN, rand::rng().random()))
+        problem.retry_after(retry::after(
+            0,
+            retry::MIN_DELAY,
+            retry::DEFAULT_MAX_DELAY,
+            rand::rng().random(),
+        ))
     }
 }

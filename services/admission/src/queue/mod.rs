@@ -1,8 +1,8 @@
 //! What this process keeps of a queue between requests, and what a queue refuses.
 
+pub mod active_cache;
 pub mod codes;
 pub mod fail_open;
-pub mod known;
 pub mod latest;
 pub mod metrics;
 pub mod return_to;
@@ -17,8 +17,8 @@ use anteroom_runtime::Config;
 use anteroom_runtime::config::{Origin, QueueConfig};
 use rand::Rng as _;
 
+use self::active_cache::ActiveCache;
 use self::fail_open::FailOpen;
-use self::known::Known;
 use self::latest::Latest;
 use self::metrics::QueueMetrics;
 use self::return_to::ReturnTo;
@@ -26,7 +26,7 @@ use self::streams::Streams;
 use crate::callers::cookies::Cookies;
 use crate::defences::{JoinsPerAddress, RequestsPerPlace};
 use crate::entities::{Entities, Entity, EntityContext};
-use crate::problem::retry::{self, Returning};
+use crate::problem::retry::{self, PendingRetries};
 use crate::problem::{Code, Problem};
 
 /// One queue as handlers see it.
@@ -40,8 +40,8 @@ pub struct QueueState {
     pub(crate) return_to: ReturnTo,
     /// The newest snapshot.
     pub(crate) latest: Arc<Latest>,
-    /// Who this process knows as active.
-    pub(crate) known: Arc<Known>,
+    /// The places that this process has seen active.
+    pub(crate) active_cache: Arc<ActiveCache>,
     /// Who passes while the store is away and `on_store_error` is `open`.
     pub(crate) fail_open: Arc<FailOpen>,
     /// How many joined from which address.
@@ -51,10 +51,10 @@ pub struct QueueState {
     /// Streams that are open, by place.
     pub(crate) streams: Arc<Streams>,
     pub(crate) metrics: Arc<QueueMetrics>,
-    /// Whom this process has told to come back.
-    pub(crate) returning: Arc<Returning>,
-    /// Whom it has told so because the queue takes nobody in: no concern of other queues.
-    pub(crate) refused: Arc<Returning>,
+    /// The retries that this process has scheduled, of any queue.
+    pub(crate) retries: Arc<PendingRetries>,
+    /// Those that it has scheduled because this queue takes no joins: they delay no other queue.
+    pub(crate) refused: Arc<PendingRetries>,
 }
 
 impl QueueState {
@@ -64,7 +64,7 @@ impl QueueState {
         config: QueueConfig,
         cookies: Arc<Cookies>,
         metrics: Arc<QueueMetrics>,
-        returning: Arc<Returning>,
+        retries: Arc<PendingRetries>,
     ) -> Self {
         Self {
             queue,
@@ -74,11 +74,11 @@ impl QueueState {
             requests_per_place: RequestsPerPlace::new(config.requests_per_place),
             config,
             latest: Arc::default(),
-            known: Arc::default(),
+            active_cache: Arc::default(),
             fail_open: Arc::default(),
             streams: Arc::default(),
             metrics,
-            returning,
+            retries,
             refused: Arc::default(),
         }
     }
@@ -96,11 +96,11 @@ impl QueueState {
             requests_per_place: self.requests_per_place.with(config.requests_per_place),
             config,
             latest: self.latest.clone(),
-            known: self.known.clone(),
+            active_cache: self.active_cache.clone(),
             fail_open: self.fail_open.clone(),
             streams: self.streams.clone(),
             metrics: self.metrics.clone(),
-            returning: self.returning.clone(),
+            retries: self.retries.clone(),
             refused: self.refused.clone(),
         }
     }
@@ -112,7 +112,7 @@ impl QueueState {
     /// How long the holder of a place may be silent: half of the time in which a turn must be
     /// claimed, and a new place be heard of. As far as this process knows: an operator may have
     /// changed it.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn max_poll_delay(&self) -> Duration {
         let shortest =
             |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
         let configured = shortest(self.config.rules.claim_ttl, self.config.rules.first_poll_ttl);
@@ -123,17 +123,17 @@ impl QueueState {
         live.map_or(configured, |live| live.min(configured)) / 2
     }
 
-    /// When to come back after a failure on our side.
+    /// Schedules a retry after a failure on our side.
     pub(crate) fn retry(&self) -> Duration {
-        self.returning.tell(self.depth(), retry::SOONEST, self.patience())
+        self.retries.schedule(self.depth(), retry::MIN_DELAY, self.max_poll_delay())
     }
 
-    /// The same as a hint to many requests of one visitor, who does not come back for each.
+    /// The same as a hint to many requests of one visitor, who does not retry each of them.
     pub(crate) fn retry_hint(&self) -> Duration {
-        retry::after(self.depth(), retry::SOONEST, self.patience(), rand::rng().random())
+        retry::after(self.depth(), retry::MIN_DELAY, self.max_poll_delay(), rand::rng().random())
     }
 
-    /// A failure of the store, with the time to come back.
+    /// A failure of the store, with its `Retry-After`.
     pub(crate) fn failed(&self, error: &store::Error) -> Problem {
         let problem = Problem::from(error);
         if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
@@ -172,7 +172,7 @@ pub(crate) fn reload(
                 queue.clone(),
                 cookies.clone(),
                 metrics,
-                context.returning.clone(),
+                context.retries.clone(),
             )
         }
     })

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::durations::whole_seconds;
 use crate::http::shell::new_id;
-use crate::problem::retry::Returning;
+use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 
 /// The longest that one refusal may take.
@@ -26,20 +26,20 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub struct LoadShed {
     tasks: Arc<Semaphore>,
     refused: IntCounter,
-    returning: Arc<Returning>,
+    retries: Arc<PendingRetries>,
 }
 
 impl LoadShed {
     /// Answers at most so many at a time, and counts all in `refused`.
-    pub fn new(most: usize, refused: IntCounter, returning: Arc<Returning>) -> Self {
-        Self { tasks: Arc::new(Semaphore::new(most)), refused, returning }
+    pub fn new(most: usize, refused: IntCounter, retries: Arc<PendingRetries>) -> Self {
+        Self { tasks: Arc::new(Semaphore::new(most)), refused, retries }
     }
 
     /// Answers 503 and closes.
     pub fn refuse(&self, mut stream: TcpStream) {
         self.refused.inc();
         let Ok(permit) = self.tasks.clone().try_acquire_owned() else { return };
-        let retry_after = self.returning.tell_anybody();
+        let retry_after = self.retries.schedule_anybody();
         tokio::spawn(async move {
             let _permit = permit;
             let refusal = async {

@@ -88,7 +88,7 @@ impl Server {
             listener,
             port: Arc::new(port),
             connections: Connections::new(share.connections, closed.clone()),
-            load_shed: LoadShed::new(share.refusals, refused.clone(), app.returning.clone()),
+            load_shed: LoadShed::new(share.refusals, refused.clone(), app.retries.clone()),
             first_byte_timeout: admission.first_byte_timeout,
             header_timeout: admission.header_timeout,
             write_timeout: admission.write_timeout,

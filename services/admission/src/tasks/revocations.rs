@@ -1,7 +1,7 @@
 //! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody
 //! asks.
 //!
-//! What a reading lets pass, and for how long, is [`Known`](crate::queue::known::Known)'s to judge.
+//! What a reading lets pass, and for how long, is [`ActiveCache`](crate::queue::active_cache::ActiveCache)'s to judge.
 //! A queue at which nobody asks, or whose rule is off, costs the store nothing.
 
 use std::sync::Arc;
@@ -30,17 +30,17 @@ async fn keep_reading(app: &App, name: &str) {
     let mut rest_at = Instant::now();
     while let Some(queue) = app.queue(name) {
         if !queue.latest.local_answers() {
-            queue.known.lose_reading();
+            queue.active_cache.lose_reading();
             tokio::time::sleep(RULE_EVERY).await;
             continue;
         }
         let sent = Instant::now();
-        if queue.known.was_used() {
+        if queue.active_cache.was_used() {
             rest_at = sent + REST_AFTER;
         } else if sent >= rest_at {
-            queue.known.lose_reading();
+            queue.active_cache.lose_reading();
             // A queue that is taken out of the configuration meanwhile is not asked for.
-            let _ = tokio::time::timeout(RULE_EVERY, queue.known.is_needed()).await;
+            let _ = tokio::time::timeout(RULE_EVERY, queue.active_cache.is_needed()).await;
             continue;
         }
         let pause = if read(&queue, sent).await { EVERY } else { AGAIN };
@@ -49,13 +49,13 @@ async fn keep_reading(app: &App, name: &str) {
 }
 
 async fn read(queue: &QueueState, sent: Instant) -> bool {
-    match queue.queue.revocations(queue.known.version()).await {
+    match queue.queue.revocations(queue.active_cache.version()).await {
         Ok(read) => {
-            queue.known.read(sent, &read);
+            queue.active_cache.read(sent, &read);
             true
         }
         Err(error) => {
-            queue.known.lose_reading();
+            queue.active_cache.lose_reading();
             // A store that is away says so itself.
             tracing::debug!(queue = queue.name(), %error, "no revocations");
             false

@@ -36,7 +36,7 @@ async fn read(app: &App, queue: &QueueState) -> bool {
         Ok(snapshot) => {
             app.metrics.queues.gauges.show(queue.name(), &snapshot);
             if queue.latest.get().is_some_and(|old| old.snapshot.epoch != snapshot.epoch) {
-                queue.known.clear();
+                queue.active_cache.clear();
             }
             queue.latest.set(snapshot);
             true

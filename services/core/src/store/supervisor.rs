@@ -30,7 +30,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::fro
 /// How many times its budget an attempt to connect gets at most. It doubles after each attempt that
 /// timed out: in a process that is busy with refusing those who ask again, each step of an attempt
 /// waits for its turn, and with a fixed budget the outage would last as long as they ask.
-const MOST_PATIENCE: u32 = 4;
+const MAX_TIMEOUT_FACTOR: u32 = 4;
 /// How often a connection is probed.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// So many time-outs in a row say that the link is dead although it looks open.
@@ -210,12 +210,12 @@ pub(super) async fn keep(
     stop: oneshot::Receiver<()>,
 ) {
     let work = async {
-        let (mut pause, mut patience) = (BACK_OFF.0, 1);
+        let (mut pause, mut timeout_factor) = (BACK_OFF.0, 1);
         loop {
             let begun = Instant::now();
-            match open(&config, &target, &scripts, patience).await {
+            match open(&config, &target, &scripts, timeout_factor).await {
                 Ok(live) => {
-                    (pause, patience) = (BACK_OFF.0, 1);
+                    (pause, timeout_factor) = (BACK_OFF.0, 1);
                     let live = Arc::new(live);
                     shared.publish(live.clone());
                     tracing::info!(store = target.shown(), "the store is up");
@@ -224,8 +224,8 @@ pub(super) async fn keep(
                     tracing::warn!(store = target.shown(), reason, "the store is down");
                 }
                 Err(down) => {
-                    if begun.elapsed() >= config.connect_timeout * patience {
-                        patience = (patience * 2).min(MOST_PATIENCE);
+                    if begun.elapsed() >= config.connect_timeout * timeout_factor {
+                        timeout_factor = (timeout_factor * 2).min(MAX_TIMEOUT_FACTOR);
                     }
                     if *shared.down.borrow() != down {
                         let (store, reason) = (target.shown(), down.reason());
@@ -256,9 +256,9 @@ async fn open(
     config: &Config,
     target: &Target,
     scripts: &[&'static Script],
-    patience: u32,
+    timeout_factor: u32,
 ) -> Result<Live, Down> {
-    let connect_timeout = config.connect_timeout * patience;
+    let connect_timeout = config.connect_timeout * timeout_factor;
     let loss = Arc::new(Loss::default());
     let steps = async {
         let away = |error: redis::RedisError| Down::Away(error.to_string());

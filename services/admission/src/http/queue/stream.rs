@@ -4,7 +4,7 @@
 //! and at least every 15 s, and at once after a call of this process that changed the place. A
 //! place has two streams at most; a third ends the oldest with an event `replaced`, so that its
 //! page polls instead of coming back. Past the most streams of the process, or of one address, the
-//! answer is 204, which tells a browser not to come back either.
+//! answer is 204, which tells a browser not to reconnect either.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ struct Watch {
     of: PlaceRef,
     open: OpenStream,
     next_step: Next,
-    /// Whether the client knows when to come back.
+    /// Whether the client knows when to reconnect.
     told_retry: bool,
 }
 
@@ -145,7 +145,7 @@ impl Watch {
         self.next_step = Next::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();
-        // Without a word browsers would all come back after the same few seconds.
+        // Without a word browsers would all reconnect after the same few seconds.
         let hint = if std::mem::replace(&mut self.told_retry, true) {
             String::new()
         } else {
@@ -158,12 +158,12 @@ impl Watch {
     /// may end at once.
     fn reconnect_after(&self) -> Duration {
         let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
-        let patience = self.app.queue(&self.open.queue_name).map(|queue| queue.patience());
-        let most = patience.unwrap_or(retry::UNKNOWN);
-        retry::after(streams, retry::SOONEST, most, rand::rng().random())
+        let delay = self.app.queue(&self.open.queue_name).map(|queue| queue.max_poll_delay());
+        let most = delay.unwrap_or(retry::DEFAULT_MAX_DELAY);
+        retry::after(streams, retry::MIN_DELAY, most, rand::rng().random())
     }
 
-    /// On the way out all streams come back at once, to other processes: spread them.
+    /// On the way out all streams reconnect at once, to other processes: spread them.
     fn final_event(&self) -> String {
         if self.app.stopping.is_cancelled() {
             format!("retry: {}\n\n", millis(self.reconnect_after()))

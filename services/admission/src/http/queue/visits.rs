@@ -38,7 +38,7 @@ impl Joined {
 }
 
 /// Joins: the place of this identity, the one it has or a new one. Of a refused one `is_counted`
-/// tells whether it counts among those who will come back.
+/// tells whether it counts among pending retries.
 pub async fn join(
     queue: &QueueState,
     id: PlaceId,
@@ -56,13 +56,13 @@ pub async fn join(
         }
         Join::Same(of, place) => Ok(Joined { created: false, of, place }),
         Join::Full => {
-            let retry_in = queue.refused.tell_from(Duration::ZERO, RETRY_FULL, is_counted());
+            let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
             Err(Problem::new(Code::QUEUE_FULL).retry_after(retry_in))
         }
         Join::Closed { retry_in } => {
             let (opens_in, least) =
-                retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::SOONEST));
-            let retry_in = queue.refused.tell_from(opens_in, least, is_counted());
+                retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::MIN_DELAY));
+            let retry_in = queue.refused.schedule_from(opens_in, least, is_counted());
             Err(Problem::new(Code::QUEUE_CLOSED).retry_after(retry_in))
         }
     }
@@ -123,7 +123,7 @@ pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 /// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
 pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
     let left = queue.queue.leave(of).await.map_err(|error| queue.failed(&error))?;
-    queue.known.forget(of);
+    queue.active_cache.forget(of);
     match left {
         Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
         Leave::Left(_) => queue.metrics.left.inc(),
@@ -136,7 +136,7 @@ pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
 /// The place as its holder reads it.
 pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
     // It looks at half of what it is told.
-    PlaceView::new(queue.name(), place, queue.patience() * 2)
+    PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2)
 }
 
 /// The place of a visit that found it in the state it asked for.

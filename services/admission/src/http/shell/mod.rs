@@ -171,7 +171,7 @@ impl RequestContext {
             let problem = match AssertUnwindSafe(answer).catch_unwind().await {
                 Ok(Ok(response)) => return self.mark(response),
                 Ok(Err(_)) => {
-                    let retry_after = self.shell.app.returning.tell_anybody();
+                    let retry_after = self.shell.app.retries.schedule_anybody();
                     Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
                 }
                 Err(panic) => panicked(&*panic),

@@ -19,7 +19,7 @@ impl RequestContext {
             return Some(preflight);
         }
         let problem = if self.in_flight.is_none() {
-            let retry_after = self.shell.app.returning.tell_anybody();
+            let retry_after = self.shell.app.retries.schedule_anybody();
             Problem::new(Code::OVERLOADED).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
             Problem::new(Code::BAD_REQUEST).detail("a request has exactly one Host header")

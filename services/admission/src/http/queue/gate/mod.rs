@@ -31,7 +31,7 @@ use super::visits;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::queue::QueueState;
-use crate::queue::known::Basis;
+use crate::queue::active_cache::Basis;
 use crate::queue::metrics::GateAnswer;
 use crate::queue::return_to;
 
@@ -215,7 +215,7 @@ fn decide(app: &App, visitor: &Visitor, options: &GateOptions, parts: &Parts) ->
         return Decision::Passes(bypass(visitor));
     }
     match visitor.holder() {
-        Ok(token) => match queue.known.passes(token.place) {
+        Ok(token) => match queue.active_cache.passes(token.place) {
             Some(left) => Decision::Passes(Pass::named(GateAnswer::Local, token, Some(left))),
             None => Decision::Undecided(Question::Authorize),
         },
@@ -237,9 +237,9 @@ fn decide(app: &App, visitor: &Visitor, options: &GateOptions, parts: &Parts) ->
 fn bypass(visitor: &Visitor) -> Pass {
     let Held::Valid(token) = &visitor.held else { return Pass::unnamed(GateAnswer::Bypass) };
     let queue = &visitor.queue;
-    let mut left = queue.known.passes(token.place);
+    let mut left = queue.active_cache.passes(token.place);
     if left.is_none() {
-        left = queue.known.left(token.place);
+        left = queue.active_cache.left(token.place);
         if visitor.holder().is_ok() {
             tokio::spawn(live_on(queue.clone(), token.place));
         }
@@ -253,7 +253,7 @@ fn bypass(visitor: &Visitor) -> Pass {
 /// Asks as outside a bypass, for what it does to the place and what it tells of it. What fails is
 /// asked again by the visitor's next request.
 async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
-    let basis = queue.known.basis();
+    let basis = queue.active_cache.basis();
     if let Ok(visit) = queue.queue.authorize(of, queue.config.renew_on_authorize).await {
         note(&queue, of, &visit, basis);
     }
@@ -263,7 +263,7 @@ async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
 async fn ask(app: &App, visitor: &Visitor, options: &GateOptions) -> Result<Pass, Problem> {
     let Held::Valid(token) = &visitor.held else { return Err(Problem::new(Code::TOKEN_MISSING)) };
     let queue = &visitor.queue;
-    let basis = queue.known.basis();
+    let basis = queue.active_cache.basis();
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.fail_open.reset();
@@ -302,9 +302,9 @@ fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Prob
 fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
     match visit {
         Visit::Here(Place { standing: Standing::Active { expires_in }, .. }) => {
-            queue.known.note(of, *expires_in, basis, renewal(queue));
+            queue.active_cache.note(of, *expires_in, basis, renewal(queue));
         }
-        Visit::Gone(_) => queue.known.forget(of),
+        Visit::Gone(_) => queue.active_cache.forget(of),
         Visit::Here(_) | Visit::NotReady(_) | Visit::NotActive(_) => {}
     }
 }
@@ -346,7 +346,7 @@ async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
 /// does not need the rate, and a token of a place that is not known gives no name.
 fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Result<Pass, Problem> {
     let known = || {
-        let left = visitor.queue.known.left(token.place)?;
+        let left = visitor.queue.active_cache.left(token.place)?;
         Some(Pass::named(GateAnswer::Held, token, Some(left)))
     };
     // A crowd that fills a lane of a store that is there opens nothing.

@@ -21,7 +21,7 @@ fn ms(ms: u64) -> Duration {
 
 /// A table and a store whose queue time goes as fast as this process's clock.
 struct Fixture {
-    known: Known,
+    cache: ActiveCache,
     start: Instant,
     version: u64,
 }
@@ -29,7 +29,8 @@ struct Fixture {
 impl Fixture {
     /// One reading was good.
     fn new() -> Self {
-        let world = Self { known: Known::default(), start: Instant::now(), version: START_US };
+        let world =
+            Self { cache: ActiveCache::default(), start: Instant::now(), version: START_US };
         world.reads(Duration::ZERO, &[]);
         world
     }
@@ -41,26 +42,26 @@ impl Fixture {
             queue_time_us: START_US + micros(at),
             local_answers: true,
             version: self.version,
-            whole: self.known.version().is_some(),
+            whole: self.cache.version().is_some(),
             ended: ended.iter().map(|place| (place.id, place.ticket)).collect(),
         }
     }
 
     fn reads(&self, at: Duration, ended: &[PlaceRef]) {
-        self.known.read_at(self.start + at, &self.reading(at, ended), self.start + at);
+        self.cache.read_at(self.start + at, &self.reading(at, ended), self.start + at);
     }
 
     fn basis(&self, at: Duration) -> Basis {
-        self.known.basis_at(self.start + at)
+        self.cache.basis_at(self.start + at)
     }
 
     /// The store is asked at this time, and answers at once.
     fn asks(&self, place: PlaceRef, at: Duration, expires_in: Duration, ttl: Option<Duration>) {
-        self.known.note_at(place, expires_in, self.basis(at), ttl, self.start + at);
+        self.cache.note_at(place, expires_in, self.basis(at), ttl, self.start + at);
     }
 
     fn passes(&self, place: PlaceRef, at: Duration) -> Option<Duration> {
-        self.known.passes_at(place, || self.start + at)
+        self.cache.passes_at(place, || self.start + at)
     }
 }
 
@@ -77,9 +78,9 @@ fn a_place_passes_while_the_last_reading_was_sent_less_than_100_ms_ago() {
     assert_eq!(world.passes(place(2), ms(100)), None);
     assert_eq!(world.passes(PlaceRef { ticket: 9, ..place(1) }, ms(100)), None);
     assert_eq!(world.passes(PlaceRef { epoch: Epoch([2; 8]), ..place(1) }, ms(100)), None);
-    world.known.forget(PlaceRef { ticket: 9, ..place(1) });
+    world.cache.forget(PlaceRef { ticket: 9, ..place(1) });
     assert!(world.passes(place(1), ms(100)).is_some(), "it was another place");
-    world.known.forget(place(1));
+    world.cache.forget(place(1));
     assert_eq!(world.passes(place(1), ms(100)), None);
 }
 
@@ -104,15 +105,15 @@ fn an_answer_that_was_overtaken_by_the_reading_is_not_noted() {
     let (early, earlier_place) = (world.basis(ms(10)), PlaceRef { ticket: 1, ..place(1) });
     world.reads(ms(50), &[place(1)]);
     for place in [place(1), earlier_place] {
-        world.known.note_at(place, MINUTE, early, None, world.start + ms(60));
+        world.cache.note_at(place, MINUTE, early, None, world.start + ms(60));
         assert_eq!(world.passes(place, ms(60)), None);
-        assert_eq!(world.known.left(place), None, "nor does it hold while the store is away");
+        assert_eq!(world.cache.left(place), None, "nor does it hold while the store is away");
     }
     // A call that was sent after the reading knows better, and so does one for a later place.
     world.asks(place(1), ms(60), MINUTE, None);
     assert!(world.passes(place(1), ms(60)).is_some());
     let later_place = PlaceRef { ticket: 9, ..place(1) };
-    world.known.note_at(later_place, MINUTE, early, None, world.start + ms(60));
+    world.cache.note_at(later_place, MINUTE, early, None, world.start + ms(60));
     assert!(world.passes(later_place, ms(60)).is_some());
 }
 
@@ -127,21 +128,21 @@ fn who_ended_is_remembered_for_longer_than_an_answer_may_take() {
         other.id.0[13] = place(1).id.0[13];
         world.reads(ms(at), &[other]);
     }
-    world.known.note_at(place(1), MINUTE, early, None, world.start + LATE);
+    world.cache.note_at(place(1), MINUTE, early, None, world.start + LATE);
     assert_eq!(world.passes(place(1), ms(2_960)), None);
-    world.known.note_at(place(2), MINUTE, early, None, world.start + LATE + ms(20));
+    world.cache.note_at(place(2), MINUTE, early, None, world.start + LATE + ms(20));
     assert_eq!(
         world.passes(place(2), ms(2_960)),
         None,
         "an answer that took longer is not built on"
     );
-    assert!(world.known.left(place(2)).is_some());
+    assert!(world.cache.left(place(2)).is_some());
     for at in (3_000..10_000).step_by(50) {
         let mut other = place(1_000 + at);
         other.id.0[13] = place(1).id.0[13];
         world.reads(ms(at), &[other]);
     }
-    let (_, ended) = world.known.shard(place(1)).len();
+    let (_, ended) = world.cache.shard(place(1)).len();
     assert!(ended <= 122, "forgotten after five or six seconds: {ended}");
 }
 
@@ -163,13 +164,13 @@ fn after_a_gap_between_readings_every_place_is_asked_for_again() {
         let mut read = world.reading(ms(50), &[]);
         makes(&mut read);
         if gap == "a reading failed" {
-            world.known.lose_reading();
+            world.cache.lose_reading();
             assert_eq!(world.passes(place(1), ms(60)), None, "{gap}");
             assert!(!world.basis(ms(60)).is_local(), "{gap}");
             read.whole = false;
         }
-        world.known.read_at(world.start + ms(50), &read, world.start + ms(50));
-        world.known.note_at(place(2), MINUTE, early, None, world.start + ms(60));
+        world.cache.read_at(world.start + ms(50), &read, world.start + ms(50));
+        world.cache.note_at(place(2), MINUTE, early, None, world.start + ms(60));
         for number in [1, 2] {
             assert_eq!(world.passes(place(number), ms(60)), None, "{gap}");
         }
@@ -178,7 +179,7 @@ fn after_a_gap_between_readings_every_place_is_asked_for_again() {
             assert!(world.passes(place(1), ms(60)).is_some(), "{gap}");
         } else {
             assert!(!world.basis(ms(60)).is_local(), "{gap}");
-            assert_eq!(world.known.version(), None, "{gap}");
+            assert_eq!(world.cache.version(), None, "{gap}");
         }
     }
 }
@@ -189,7 +190,7 @@ fn nothing_is_built_on_an_old_reading_or_on_none() {
     world.asks(place(1), ms(100), MINUTE, None);
     world.reads(ms(150), &[]);
     assert_eq!(world.passes(place(1), ms(160)), None);
-    world.known.lose_reading();
+    world.cache.lose_reading();
     world.asks(place(1), ms(160), MINUTE, None);
     world.reads(ms(170), &[]);
     assert_eq!(world.passes(place(1), ms(180)), None);
@@ -208,7 +209,7 @@ fn the_store_is_asked_again_from_half_a_second_before_the_end() {
     world.asks(place(2), ms(410), MINUTE, None);
     let mut read = world.reading(ms(500), &[]);
     read.queue_time_us += 59_500_000;
-    world.known.read_at(world.start + ms(500), &read, world.start + ms(500));
+    world.cache.read_at(world.start + ms(500), &read, world.start + ms(500));
     assert_eq!(world.passes(place(2), ms(510)), None);
     world.asks(place(3), ms(520), ms(300), None);
     assert_eq!(world.passes(place(3), ms(520)), None);
@@ -237,22 +238,22 @@ fn the_store_is_asked_when_the_renewal_is_due() {
 
 #[test]
 fn a_place_is_known_until_its_end_and_only_as_itself_while_the_store_is_away() {
-    let known = Known::default();
-    let note = |expires_in| known.note(place(1), expires_in, known.basis(), None);
+    let cache = ActiveCache::default();
+    let note = |expires_in| cache.note(place(1), expires_in, cache.basis(), None);
     note(MINUTE);
-    assert!(known.left(place(1)).is_some_and(|left| left <= MINUTE));
-    assert_eq!(known.left(PlaceRef { ticket: 99, ..place(1) }), None);
-    assert_eq!(known.left(PlaceRef { epoch: Epoch([2; 8]), ..place(1) }), None);
-    assert_eq!(known.left(place(2)), None);
-    assert_eq!(known.passes(place(1)), None, "there is no reading at all");
+    assert!(cache.left(place(1)).is_some_and(|left| left <= MINUTE));
+    assert_eq!(cache.left(PlaceRef { ticket: 99, ..place(1) }), None);
+    assert_eq!(cache.left(PlaceRef { epoch: Epoch([2; 8]), ..place(1) }), None);
+    assert_eq!(cache.left(place(2)), None);
+    assert_eq!(cache.passes(place(1)), None, "there is no reading at all");
     note(Duration::ZERO);
-    assert_eq!(known.left(place(1)), None);
+    assert_eq!(cache.left(place(1)), None);
     note(Duration::MAX);
-    known.forget(place(1));
-    assert_eq!(known.left(place(1)), None);
+    cache.forget(place(1));
+    assert_eq!(cache.left(place(1)), None);
     note(MINUTE);
-    known.clear();
-    assert_eq!(known.left(place(1)), None);
+    cache.clear();
+    assert_eq!(cache.left(place(1)), None);
 }
 
 #[test]
@@ -267,20 +268,20 @@ fn the_table_is_bounded_and_makes_room_for_the_living() {
     for number in 0..=most {
         world.asks(in_one_shard(number), Duration::ZERO, SECOND, None);
     }
-    assert_eq!(world.known.shard(in_one_shard(0)).len().0, shard::MOST);
-    assert_eq!(world.known.left(in_one_shard(most)), None, "there is no room among the living");
+    assert_eq!(world.cache.shard(in_one_shard(0)).len().0, shard::MOST);
+    assert_eq!(world.cache.left(in_one_shard(most)), None, "there is no room among the living");
     world.asks(in_one_shard(most), SECOND * 2, MINUTE, None);
-    assert!(world.known.left(in_one_shard(most)).is_some(), "the ended ones made room");
+    assert!(world.cache.left(in_one_shard(most)).is_some(), "the ended ones made room");
 }
 
 #[tokio::test]
 async fn a_request_wakes_the_reader() {
-    let known = Known::default();
-    assert!(!known.was_used());
-    let waits = tokio::time::timeout(ms(20), known.is_needed());
+    let cache = ActiveCache::default();
+    assert!(!cache.was_used());
+    let waits = tokio::time::timeout(ms(20), cache.is_needed());
     assert!(waits.await.is_err(), "nobody asks");
     let (needed, basis) =
-        tokio::join!(tokio::time::timeout(MINUTE, known.is_needed()), async { known.basis() });
+        tokio::join!(tokio::time::timeout(MINUTE, cache.is_needed()), async { cache.basis() });
     assert!(needed.is_ok() && !basis.is_local());
-    assert!(known.was_used() && !known.was_used());
+    assert!(cache.was_used() && !cache.was_used());
 }

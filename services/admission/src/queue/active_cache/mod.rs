@@ -1,8 +1,8 @@
-//! Whom this process knows as active: for `on_store_error = "hold"`, and for the rule
-//! `local_answers`.
+//! A cache of the places that this process has seen active: for `on_store_error = "hold"`, and for
+//! the rule `local_answers`.
 //!
 //! While the store is away, a place that authorize let through passes until the end that was known
-//! then ([`Known::left`]). With `local_answers` it passes without a call ([`Known::passes`]) while
+//! then ([`ActiveCache::left`]). With `local_answers` it passes without a call ([`ActiveCache::passes`]) while
 //! all of this holds:
 //!
 //! - the last reading of who ended before the time was sent less than 100 ms ago. Whatever it does
@@ -11,8 +11,8 @@
 //!   one *generation*), and none of them names it;
 //! - its end is more than half a second away in queue time, and its renewal is not due.
 //!
-//! The table is bounded: past the bound nobody new is noted, and the store's answer decides as
-//! ever.
+//! The cache is bounded: when it is full no further place is noted, and the store's answer decides
+//! as ever.
 
 #[cfg(test)]
 mod histories;
@@ -29,7 +29,7 @@ use anteroom_core::queue::{PlaceRef, Revocations};
 use tokio::sync::Notify;
 
 use self::reading::Readings;
-use self::shard::{ActivePlace, KnownShard, Local};
+use self::shard::{ActivePlace, CacheShard, Local};
 
 /// Calls about different places seldom wait for each other.
 const SHARDS: usize = 64;
@@ -41,14 +41,14 @@ const LATE: Duration = Duration::from_secs(2);
 
 /// The places of one queue that were active when last seen.
 #[derive(Debug)]
-pub struct Known {
-    shards: [Mutex<KnownShard>; SHARDS],
+pub struct ActiveCache {
+    shards: [Mutex<CacheShard>; SHARDS],
     readings: Readings,
     used: AtomicBool,
     wake: Notify,
 }
 
-impl Default for Known {
+impl Default for ActiveCache {
     fn default() -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
@@ -74,7 +74,7 @@ impl Basis {
     }
 }
 
-impl Known {
+impl ActiveCache {
     /// How long a place is active at least, if it may pass without the store.
     pub fn passes(&self, place: PlaceRef) -> Option<Duration> {
         self.passes_at(place, Instant::now)
@@ -205,13 +205,13 @@ impl Known {
         }
     }
 
-    fn shard(&self, place: PlaceRef) -> MutexGuard<'_, KnownShard> {
+    fn shard(&self, place: PlaceRef) -> MutexGuard<'_, CacheShard> {
         lock(&self.shards[usize::from(place.id.0[13]) % SHARDS])
     }
 }
 
 /// A table whose holder panicked is still a table.
-fn lock(shard: &Mutex<KnownShard>) -> MutexGuard<'_, KnownShard> {
+fn lock(shard: &Mutex<CacheShard>) -> MutexGuard<'_, CacheShard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

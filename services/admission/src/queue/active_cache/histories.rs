@@ -84,7 +84,7 @@ struct Call {
 }
 
 struct World {
-    known: Known,
+    cache: ActiveCache,
     now: Instant,
     queue_time_us: u64,
     leapt: bool,
@@ -101,7 +101,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut world = Self {
-            known: Known::default(),
+            cache: ActiveCache::default(),
             now: Instant::now(),
             queue_time_us: START_US,
             leapt: false,
@@ -152,7 +152,7 @@ impl World {
             }
             Step::Ask(identity) => {
                 let of = self.place(identity).of;
-                let basis = self.known.basis_at(self.now);
+                let basis = self.cache.basis_at(self.now);
                 self.calls.push(Call { of, basis, decided: None });
             }
             Step::Decide(call) => {
@@ -169,8 +169,8 @@ impl World {
                 }
                 let call = self.calls.remove(call);
                 match call.decided.expect("decided") {
-                    Some(left) => self.known.note_at(call.of, left, call.basis, None, self.now),
-                    None => self.known.forget(call.of),
+                    Some(left) => self.cache.note_at(call.of, left, call.basis, None, self.now),
+                    None => self.cache.forget(call.of),
                 }
             }
             Step::End(identity) => {
@@ -186,7 +186,7 @@ impl World {
             }
             Step::Send => {
                 if self.reading.is_none() {
-                    self.reading = Some((self.now, self.known.version(), None));
+                    self.reading = Some((self.now, self.cache.version(), None));
                 }
             }
             Step::Execute => {
@@ -208,12 +208,12 @@ impl World {
             }
             Step::Read => {
                 if let Some((sent, _, Some(read))) = &self.reading {
-                    self.known.read_at(*sent, read, self.now);
+                    self.cache.read_at(*sent, read, self.now);
                     self.reading = None;
                 }
             }
             Step::Fail => {
-                self.known.lose_reading();
+                self.cache.lose_reading();
                 self.reading = None;
             }
             Step::Forget => {
@@ -242,7 +242,7 @@ impl World {
     fn check(&self) -> Result<(u64, u64), TestCaseError> {
         let (mut passed, mut after_the_end) = (0, 0);
         for place in &self.places {
-            if self.known.passes_at(place.of, || self.now).is_none() {
+            if self.cache.passes_at(place.of, || self.now).is_none() {
                 continue;
             }
             prop_assert!(self.queue_time_us < place.ends_us, "{place:?} has ended by itself");

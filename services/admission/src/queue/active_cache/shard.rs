@@ -81,13 +81,13 @@ struct Ended {
 
 /// A part of the table.
 #[derive(Debug, Default)]
-pub struct KnownShard {
+pub struct CacheShard {
     places: HashMap<PlaceId, ActivePlace, BuildHasherDefault<DigestHasher>>,
     ended: HashMap<PlaceId, Ended, BuildHasherDefault<DigestHasher>>,
     cleaned: Option<Instant>,
 }
 
-impl KnownShard {
+impl CacheShard {
     /// What the place may pass by without the store.
     pub fn local(&self, place: PlaceRef) -> Option<Local> {
         self.places.get(&place.id).filter(|entry| entry.place == place)?.local
