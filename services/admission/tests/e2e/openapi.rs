@@ -340,8 +340,7 @@ async fn the_rules_of_values_are_those_of_the_calls() {
         let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
         assert_eq!((allowed, looked != 400), (good, good), "{name}={value}");
     }
-    for (reason, good) in [("a", true), ("-", false), ("--", true), ("", false), ("a\u{7}", false)]
-    {
+    for (reason, good) in [("a", true), ("-", true), ("", false), ("a\u{7}", false)] {
         let body = json!({ "reason": reason });
         let allowed = service.allows("patch", ADMIN, &body);
         let call = room.call("service", Method::PATCH, "/v1/admin/queues/concert").key(OPS);
