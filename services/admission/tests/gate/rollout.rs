@@ -61,6 +61,7 @@ async fn kept_connections_move_on_by_themselves() {
     let anteroom = Anteroom::start(&queues, &[DRAIN]).await;
     let leaves = anteroom.deployment.admission().await;
     let (first, second) = (leaves.url("public"), anteroom.url("public"));
+    leaves.until_ready().await;
     anteroom.admission.until_ready().await;
     let token = anteroom.admission.join("concert").await;
     let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());

@@ -108,7 +108,9 @@ impl Site {
         edits.extend(plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned())));
         let web_server = WebServer::start(&edits).await?;
         let site = Self { anteroom, shop, web_server, url, client: client(), second };
-        site.anteroom.admission.until_ready().await;
+        for admission in [&site.anteroom.admission].into_iter().chain(&site.second) {
+            admission.until_ready().await;
+        }
         Some(site)
     }
 
