@@ -4,6 +4,7 @@
 mod admin;
 mod answer;
 mod bad_input;
+mod contract;
 mod gate_joins;
 mod gone_tokens;
 mod handover;

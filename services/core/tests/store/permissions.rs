@@ -1,7 +1,4 @@
 //! What the store's user must be allowed, and what is said when it is not.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
-
-mod store_support;
 
 use std::collections::BTreeSet;
 
@@ -10,10 +7,11 @@ use anteroom_core::{
     store::{Config, Error, Repeat},
 };
 use anteroom_testkit::{Log, PATIENCE, PERMISSIONS, Redis, until};
-use store_support::{add, echo, open, opened, patient};
 use tokio::time::timeout;
 
-const PROBE: &str = include_str!("../../../lua/store/permissions.lua");
+use crate::support::{add, echo, open, opened, patient};
+
+const PROBE: &str = include_str!("../../../../lua/store/permissions.lua");
 
 fn as_user(redis: &Redis) -> Config {
     let password = Some("pass".to_owned().into());

@@ -1,13 +1,11 @@
 //! When nobody can tell whether a call was executed, and when answers come late.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
-
-mod store_support;
 
 use std::time::Duration;
 
 use anteroom_core::store::{Config, Error, Repeat, Store};
 use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until};
-use store_support::{add, brisk, echo, opened, patient};
+
+use crate::support::{add, brisk, echo, opened, patient};
 
 /// What stands in Redis: (total, runs).
 async fn stored(redis: &Redis, tag: &str) -> (i64, i64) {

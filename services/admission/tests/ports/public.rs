@@ -1,13 +1,12 @@
 //! The public port without a store: what is refused before it, and how its absence is told.
 
-mod support;
-
 use anteroom_admission::{Code, Problem, public, refusal};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
 use axum::body::Body;
 use axum::response::Response;
 use http::{Request, StatusCode};
-use support::{SECRET, app, ask, problem, request};
+
+use crate::support::{SECRET, app, ask, problem, request};
 
 async fn answer(request: Request<Body>) -> Response {
     ask(&public(&app("")), request).await

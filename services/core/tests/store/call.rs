@@ -1,13 +1,11 @@
 //! The choke point on a server that works: replies, scripts, addresses, credentials, metrics.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
-
-mod store_support;
 
 use anteroom_core::store::{Args, Config, Error, Repeat, Store, Warning};
 use anteroom_testkit::{Log, PATIENCE, Redis, RedisBuilder, until, until_some};
 use prometheus::Registry;
 use redis::Value;
-use store_support::{ECHO, FAIL, LIST, SCRIPTS, add, echo, keys, open, open_in, opened, patient};
+
+use crate::support::{ECHO, FAIL, LIST, SCRIPTS, add, echo, keys, open, open_in, opened, patient};
 
 #[tokio::test]
 async fn a_lone_call_is_one_evalsha() {

@@ -1,14 +1,12 @@
 //! What breaks and comes back: killed, frozen, half-open, refused, demoted.
 //!
 //! "At once" is asserted by budgets so wide that a call that waits would outlast the test.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
-
-mod store_support;
 
 use anteroom_core::store::{Config, Error, Repeat, Store};
 use anteroom_testkit::{Fault, Log, PATIENCE, Proxy, Redis, until};
 use redis::Value;
-use store_support::{add, brisk, echo, open, opened, patient};
+
+use crate::support::{add, brisk, echo, open, opened, patient};
 
 async fn down(store: &Store) {
     until("the store is down", PATIENCE, || async { !store.is_up() }).await;

@@ -1,5 +1,4 @@
 //! What the tests of the store share: scripts, batches, and stores with budgets of every kind.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::{borrow::Cow, time::Duration};
 

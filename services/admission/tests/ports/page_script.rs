@@ -1,20 +1,19 @@
 //! The page's script in a pretended browser, in virtual time: when it asks, and what it shows.
 
-mod support;
-
 use std::process::Command;
 
 use anteroom_admission::public;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use support::{app, ask, request};
+
+use crate::support::{app, ask, request};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/queue/page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
 
 /// What is to be said, as `[number, text]`: with the script, and without it
 /// (`http::queue::page::render`).
-const SAID: &str = include_str!("page_script/said.json");
+const SAID: &str = include_str!("../page_script/said.json");
 
 const SECOND: f64 = 1_000.0;
 const DAY: f64 = 86_400.0 * SECOND;

@@ -1,7 +1,5 @@
 //! What the shell does around any handler: bounds, panics, ids, and the gate's own form of refusal.
 
-mod support;
-
 use std::future::{Pending, pending};
 use std::sync::Arc;
 
@@ -14,8 +12,9 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt as _;
 use futures_util::stream;
-use support::{app, ask, problem, request};
 use utoipa_axum::router::OpenApiRouter;
+
+use crate::support::{app, ask, problem, request};
 
 const WORK: &str = "/work";
 const GATE: &str = "/v1/queues/{queue}/authorize/{*path}";

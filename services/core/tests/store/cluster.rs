@@ -1,12 +1,10 @@
 //! Redis Cluster and Sentinel.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
-
-mod store_support;
 
 use anteroom_core::store::{Config, Error, Mode, Repeat, Sharded, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until, until_some};
 use futures_util::future::join_all;
-use store_support::{Deposit, Deposits, add, brisk, opened, patient};
+
+use crate::support::{Deposit, Deposits, add, brisk, opened, patient};
 
 const TAGS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 

@@ -1,7 +1,4 @@
 //! Lanes: order, isolation, bounds, cancelled callers, panics.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
-
-mod store_support;
 
 use std::{
     borrow::Cow,
@@ -16,7 +13,8 @@ use anteroom_core::store::{Args, Batch, Config, Error, Lane, Repeat, Script, Sha
 use anteroom_testkit::{PATIENCE, Proxy, Redis, until};
 use prometheus::Registry;
 use redis::Value;
-use store_support::{Deposit, Deposits, LIST, brisk, open, open_in, opened, patient};
+
+use crate::support::{Deposit, Deposits, LIST, brisk, open, open_in, opened, patient};
 
 fn list_key(list: &str) -> Args {
     Args::new().with(format!("test:{{{list}}}:list"))

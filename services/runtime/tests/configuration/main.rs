@@ -1,0 +1,7 @@
+//! The configuration: its keys and layers, what is refused and how, secrets, and reloads.
+
+mod errors;
+mod keys;
+mod layers;
+mod reload;
+mod secrets;
