@@ -105,7 +105,7 @@ async fn promises_01_to_05_hold_while_every_process_is_killed_and_frozen() {
     let mut random = StdRng::seed_from_u64(seed);
     let length = Duration::from_secs(seconds);
 
-    let _alone = crate::ALONE.lock().await;
+    let _shared = crate::MACHINE.read().await;
     let site = Arc::new(Deployment::new(Redis::start().await, QUEUE, &[]));
     let services = [
         (Unit::Admission(0), site.admission().await),

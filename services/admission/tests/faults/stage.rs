@@ -11,9 +11,9 @@ use anteroom_testkit::{
         Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Told,
     },
 };
-use tokio::{sync::MutexGuard, task::JoinHandle};
+use tokio::{sync::RwLockWriteGuard, task::JoinHandle};
 
-use crate::ALONE;
+use crate::MACHINE;
 
 const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
@@ -40,7 +40,7 @@ pub struct Stage {
     scene: Scene,
     crowds: Vec<JoinHandle<Ended>>,
     rules: Rules,
-    _alone: MutexGuard<'static, ()>,
+    _alone: RwLockWriteGuard<'static, ()>,
 }
 
 /// The rules of every queue.
@@ -78,7 +78,7 @@ impl Stage {
     /// Opens with further queues beside it that have the same rules; [`visit`](Self::visit) fills
     /// them.
     pub async fn open_beside(queues: &[&str], redis: Redis, env: &[(&str, &str)]) -> Self {
-        let alone = ALONE.lock().await;
+        let alone = MACHINE.write().await;
         let all = ["hall"].iter().chain(queues);
         let file: String = all.map(|name| format!("[queues.{name}]\n{QUEUE}")).collect();
         let site = Deployment::new(redis, &file, env);

@@ -1,9 +1,9 @@
 //! Wall clocks that are wrong, and that leap: the pods' and the store's, faked in the processes
 //! themselves.
 
-mod leaps;
 mod local_answers;
 mod pods;
+mod store;
 
 use anteroom_testkit::{Redis, Service};
 use jiff::{Timestamp, fmt::rfc2822};

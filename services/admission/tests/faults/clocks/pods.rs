@@ -10,10 +10,10 @@ use anteroom_testkit::{
 use jiff::Timestamp;
 use reqwest::Client;
 use serde_json::json;
-use tokio::sync::MutexGuard;
+use tokio::sync::RwLockReadGuard;
 
 use super::{WRONG, leap, service_is_off_by};
-use crate::{ALONE, stage};
+use crate::{MACHINE, stage};
 
 const QUEUES: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
@@ -29,12 +29,12 @@ struct Pods {
     schedulers: Vec<Service>,
     site: Deployment,
     _clocks: [Clock; 2],
-    _alone: MutexGuard<'static, ()>,
+    _shared: RwLockReadGuard<'static, ()>,
 }
 
 impl Pods {
     async fn start() -> Self {
-        let alone = ALONE.lock().await;
+        let shared = MACHINE.read().await;
         let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
         let secrets = ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY);
         let site = Deployment::new(redis, QUEUES, &[secrets]);
@@ -48,7 +48,7 @@ impl Pods {
                 service_is_off_by(service, seconds).await;
             }
         }
-        Self { admissions, schedulers, site, _clocks: clocks, _alone: alone }
+        Self { admissions, schedulers, site, _clocks: clocks, _shared: shared }
     }
 
     fn scene(&self, queue: &str) -> Scene {

@@ -1,4 +1,4 @@
-//! The store is gone or stuck, and comes back as it was.
+//! The store is gone, and comes back as it was.
 
 use anteroom_testkit::Redis;
 
@@ -16,18 +16,5 @@ async fn promise_05_killed_and_restarted_with_its_file_it_has_lost_nothing() {
         let back = stage.record.now();
         stage.recovers(back).await;
     }
-    stage.ends_well().await;
-}
-
-#[tokio::test]
-async fn promise_05_frozen_and_thawed_it_goes_on() {
-    let mut stage = Stage::open(Redis::start().await).await;
-    stage.fills().await;
-    let frozen = stage.record.now();
-    stage.site.redis.freeze();
-    stage.until_refused_since(frozen).await;
-    stage.site.redis.thaw();
-    let back = stage.record.now();
-    stage.recovers(back).await;
     stage.ends_well().await;
 }

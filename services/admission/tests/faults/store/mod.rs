@@ -2,5 +2,5 @@
 
 mod away;
 mod durability;
-mod refuses;
+mod forgets;
 mod seen;

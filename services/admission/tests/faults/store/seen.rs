@@ -1,15 +1,15 @@
-//! What whoever is on call sees of a store that fails: metrics and log; the probes stay as they
-//! are.
+//! The store is stuck, full or read-only: visitors go on when that is over, and whoever is on call
+//! sees it in metrics and log; the probes stay as they are.
 
 use anteroom_testkit::{
     PATIENCE, Redis, until,
-    witness::{Call, Told},
+    witness::{Call, Line, Told},
 };
 
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn a_store_that_is_away_shows_in_metrics_and_log() {
+async fn promise_05_a_frozen_store_shows_in_metrics_and_log_and_all_goes_on_after_it() {
     let mut stage = Stage::open(Redis::start().await).await;
     stage.fills().await;
     stage.until_both_see_the_store(true).await;
@@ -54,12 +54,21 @@ async fn tick_errors(stage: &Stage) -> Option<f64> {
 }
 
 #[tokio::test]
-async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
+async fn promise_05_a_full_store_shows_in_the_errors_alone_and_keeps_what_it_has() {
     let mut stage = Stage::open(Redis::start().await).await;
     stage.fills().await;
+    // A long line: nobody joins it any more once the memory is full.
+    stage.more_come().await;
+    stage.until_joined(180).await;
     let (from, errors) = (stage.record.now(), tick_errors(&stage).await);
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     stage.until_joins_are_refused_since(from).await;
+    let served = |line: &Line| line.call == Call::Leave && line.status == Some(204);
+    let before = stage.record.count(served);
+    until("those in line are served", PATIENCE, async || stage.record.count(served) > before + 25)
+        .await;
+    let refused = |line: &Line| line.sent >= from && line.code == "store_unavailable";
+    assert_eq!(stage.record.count(|line| refused(line) && line.call != Call::Join), 0);
     let more = |it: Option<f64>| it > Some(0.0);
     let refused = "anteroom_store_errors_total{kind=\"full\"}";
     stage.admission.until_metric(refused, more).await;
@@ -79,16 +88,22 @@ async fn a_store_that_is_full_is_up_and_shows_in_the_errors_alone() {
 }
 
 #[tokio::test]
-async fn a_read_only_replica_shows_in_the_gauge_and_is_named_in_the_log() {
+async fn promise_05_a_read_only_replica_is_named_in_the_log_and_all_goes_on_after_it() {
     let mut stage = Stage::open(Redis::start().await).await;
+    stage.fills().await;
     stage.until_both_see_the_store(true).await;
+    let from = stage.record.now();
+    // Its primary is never reached, so it keeps what it has.
     stage.site.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
     stage.until_both_see_the_store(false).await;
     let reason = "read-only replica";
     for service in [&stage.admission, &stage.scheduler] {
         until("the log says why", PATIENCE, async || service.logged(reason) > 0).await;
     }
+    stage.until_refused_since(from).await;
     stage.site.redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    let back = stage.record.now();
     stage.until_both_see_the_store(true).await;
-    assert!(stage.admission.process.try_exit().is_none());
+    stage.recovers(back).await;
+    stage.ends_well().await;
 }

@@ -7,6 +7,8 @@ use anteroom_testkit::{
     witness::{Call, Caller, Doors, Record, Rules, Scene, Told},
 };
 
+use crate::MACHINE;
+
 /// Two at a time; a turn lasts 5 s, a session 8 s.
 const QUEUE: &str = "[queues.desk]\ncapacity = 2\nclaim_ttl = \"5s\"\nsession_ttl = \"8s\"\n\
     first_poll_ttl = \"30s\"\njoins_per_address = \"none\"\nrequests_per_place = 0\n";
@@ -42,6 +44,7 @@ async fn passes(record: &Record, time: Duration) {
 
 #[tokio::test]
 async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_time() {
+    let _shared = MACHINE.read().await;
     let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
@@ -73,6 +76,7 @@ async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_t
 
 #[tokio::test]
 async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then_the_line_waits() {
+    let _shared = MACHINE.read().await;
     let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (mut admission, scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));

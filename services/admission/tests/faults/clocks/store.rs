@@ -7,10 +7,10 @@ use anteroom_testkit::{
     Clock, Deployment, PATIENCE, Redis, RedisBuilder, Service, until,
     witness::{Call, Caller, Doors, Record, Scene, Told},
 };
-use tokio::sync::MutexGuard;
+use tokio::sync::RwLockWriteGuard;
 
 use super::{WRONG, leap, store_is_off_by};
-use crate::ALONE;
+use crate::MACHINE;
 
 /// Every time is shorter than a leap, and longer than the test.
 const QUEUE: &str = "[queues.hall]\ncapacity = 6\nbatch = 20\ninterval = \"2s\"\n\
@@ -43,12 +43,12 @@ struct Hall {
     active: Vec<Inside>,
     ready: Vec<Inside>,
     waiting: Vec<Caller>,
-    _alone: MutexGuard<'static, ()>,
+    _alone: RwLockWriteGuard<'static, ()>,
 }
 
 impl Hall {
     async fn open(redis: RedisBuilder, local_answers: bool) -> Self {
-        let alone = ALONE.lock().await;
+        let alone = MACHINE.write().await;
         let redis = redis.clock(Clock::off_by(0)).start().await;
         let queue = format!("{QUEUE}local_answers = {local_answers}\n");
         let site = Deployment::new(redis, &queue, &[]);
