@@ -205,7 +205,7 @@ async fn a_store_that_comes_back_empty_begins_a_new_life() {
 async fn a_state_that_has_become_old_is_told_to_nobody() {
     let room = Room::start(ONE).await;
     let told = async |status: u16| {
-        until("the state is told while the store tells it", PATIENCE, async || {
+        until(&format!("the state is answered with {status}"), PATIENCE, async || {
             room.get("/v1/queues/concert").send().await.status == status
         })
         .await;

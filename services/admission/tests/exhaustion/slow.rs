@@ -1,5 +1,8 @@
 //! Clients that are slow on purpose, more of them than there are descriptors: whoever waits longest
 //! goes when somebody comes.
+//!
+//! Visitors are on a thread of their own: one that is late to speak, since its attackers have the
+//! thread, would be evicted like them.
 
 use anteroom_testkit::{PATIENCE, until};
 
@@ -24,34 +27,34 @@ async fn hold_out_from(mut siege: Siege, attack: Attack) {
     siege.end(&format!("{attack:?}"), slowest).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn silent_clients_hold_out_nobody() {
     hold_out(Attack::Silence).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn slow_heads_hold_out_nobody() {
     hold_out(Attack::SlowHead).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn slow_bodies_hold_out_nobody() {
     hold_out(Attack::SlowBody).await;
 }
 
 /// They are no requests under way.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn slow_bodies_do_not_use_up_the_concurrent_requests() {
     let few = [("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "16")];
     hold_out_from(Siege::with(DESCRIPTORS, &few).await, Attack::SlowBody).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn clients_that_never_read_hold_out_nobody() {
     hold_out(Attack::NeverReads).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn idle_connections_hold_out_nobody() {
     hold_out(Attack::Idle).await;
 }

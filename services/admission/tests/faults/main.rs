@@ -11,7 +11,7 @@ mod store;
 
 use tokio::sync::RwLock;
 
-/// Whoever looks at how long things take writes, and has the machine alone; whoever only holds a
-/// record to the promises, however slow the machine, reads. Tests begin in the order of their
-/// names, so those that share it come first.
+/// Whoever looks at how long things take, or loads the machine, writes and has it alone. Whoever
+/// waits most of the time reads, and so does `chaos`, the longest, which minds no neighbours that
+/// wait. Tests begin in the order of their names: those that share the machine come first.
 static MACHINE: RwLock<()> = RwLock::const_new(());

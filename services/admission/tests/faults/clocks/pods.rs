@@ -10,7 +10,6 @@ use anteroom_testkit::{
 use jiff::Timestamp;
 use reqwest::Client;
 use serde_json::json;
-use tokio::sync::RwLockReadGuard;
 
 use super::{WRONG, leap, service_is_off_by};
 use crate::{MACHINE, stage};
@@ -29,12 +28,10 @@ struct Pods {
     schedulers: Vec<Service>,
     site: Deployment,
     _clocks: [Clock; 2],
-    _shared: RwLockReadGuard<'static, ()>,
 }
 
 impl Pods {
     async fn start() -> Self {
-        let shared = MACHINE.read().await;
         let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
         let secrets = ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY);
         let site = Deployment::new(redis, QUEUES, &[secrets]);
@@ -48,7 +45,7 @@ impl Pods {
                 service_is_off_by(service, seconds).await;
             }
         }
-        Self { admissions, schedulers, site, _clocks: clocks, _shared: shared }
+        Self { admissions, schedulers, site, _clocks: clocks }
     }
 
     fn scene(&self, queue: &str) -> Scene {
@@ -58,6 +55,7 @@ impl Pods {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by_ten_minutes() {
+    let _alone = MACHINE.write().await;
     let pods = Pods::start().await;
     let scene = pods.scene("hall");
     let crowd = Crowd {
@@ -83,6 +81,7 @@ async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by
 
 #[tokio::test]
 async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods_clocks_say() {
+    let _shared = MACHINE.read().await;
     let pods = Pods::start().await;
     let scene = pods.scene("desk");
     let mut visitor = Caller::new(&scene, 1);
@@ -107,6 +106,7 @@ async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods
 
 #[tokio::test]
 async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and_not_by_the_pods() {
+    let _shared = MACHINE.read().await;
     let pods = Pods::start().await;
     let keys = AssertionKeys::new(&[IDENTITY.to_owned().into()]);
     let join = async |pod: &Service| {
