@@ -63,12 +63,6 @@ async fn promise_05_a_full_store_shows_in_the_errors_alone_and_keeps_what_it_has
     let (from, errors) = (stage.record.now(), tick_errors(&stage).await);
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     stage.until_joins_are_refused_since(from).await;
-    let served = |line: &Line| line.call == Call::Leave && line.status == Some(204);
-    let before = stage.record.count(served);
-    until("those in line are served", PATIENCE, async || stage.record.count(served) > before + 25)
-        .await;
-    let refused = |line: &Line| line.sent >= from && line.code == "store_unavailable";
-    assert_eq!(stage.record.count(|line| refused(line) && line.call != Call::Join), 0);
     let more = |it: Option<f64>| it > Some(0.0);
     let refused = "anteroom_store_errors_total{kind=\"full\"}";
     stage.admission.until_metric(refused, more).await;
@@ -81,6 +75,12 @@ async fn promise_05_a_full_store_shows_in_the_errors_alone_and_keeps_what_it_has
         assert_eq!(answer.status(), 200, "an operator can act");
     }
     assert_eq!(tick_errors(&stage).await, errors, "the line moves on");
+    let served = |line: &Line| line.call == Call::Leave && line.status == Some(204);
+    let before = stage.record.count(served);
+    until("those in line are served", PATIENCE, async || stage.record.count(served) > before + 25)
+        .await;
+    let refused = |line: &Line| line.sent >= from && line.code == "store_unavailable";
+    assert_eq!(stage.record.count(|line| refused(line) && line.call != Call::Join), 0);
     stage.site.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     let back = stage.record.now();
     stage.recovers(back).await;
