@@ -65,11 +65,7 @@ async fn who_left_elsewhere_or_was_evicted_passes_no_more() {
     let (first, second) = (room.join().await.token(), room.join().await.token());
     let other = room.anteroom.deployment.admission().await;
     // It listens before it has found the store.
-    until("the other admission serves", PATIENCE, async || {
-        let state = room.call_at(&other.url("public"), Method::GET, "/v1/queues/concert");
-        state.send().await.status == 200
-    })
-    .await;
+    other.until_ready().await;
     becomes_local(&room, &first).await;
     becomes_local(&room, &second).await;
     let leave = room.call_at(&other.url("public"), Method::DELETE, "/v1/queues/concert/token");
