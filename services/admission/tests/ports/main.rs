@@ -1,5 +1,5 @@
-//! The ports without a running service: what is refused before the store, what the shell does around
-//! any handler, and the page's script.
+//! The ports without a running service: what is refused before the store, what the shell does
+//! around any handler, and the page's script.
 
 mod page_script;
 mod public;
