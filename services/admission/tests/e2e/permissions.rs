@@ -116,6 +116,11 @@ async fn a_permission_that_is_taken_away_is_named_in_log_and_metric() {
 /// A command of the services, or one that only scripts run.
 async fn takes_away(command: &str) {
     let room = room_of(&PERMISSIONS).await;
+    let both = [&room.anteroom.admission, &room.anteroom.scheduler];
+    for service in both {
+        // One that still looks for its store would end instead.
+        service.until_ready().await;
+    }
     room.join().await.is(201);
     let acl = async |rule: &str| {
         room.anteroom.deployment.redis.run::<()>(&["ACL", "SETUSER", "ann", rule]).await;
@@ -126,7 +131,6 @@ async fn takes_away(command: &str) {
         let refused = room.join().await;
         assert!(matches!(refused.status, 503 | 504), "{}: {}", refused.status, refused.json());
     }
-    let both = [&room.anteroom.admission, &room.anteroom.scheduler];
     for service in both {
         let forbidden = "anteroom_store_errors_total{kind=\"forbidden\"}";
         service.until_metric(forbidden, |it| it > Some(0.0)).await;
