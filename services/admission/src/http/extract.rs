@@ -171,12 +171,12 @@ mod tests {
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields)]
-    struct Sample {
+    struct SampleBody {
         name: Option<String>,
     }
 
     async fn detail(body: &[u8]) -> String {
-        let problem = parse_json::<Sample>(body).expect_err("a refusal");
+        let problem = parse_json::<SampleBody>(body).expect_err("a refusal");
         assert_eq!(problem.code(), Code::INVALID_BODY);
         let bytes = problem.into_response().into_body().collect().await.expect("a body").to_bytes();
         let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn an_object_is_read() {
         assert_eq!(
-            parse_json::<Sample>(b" {\"name\":\"x\"} ").ok(),
-            Some(Sample { name: Some("x".into()) })
+            parse_json::<SampleBody>(b" {\"name\":\"x\"} ").ok(),
+            Some(SampleBody { name: Some("x".into()) })
         );
-        assert_eq!(parse_json::<Sample>(b"{}").ok(), Some(Sample { name: None }));
+        assert_eq!(parse_json::<SampleBody>(b"{}").ok(), Some(SampleBody { name: None }));
     }
 
     #[tokio::test]
