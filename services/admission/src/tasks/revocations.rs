@@ -1,8 +1,9 @@
 //! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody
 //! asks.
 //!
-//! What a reading lets pass, and for how long, is [`ActiveCache`](crate::queue::active_cache::ActiveCache)'s to judge.
-//! A queue at which nobody asks, or whose rule is off, costs the store nothing.
+//! What a reading lets pass, and for how long, is for
+//! [`ActiveCache`](crate::queue::active_cache::ActiveCache) to judge. A queue at which nobody asks,
+//! or whose rule is off, costs the store nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

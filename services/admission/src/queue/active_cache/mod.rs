@@ -2,8 +2,8 @@
 //! the rule `local_answers`.
 //!
 //! While the store is away, a place that authorize let through passes until the end that was known
-//! then ([`ActiveCache::left`]). With `local_answers` it passes without a call ([`ActiveCache::passes`]) while
-//! all of this holds:
+//! then ([`ActiveCache::left`]). With `local_answers` it passes without a call
+//! ([`ActiveCache::passes`]) while all of this holds:
 //!
 //! - the last reading of who ended before the time was sent less than 100 ms ago. Whatever it does
 //!   not name ended after it was sent, and the store withholds that slot for 150 ms;
