@@ -137,7 +137,6 @@ async fn overrides_beyond_their_rules_are_refused_by_name() {
         ("pace", "\"fast\""),
         ("reason", "\"\""),
         ("reason", "\"\\u0007\""),
-        ("reason", "\"-\""),
         ("joins_at", "\"tomorrow\""),
         ("opens_at", "\"2027-01-15\""),
         ("closes_at", "\"\""),
