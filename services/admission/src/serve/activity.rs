@@ -70,6 +70,11 @@ impl Activity {
         self.state.get() == ConnectionState::Busy
     }
 
+    /// Whether more of a body is awaited.
+    pub fn is_awaiting_body(&self) -> bool {
+        matches!(self.state.get(), ConnectionState::AwaitsBody { .. })
+    }
+
     /// The wait for the client; absent while it is not waited for.
     pub fn wait(&self) -> Option<Wait> {
         let state = self.state.get();

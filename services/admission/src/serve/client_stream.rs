@@ -2,9 +2,11 @@
 //!
 //! Three things are seen here that hyper does not tell. Whether anything has come since the last
 //! answer. That a client which has shut down its sending side still wants the answer to what it has
-//! sent: the end is kept back until the answer is there, for hyper would drop the request. And that
-//! a head is too large for hyper's usual bounds (see [`super::large_head`]).
+//! sent: the end is kept back until the answer is there, for hyper would drop the request; where a
+//! body is awaited, until its handler has seen what came before. And that a head is too large for
+//! hyper's usual bounds (see [`super::large_head`]).
 
+use std::future::Future as _;
 use std::io::{Error, IoSlice, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,9 +14,14 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 use tokio_io_timeout::TimeoutWriter;
 
 use super::activity::Activity;
+
+/// How long a handler may take to see the rest of a body that has come. Only where the body was cut
+/// off does anybody wait for so long.
+const UNSEEN: Duration = Duration::from_millis(100);
 
 /// A connection's bytes.
 #[derive(Debug)]
@@ -26,6 +33,8 @@ pub struct ClientStream<S> {
     unread: Bytes,
     /// The client has shut down its sending side, and that was kept back.
     kept_end: bool,
+    /// Until when it is kept back for a body that may be whole, unseen by its handler.
+    unseen_body: Option<Pin<Box<Sleep>>>,
     large_head: LargeHead,
 }
 
@@ -50,6 +59,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
             activity,
             unread: Bytes::new(),
             kept_end: false,
+            unseen_body: None,
             large_head: LargeHead::No,
         }
     }
@@ -58,6 +68,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
     pub fn again(self, read: Bytes) -> Option<Self> {
         let met = self.large_head == LargeHead::Met;
         met.then(|| Self { unread: read, large_head: LargeHead::Refused, ..self })
+    }
+
+    /// Whether what is awaited may have come, with the end behind it.
+    fn may_have_unseen_body(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.activity.is_awaiting_body() {
+            return false;
+        }
+        let unseen = self.unseen_body.get_or_insert_with(|| Box::pin(sleep(UNSEEN)));
+        unseen.as_mut().poll(context).is_pending()
     }
 }
 
@@ -81,7 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientStream<S> {
         ready!(self.stream.as_mut().poll_read(context, buffer))?;
         if buffer.filled().len() > before {
             self.activity.heard();
-        } else if self.activity.is_busy() {
+        } else if self.activity.is_busy() || self.may_have_unseen_body(context) {
             self.kept_end = true;
             return Poll::Pending;
         }
@@ -156,6 +175,23 @@ mod tests {
         assert!(activity.received());
         activity.answered();
         assert_eq!(stream.read(&mut bytes).await.expect("read"), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_behind_a_body_is_kept_back_until_its_handler_has_seen_the_body() {
+        let (client, server) = duplex(64);
+        let activity = Activity::new();
+        let mut stream = ClientStream::new(server, LIMIT, activity.clone());
+        drop(client);
+        let mut bytes = [0; 8];
+        assert!(activity.received());
+        activity.awaits_body(activity.opened());
+        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the body may be there");
+        assert!(activity.received(), "it was");
+        sleep(LIMIT).await;
+        assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is in flight");
+        activity.awaits_body(activity.opened());
+        assert_eq!(stream.read(&mut bytes).await.expect("read"), 0, "the rest will never come");
     }
 
     #[tokio::test]

@@ -1,5 +1,7 @@
 //! HTTP at its edges: large heads, hosts, half-closed connections, bodies that come late.
 
+use std::time::Duration;
+
 use anteroom_testkit::{PATIENCE, until};
 
 use crate::raw::Raw;
@@ -62,6 +64,31 @@ async fn who_half_closes_its_connection_gets_its_answer() {
     let answer = raw.rest().await;
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer:?}");
     assert!(answer.contains("\"ticket\":1"), "{answer}");
+}
+
+/// The end came before the handler had seen the body, and one in three was not answered.
+#[tokio::test]
+async fn who_half_closes_behind_the_last_piece_of_a_body_gets_the_answer() {
+    let room = Room::start(ONE).await;
+    let (public, service) = (room.anteroom.url("public"), room.anteroom.url("service"));
+    let calls = [
+        (&public, "POST /v1/queues/concert/tokens", "{", "}", "HTTP/1.1 201 "),
+        (&service, "PATCH /v1/admin/queues/concert", "{\"capacity\"", ":5}", "HTTP/1.1 200 "),
+    ];
+    for (url, call, first, last, expected) in calls {
+        let length = first.len() + last.len();
+        let head = format!(
+            "{call} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{first}"
+        );
+        for _ in 0..20 {
+            let raw = Raw::open_at(url).await.say(&head).await;
+            // Until the rest is awaited.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let answer = raw.say(last).await.end().await.rest().await;
+            assert!(answer.starts_with(expected), "{call}: {answer:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use super::{Config, ConfigError, Loader};
 /// How long the content must stay the same before it is taken: a file that is being written is
 /// empty at first, and an empty file is a valid one.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often that is tried; a file that never rests is read as it is.
+/// How often that is tried; a file that never rests, or stays empty, is read as it is.
 const TRIES: usize = 20;
 /// How often to look.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -135,7 +135,7 @@ impl Reloader {
         if !changed && self.refused.is_none() {
             return self;
         }
-        self.seen = found;
+        let before = std::mem::replace(&mut self.seen, found);
         let mut loaded = self.loader.load();
         if let Ok(config) = &loaded {
             let named = self.loader.files(config);
@@ -144,6 +144,11 @@ impl Reloader {
                 self.seen = Fingerprint::of(&named);
                 loaded = self.loader.load();
             }
+        }
+        if self.seen.is_outdated() {
+            // It was written to while it was read: what was read may be half of it.
+            self.seen = before;
+            return self;
         }
         match loaded {
             Ok(config) => self.accept(config),
@@ -183,13 +188,20 @@ struct Fingerprint(Vec<(PathBuf, Option<u64>)>);
 
 impl Fingerprint {
     fn of(files: &[PathBuf]) -> Self {
-        let hash = |file: &PathBuf| {
-            let content = std::fs::read(file).ok()?;
-            let mut hasher = DefaultHasher::new();
-            content.hash(&mut hasher);
-            Some(hasher.finish())
-        };
+        let hash = |file: &PathBuf| Some(hash(&std::fs::read(file).ok()?));
         Self(files.iter().map(|file| (file.clone(), hash(file))).collect())
+    }
+
+    /// Whether one of the files is there and has nothing in it.
+    fn has_empty_file(&self) -> bool {
+        let empty = Some(hash(&[]));
+        self.0.iter().any(|(_, hash)| *hash == empty)
+    }
+
+    /// Whether the files have something else in them now.
+    fn is_outdated(&self) -> bool {
+        let files: Vec<_> = self.0.iter().map(|(file, _)| file.clone()).collect();
+        *self != Self::of(&files)
     }
 
     /// The content once it has stayed the same for a moment. Blocks.
@@ -197,11 +209,18 @@ impl Fingerprint {
         for _ in 0..TRIES {
             std::thread::sleep(QUIET);
             let again = Self::of(files);
-            if again == self {
+            let rests = again == self && !again.has_empty_file();
+            self = again;
+            if rests {
                 break;
             }
-            self = again;
         }
         self
     }
+}
+
+fn hash(content: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    hasher.finish()
 }

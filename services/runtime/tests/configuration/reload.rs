@@ -183,6 +183,32 @@ async fn a_file_in_the_making_is_not_taken() {
     watched.until(ACCEPTED, 1).await;
 }
 
+/// A writer that waits for its turn on a busy machine, between opening the file and writing to it.
+#[tokio::test]
+async fn a_file_that_is_empty_for_a_while_is_not_taken() {
+    let mut watched = watched(|directory| {
+        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
+        Loader::new(Some(&directory.join("anteroom.toml")))
+    });
+    let mut making = fs::File::create(watched.path("anteroom.toml")).expect("created");
+    // Longer than the second between two looks.
+    tokio::time::sleep(Duration::from_millis(1_400)).await;
+    making.write_all(batch(2).as_bytes()).expect("written");
+    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(2));
+    watched.until(ACCEPTED, 1).await;
+}
+
+/// An empty file is valid all the same: by it, all queues are left out.
+#[tokio::test]
+async fn a_file_that_stays_empty_is_taken() {
+    let mut watched = watched(|directory| {
+        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
+        Loader::new(Some(&directory.join("anteroom.toml")))
+    });
+    fs::write(watched.path("anteroom.toml"), "").expect("written");
+    assert!(watched.next().await.queues.is_empty());
+}
+
 /// A Secret may arrive after the ConfigMap that names it.
 #[tokio::test]
 async fn a_file_that_comes_late_is_waited_for() {

@@ -2,11 +2,12 @@
 //! it counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
-/// The requests in flight on one port; clones share the count.
+/// The requests in flight on one port; clones share the count. It is below zero for a moment where
+/// a call that outlives its client is in a pause: the client's guard goes first.
 #[derive(Clone, Debug, Default)]
-pub struct InFlight(Arc<AtomicUsize>);
+pub struct InFlight(Arc<AtomicIsize>);
 
 /// One request that is in flight, or, made by [`InFlight::pause`], one that is not for a while.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ impl InFlight {
     pub fn enter(&self, most: usize) -> Option<InFlightGuard> {
         let before = self.0.fetch_add(1, Relaxed);
         let guard = InFlightGuard { in_flight: self.clone(), is_pause: false };
+        // Below zero is none.
+        let before = usize::try_from(before).unwrap_or(0);
         (before < most).then_some(guard)
     }
 
@@ -31,7 +34,7 @@ impl InFlight {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.load(Relaxed)
+        usize::try_from(self.0.load(Relaxed)).unwrap_or(0)
     }
 }
 
@@ -63,6 +66,22 @@ mod tests {
         drop(paused);
         assert_eq!(in_flight.count(), 3, "and goes on although there is none");
         drop((first, second, third));
+        assert_eq!(in_flight.count(), 0);
+    }
+
+    #[test]
+    fn a_pause_that_outlives_its_request_refuses_nobody() {
+        let in_flight = InFlight::default();
+        let request = in_flight.enter(1);
+        let pause = in_flight.pause();
+        drop(request);
+        assert_eq!(in_flight.count(), 0);
+        let another = in_flight.enter(1);
+        assert!(another.is_some(), "nothing else is in flight");
+        drop(pause);
+        assert_eq!(in_flight.count(), 1);
+        assert!(in_flight.enter(1).is_none());
+        drop(another);
         assert_eq!(in_flight.count(), 0);
     }
 }
