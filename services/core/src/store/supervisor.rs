@@ -3,6 +3,7 @@
 //! Callers only look: when nothing is published they fail at once, and that is the breaker.
 
 use std::{
+    future::ready,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -11,9 +12,10 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::{
     sync::{oneshot, watch},
-    time::{Instant, sleep, timeout, timeout_at},
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 
 use super::{
@@ -31,6 +33,10 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::fro
 /// timed out: in a process that is busy with refusing those who ask again, each step of an attempt
 /// waits for its turn, and with a fixed budget the outage would last as long as they ask.
 const MAX_TIMEOUT_FACTOR: u32 = 4;
+/// So many attempts wait, at most, for a server that takes longer than the budget, while the next
+/// one begins: the address may lead to another server by now.
+const MOST_SLOW: usize = 4;
+const TIMED_OUT: &str = "connecting timed out";
 /// How often a connection is probed.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// So many time-outs in a row say that the link is dead although it looks open.
@@ -199,6 +205,19 @@ impl Shared {
         self.live.store(None);
         self.down.send_replace(down);
     }
+
+    /// Says why, unless that has been said.
+    fn cannot_be_used(&self, store: &str, down: Down) {
+        if *self.down.borrow() == down {
+            return;
+        }
+        let reason = down.reason();
+        match down {
+            Down::Forbidden(_) => tracing::warn!(store, reason, "the store refuses us"),
+            _ => tracing::warn!(store, reason, "the store cannot be reached"),
+        }
+        self.withdraw(down);
+    }
 }
 
 /// Keeps a connection until `stop` is dropped.
@@ -210,12 +229,31 @@ pub(super) async fn keep(
     stop: oneshot::Receiver<()>,
 ) {
     let work = async {
-        let (mut pause, mut timeout_factor) = (BACK_OFF.0, 1);
+        let (config, target, scripts) = (&config, &target, &scripts);
+        let (mut wait, mut pause, mut timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
+        let mut slow = FuturesUnordered::new();
         loop {
-            let begun = Instant::now();
-            match open(&config, &target, &scripts, timeout_factor).await {
+            let due = Instant::now() + wait + config.connect_timeout;
+            let opened = {
+                let mut attempt = Box::pin(async move {
+                    sleep(wait).await;
+                    open(config, target, scripts, timeout_factor).await
+                });
+                let has_room = slow.len() < MOST_SLOW;
+                let mut slow_ones = slow.by_ref().filter_map(|opened| ready(Result::ok(opened)));
+                tokio::select! {
+                    opened = &mut attempt => opened,
+                    Some(live) = slow_ones.next() => Ok(live),
+                    () = sleep_until(due), if has_room => {
+                        slow.push(attempt);
+                        Err(Down::Away(TIMED_OUT.to_owned()))
+                    }
+                }
+            };
+            match opened {
                 Ok(live) => {
-                    (pause, timeout_factor) = (BACK_OFF.0, 1);
+                    slow.clear();
+                    (wait, pause, timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
                     let live = Arc::new(live);
                     shared.publish(live.clone());
                     tracing::info!(store = target.shown(), "the store is up");
@@ -224,21 +262,12 @@ pub(super) async fn keep(
                     tracing::warn!(store = target.shown(), reason, "the store is down");
                 }
                 Err(down) => {
-                    if begun.elapsed() >= config.connect_timeout * timeout_factor {
+                    if Instant::now() >= due {
                         timeout_factor = (timeout_factor * 2).min(MAX_TIMEOUT_FACTOR);
                     }
-                    if *shared.down.borrow() != down {
-                        let (store, reason) = (target.shown(), down.reason());
-                        match down {
-                            Down::Forbidden(_) => {
-                                tracing::warn!(store, reason, "the store refuses us");
-                            }
-                            _ => tracing::warn!(store, reason, "the store cannot be reached"),
-                        }
-                        shared.withdraw(down);
-                    }
+                    shared.cannot_be_used(target.shown(), down);
                     // Between half and the whole: pods that lost it together come back apart.
-                    sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
+                    wait = pause.mul_f64(rand::random_range(0.5..=1.0));
                     pause = (pause * 2).min(BACK_OFF.1);
                 }
             }
@@ -277,7 +306,7 @@ async fn open(
     match timeout(budget, steps).await {
         Ok(Ok(link)) => Ok(Live::new(link, loss)),
         Ok(Err(down)) => Err(down),
-        Err(_) => Err(Down::Away("connecting timed out".to_owned())),
+        Err(_) => Err(Down::Away(TIMED_OUT.to_owned())),
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! "At once" is asserted by budgets so wide that a call that waits would outlast the test.
 
+use std::net::TcpStream;
+
 use anteroom_core::store::{Config, Error, Repeat, Store};
 use anteroom_testkit::{Fault, Log, PATIENCE, Proxy, Redis, until};
 use redis::Value;
+use tokio::net::TcpListener;
 
 use crate::support::{add, brisk, echo, open, opened, patient};
 
@@ -64,6 +67,27 @@ async fn a_store_that_is_slow_to_connect_is_connected_all_the_same() {
     let store = opened(&brisk(proxy.url())).await;
     // The answer takes most of its short time-out already.
     until("a call is answered", PATIENCE, || async { echo(&store, "slow").await.is_ok() }).await;
+}
+
+/// Otherwise it would keep everyone from the server to which the address leads by now.
+#[tokio::test]
+async fn an_attempt_that_waits_for_a_hung_server_keeps_no_other_from_beginning() {
+    let hung = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let _store = open(&brisk(format!("redis://{}", hung.local_addr().unwrap())));
+    let mut taken = Vec::new();
+    let two_at_once = async {
+        while taken.iter_mut().map(|taken| usize::from(is_open(taken))).sum::<usize>() < 2 {
+            taken.push(hung.accept().await.unwrap().0.into_std().unwrap());
+        }
+    };
+    let two_at_once = tokio::time::timeout(PATIENCE, two_at_once).await;
+    two_at_once.expect("an attempt begins beside the one that waits");
+}
+
+/// Whether the client has not closed it.
+fn is_open(taken: &mut TcpStream) -> bool {
+    let end = std::io::copy(taken, &mut std::io::sink());
+    end.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 #[tokio::test]
