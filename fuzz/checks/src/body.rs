@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_admission::{
     BackendJoin, Code, JoinBody, Overrides, Problem, form_key, is_strong_key, parse_json,
 };
-use anteroom_core::queue::{Override, Pace, Rules};
+use anteroom_core::queue::{Override, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -126,22 +126,5 @@ fn within_rule(change: &Override) -> bool {
 }
 
 fn rules() -> Rules {
-    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    Rules {
-        capacity: Some(5_000),
-        batch: Some(2_200),
-        interval: Duration::from_secs(10),
-        pace: Pace::Even,
-        claim_ttl: minutes(1),
-        session_ttl: minutes(5),
-        session_max: minutes(30),
-        idle_ttl: minutes(10),
-        keep_ttl: minutes(30),
-        first_poll_ttl: minutes(1),
-        max_waiting: 1_000_000,
-        joins_at: None,
-        opens_at: None,
-        closes_at: None,
-        local_answers: false,
-    }
+    Rules { capacity: Some(5_000), batch: Some(2_200), ..Rules::default() }
 }

@@ -72,9 +72,8 @@ impl App {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
         let retries = Arc::new(PendingRetries::default());
-        let context =
-            EntityContext { store: &store, metrics: &metrics, retries: &retries, lane_bound };
-        let live = LiveConfig::new(config, None, &context, &own_secret);
+        let context = EntityContext { store: &store, retries: &retries, lane_bound };
+        let live = LiveConfig::new(config, None, &context, &metrics, &own_secret);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
             live: ArcSwap::from_pointee(live),
@@ -102,15 +101,12 @@ impl App {
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
-        let context = EntityContext {
-            store: &self.store,
-            metrics: &self.metrics,
-            retries: &self.retries,
-            lane_bound: self.lane_bound,
-        };
-        let live = LiveConfig::new(config, Some(&before), &context, &self.own_secret);
+        let (store, retries) = (&self.store, &self.retries);
+        let context = EntityContext { store, retries, lane_bound: self.lane_bound };
+        let metrics = &self.metrics;
+        let live = LiveConfig::new(config, Some(&before), &context, metrics, &self.own_secret);
         for name in before.queues.left_out(&live.queues) {
-            self.metrics.queues.gauges.forget(name);
+            metrics.queues.gauges.forget(name);
         }
         self.live.store(Arc::new(live));
     }
@@ -121,15 +117,17 @@ impl LiveConfig {
         config: Arc<Config>,
         before: Option<&Self>,
         context: &EntityContext<'_>,
+        metrics: &AdmissionMetrics,
         own_secret: &SecretString,
     ) -> Self {
-        let queues = queue::reload(&config, before.map(|before| &before.queues), context);
+        let queues = before.map(|before| &before.queues);
+        let queues = queue::reload(&config, queues, context, &metrics.queues);
         let tokens = TokenKeys::new(&config.admission.token_secrets)
             .or_else(|| TokenKeys::new(std::slice::from_ref(own_secret)))
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
-        let forwarding = context.metrics.forwarding.clone();
+        let forwarding = metrics.forwarding.clone();
         Self { config, tokens, assertions, origins, forwarding, queues }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use anteroom_core::store::Store;
 
-use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 
@@ -25,7 +24,6 @@ pub trait Entity: Send + Sync + 'static {
 /// What entities of every kind are made with; it stays while the process runs.
 pub struct EntityContext<'a> {
     pub store: &'a Store,
-    pub metrics: &'a AdmissionMetrics,
     pub retries: &'a Arc<PendingRetries>,
     /// How many calls may wait in a lane.
     pub lane_bound: usize,

@@ -20,7 +20,7 @@ use rand::Rng as _;
 use self::active_cache::ActiveCache;
 use self::fail_open::FailOpen;
 use self::latest::Latest;
-use self::metrics::QueueMetrics;
+use self::metrics::{QueueFamilies, QueueMetrics};
 use self::return_to::ReturnTo;
 use self::streams::Streams;
 use crate::callers::cookies::Cookies;
@@ -156,6 +156,7 @@ pub(crate) fn reload(
     config: &Config,
     before: Option<&Entities<QueueState>>,
     context: &EntityContext<'_>,
+    metrics: &QueueFamilies,
 ) -> Entities<QueueState> {
     let cookies = Arc::new(Cookies::new(
         config.admission.secure_cookies,
@@ -166,7 +167,7 @@ pub(crate) fn reload(
         Some(before) => before.with(queue.clone(), cookies.clone()),
         None => {
             let opened = Queue::open(context.store, name, queue.rules.clone(), context.lane_bound);
-            let metrics = Arc::new(context.metrics.queues.of(name));
+            let metrics = Arc::new(metrics.of(name));
             QueueState::new(
                 opened,
                 queue.clone(),

@@ -54,33 +54,12 @@ fn keys(queue: &str) -> String {
 
 /// Rules with a capacity only.
 pub fn capacity(capacity: u64) -> Rules {
-    Rules { capacity: Some(capacity), batch: None, ..rules() }
+    Rules { capacity: Some(capacity), ..Rules::default() }
 }
 
 /// Rules with a rate only.
 pub fn rate(batch: u64, interval: Duration, pace: Pace) -> Rules {
-    Rules { capacity: None, batch: Some(batch), interval, pace, ..rules() }
-}
-
-fn rules() -> Rules {
-    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    Rules {
-        capacity: None,
-        batch: None,
-        interval: Duration::from_secs(10),
-        pace: Pace::Even,
-        claim_ttl: minutes(1),
-        session_ttl: minutes(5),
-        session_max: minutes(30),
-        idle_ttl: minutes(10),
-        keep_ttl: minutes(30),
-        first_poll_ttl: minutes(1),
-        max_waiting: 1_000_000,
-        joins_at: None,
-        opens_at: None,
-        closes_at: None,
-        local_answers: false,
-    }
+    Rules { batch: Some(batch), interval, pace, ..Rules::default() }
 }
 
 /// The identity of the n-th visitor.

@@ -11,23 +11,7 @@ const NOW: u64 = 1_800_000_000;
 const LATER: &str = "2027-01-15T17:00:01+09:00"; // one second after NOW
 
 fn rules() -> Rules {
-    Rules {
-        capacity: Some(100),
-        batch: None,
-        interval: Duration::from_secs(10),
-        pace: Pace::Even,
-        claim_ttl: Duration::from_secs(60),
-        session_ttl: Duration::from_secs(300),
-        session_max: Duration::from_secs(1_800),
-        idle_ttl: Duration::from_secs(600),
-        keep_ttl: Duration::from_secs(1_800),
-        first_poll_ttl: Duration::from_secs(60),
-        max_waiting: 1_000,
-        joins_at: None,
-        opens_at: Some(NOW),
-        closes_at: None,
-        local_answers: false,
-    }
+    Rules { capacity: Some(100), opens_at: Some(NOW), ..Rules::default() }
 }
 
 fn checked(body: serde_json::Value) -> Result<Change, Wrong> {
