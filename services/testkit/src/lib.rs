@@ -14,7 +14,7 @@
 //!    (`service_support`) has admission in the test's process, on rung 1.
 //!
 //! What one test program alone needs stays with it. Random histories against a model are played by
-//! [`history`]; conditions are waited for with [`until`], what is logged is caught by [`Log`].
+//! [`history`]; conditions are waited for with [`until()`], what is logged is caught by [`Log`].
 //!
 //! Nothing here is shared between tests, and everything started here ends with its guard.
 
