@@ -16,12 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Operations, PortName, Readiness, Service, Supervisor,
-    admin_port::AdminPort,
     config::{
         Config, ConfigError, Loader,
         reload::{self, Changes},
     },
-    metrics, telemetry,
+    metrics,
+    metrics_port::MetricsPort,
+    telemetry,
 };
 
 /// The configuration is refused (`EX_USAGE` of sysexits).
@@ -188,7 +189,7 @@ async fn start(
     let shutdown = CancellationToken::new();
     let changes = reload::watch(loader, Arc::clone(&config), &registry, shutdown.clone())?;
     let address = metrics_listen(service, &config);
-    let port = AdminPort::new(registry.clone(), readiness.clone());
+    let port = MetricsPort::new(registry.clone(), readiness.clone());
     let (bound, serving) =
         port.bind(address).with_context(|| format!("metrics_listen = {address}"))?;
     tokio::spawn(serving);
