@@ -27,7 +27,8 @@ use crate::queue::{self, QueueState};
 /// The state behind every handler.
 pub struct App {
     live: ArcSwap<LiveConfig>,
-    /// The store, for its readiness.
+    /// The store, where no entity stands for it: its readiness, and the purge of what the
+    /// configuration no longer names.
     pub store: Store,
     /// What admission counts.
     pub metrics: AdmissionMetrics,

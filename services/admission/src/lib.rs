@@ -2,7 +2,7 @@
 //!
 //! A request takes one way: [`serve`] accepts the connection, [`http`] routes it through one lean
 //! shell to a handler, the handler calls one operation of `anteroom_core` and replies. Whatever is
-//! refused leaves by the one table in [`problem`].
+//! refused leaves as a [`problem`] with one of the codes there and in `queue::codes`.
 
 mod app;
 mod callers;

@@ -22,10 +22,10 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-mod admin_port;
 pub mod config;
 mod listen;
 mod metrics;
+mod metrics_port;
 mod operations;
 mod process_metrics;
 mod readiness;

@@ -29,7 +29,9 @@ impl Service {
     /// What the program does, in one sentence.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Admission => "The HTTP face of Anteroom, for visitors, gateways and backends",
+            Self::Admission => {
+                "The HTTP face of Anteroom, for visitors, gateways, backends and operators"
+            }
             Self::Scheduler => "The ticks of Anteroom: promotes places and sweeps ends",
         }
     }

@@ -16,12 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Operations, PortName, Readiness, Service, Supervisor,
-    admin_port::AdminPort,
     config::{
         Config, ConfigError, Loader,
         reload::{self, Changes},
     },
-    metrics, telemetry,
+    metrics,
+    metrics_port::MetricsPort,
+    telemetry,
 };
 
 /// The configuration is refused (`EX_USAGE` of sysexits).
@@ -105,12 +106,14 @@ where
         Ok(loaded) => loaded,
         Err(error) => return refuse(service, &error),
     };
+    let filter = match telemetry::filter_of_process(&config.log) {
+        Ok(filter) => filter,
+        Err(error) => return refuse(service, &error),
+    };
     if arguments.get_flag("check-config") {
         return report(service, &config);
     }
-    if let Err(error) = telemetry::start(&config.log) {
-        return refuse(service, &error);
-    }
+    telemetry::start(filter, &config.log);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -188,9 +191,10 @@ async fn start(
     let shutdown = CancellationToken::new();
     let changes = reload::watch(loader, Arc::clone(&config), &registry, shutdown.clone())?;
     let address = metrics_listen(service, &config);
-    let port = AdminPort::new(registry.clone(), readiness.clone());
-    let (bound, serving) =
-        port.bind(address).with_context(|| format!("metrics_listen = {address}"))?;
+    let port = MetricsPort::new(registry.clone(), readiness.clone());
+    let (bound, serving) = port
+        .bind(address)
+        .with_context(|| format!("{}.metrics_listen = {address}", service.name()))?;
     tokio::spawn(serving);
     telemetry::write_listening(PortName::Metrics, bound);
     let context =

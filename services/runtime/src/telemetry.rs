@@ -36,9 +36,13 @@ pub fn write_listening(port: PortName, address: SocketAddr) {
     tracing::info!(port = port.name(), address = %address, "listening");
 }
 
+/// What this process logs: by `RUST_LOG`, else by its configuration.
+pub(crate) fn filter_of_process(config: &LogConfig) -> Result<EnvFilter, ConfigError> {
+    filter(std::env::var("RUST_LOG").ok(), config)
+}
+
 /// Starts the log of this process; later calls change nothing.
-pub(crate) fn start(config: &LogConfig) -> Result<(), ConfigError> {
-    let filter = filter(std::env::var("RUST_LOG").ok(), config)?;
+pub(crate) fn start(filter: EnvFilter, config: &LogConfig) {
     let json = match config.format {
         LogFormat::Json => true,
         LogFormat::Text => false,
@@ -56,7 +60,6 @@ pub(crate) fn start(config: &LogConfig) -> Result<(), ConfigError> {
         let backtrace = std::backtrace::Backtrace::capture();
         tracing::error!(%panic, %backtrace, "panicked");
     }));
-    Ok(())
 }
 
 /// The target of the lines that an audit needs: who changed what.

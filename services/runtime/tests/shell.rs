@@ -103,8 +103,11 @@ fn a_bad_configuration_ends_with_64_and_one_line() {
     assert!(stderr.starts_with(line), "{stderr}");
     let (code, ..) = output(bad.arg("--check-config"));
     assert_eq!(code, Some(64));
-    let (code, _, stderr) = output(idle().env("RUST_LOG", "a=b=c"));
-    assert_eq!(code, Some(64), "{stderr}");
+    for arguments in [&[][..], &["--check-config"]] {
+        let (code, _, stderr) = output(idle().env("RUST_LOG", "a=b=c").args(arguments));
+        assert_eq!((code, stderr.lines().count()), (Some(64), 1), "{stderr}");
+        assert!(stderr.contains("RUST_LOG = \"a=b=c\": must be"), "{stderr}");
+    }
     let (code, _, stderr) = output(idle().args(["--config", "/no/such/file"]));
     assert_eq!((code, stderr.lines().count()), (Some(64), 1), "{stderr}");
     let (code, ..) = output(idle().env("ANTEROOM_CONFIG", "/no/such/file"));
@@ -240,7 +243,8 @@ fn failures_end_with_1() {
     let address = taken.local_addr().expect("bound").to_string();
     let (code, stdout, _) = output(idle().env("ANTEROOM_SCHEDULER__METRICS_LISTEN", &address));
     assert_eq!(code, Some(1));
-    assert!(stdout.contains(&format!("metrics_listen = {address}: ")), "{stdout}");
+    let named = format!("\"scheduler.metrics_listen = {address}: ");
+    assert!(stdout.contains(&named), "{stdout}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the tasks of all queues share.
+//! One store, one set of metrics: made by the role, lent to the task of each queue.
 
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;

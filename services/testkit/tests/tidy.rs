@@ -143,3 +143,30 @@ fn links_in_markdown_lead_somewhere() {
     }
     assert!(looked_at > 30, "only {looked_at} links were found");
 }
+
+/// What an example stands for, and what a build makes.
+const NO_FILE_OF_OURS: [&str; 3] = ["NAME", "SEED", "target/"];
+
+/// A path in back quotes is the end of a path of the repository: `queue/lib/meta.lua`.
+#[test]
+fn paths_in_markdown_are_there() {
+    let endings = [".rs", ".lua", ".toml", ".sh", ".conf", ".md"];
+    let ours: Vec<_> =
+        endings.iter().flat_map(|ending| files(ending)).map(|(path, _)| path).collect();
+    let mut looked_at = 0;
+    for (document, text) in files(".md") {
+        // Every second part stands between back quotes; a fence is three of them.
+        for named in text.split('`').skip(1).step_by(2) {
+            let is_path = named.contains('/')
+                && endings.iter().any(|ending| named.ends_with(ending))
+                && !named.contains(|c: char| c.is_whitespace() || "*:…".contains(c))
+                && !NO_FILE_OF_OURS.iter().any(|part| named.contains(part));
+            if is_path {
+                looked_at += 1;
+                let found = ours.iter().any(|path| path.ends_with(named));
+                assert!(found, "{}: {named}", document.display());
+            }
+        }
+    }
+    assert!(looked_at > 40, "only {looked_at} paths were found");
+}

@@ -1,4 +1,4 @@
-//! A refusal on its way out: a [`Code`] of the one table, and what is to be said of this request.
+//! A refusal on its way out: a [`Code`], and what is to be said of this request.
 //!
 //! The body is `application/problem+json` (RFC 9457) with a stable `code` member. A caller decides
 //! by `code`; `title` and `detail` are for people and may change.

@@ -12,7 +12,7 @@ use crate::support::{SECOND, TimedStore, micros};
 const KEPT: &str = "kept:";
 
 impl TimedStore {
-    /// A queue of this name that goes by the world's clock; its rules are in force.
+    /// A queue of this name that goes by the test's clock; its rules are in force.
     pub async fn queue(&self, name: &str, rules: Rules) -> Queue {
         let queue = self.open(name, rules.clone());
         queue.apply_rules(&rules).await.expect("the rules are written");

@@ -81,9 +81,9 @@ pub enum Step {
     Pause(bool, Option<u64>),
     /// … whether the queue is closed, …
     Close(bool, Option<u64>),
+    /// … or the rule of this name, in seconds where it is a time.
     Capacity(u64, Option<u64>),
     Batch(u64, Option<u64>),
-    /// … in seconds, …
     SessionMax(u64, Option<u64>),
     Interval(u64, Option<u64>),
     MaxWaiting(u64, Option<u64>),

@@ -41,7 +41,8 @@ pub const PLAIN: &str = "/v1/queues/{queue}/authorize";
 pub const BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
 /// The original path may be `/`, which a wildcard does not match.
 pub const BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
-/// All of them; the document knows the first only.
+/// All of them, as the router has them: the document has a form of its own for the second, and
+/// leaves out the third.
 pub const TEMPLATES: [&str; 3] = [PLAIN, BEHIND, BEHIND_ROOT];
 
 /// May this visitor pass?

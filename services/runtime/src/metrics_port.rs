@@ -50,11 +50,11 @@ const GRACE: Duration = Duration::from_millis(250);
 /// Everything that it answers.
 const PATHS: [&str; 4] = ["/metrics", "/livez", "/readyz", "/openapi.json"];
 /// The same, described.
-const OPENAPI: &str = include_str!("admin_port.json");
+const OPENAPI: &str = include_str!("metrics_port.json");
 
 /// What the port answers from.
 #[derive(Clone)]
-pub(crate) struct AdminPort {
+pub(crate) struct MetricsPort {
     registry: Registry,
     readiness: Readiness,
     open: LeastRecentlyUsed,
@@ -70,7 +70,7 @@ struct Connection {
     task: JoinHandle<()>,
 }
 
-impl AdminPort {
+impl MetricsPort {
     pub fn new(registry: Registry, readiness: Readiness) -> Self {
         Self { registry, readiness, open: LeastRecentlyUsed::default() }
     }
@@ -244,7 +244,7 @@ mod tests {
         let registry = Registry::new();
         let counter = prometheus::IntCounter::new("anteroom_test_total", "A test").expect("valid");
         registry.register(Box::new(counter.clone())).expect("fresh");
-        let port = AdminPort::new(registry, readiness.clone());
+        let port = MetricsPort::new(registry, readiness.clone());
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (address, serving) = port.bind(any).expect("a free port");
         tokio::spawn(serving);
