@@ -142,7 +142,8 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
         Kind::Choice(names) => object
             .schema_type(of(Type::String))
             .pattern(Some(format!("^({})$", names.join("|"))))
-            .examples([json!(names[0])]),
+            // The first is the default: nobody needs to set it.
+            .examples([json!(names[names.len().min(2) - 1])]),
         Kind::Flag => object.schema_type(of(Type::Boolean)),
         Kind::Text { most } => object
             .schema_type(of(Type::String))
@@ -153,7 +154,7 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
 }
 
 /// The table's sentence, in which rules have their names here, and the unit.
-fn description(rule: &Rule) -> String {
+pub fn description(rule: &Rule) -> String {
     let words = rule.doc.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = RULES.iter().fold(words, |told, other| {
         told.replace(&format!("`{}`", other.name), &format!("`{}`", name(other)))

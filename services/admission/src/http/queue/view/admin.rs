@@ -106,9 +106,15 @@ impl PartialSchema for RulesView {
             .description(Some("The rules of a queue, under the names that an override takes."));
         in_view()
             .fold(rules, |object, rule| {
-                let may_be_null = (rule.default)().is_none();
                 let name = field::name(rule);
-                object.property(&name, field::schema(rule, may_be_null)).required(name)
+                let schema = match (rule.default)() {
+                    Some(_) => field::schema(rule, false),
+                    None => {
+                        let description = field::description(rule) + " Null: no such rule.";
+                        field::schema(rule, true).description(Some(description))
+                    }
+                };
+                object.property(&name, schema).required(name)
             })
             .into()
     }
