@@ -153,21 +153,27 @@ mod tests {
     use std::io::ErrorKind;
 
     use futures_util::FutureExt as _;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
     use tokio::time::sleep;
 
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(1);
 
-    #[tokio::test]
-    async fn the_end_is_kept_back_while_an_answer_is_being_made_only() {
+    /// A client that has said all and shut down its sending side, while it is answered.
+    fn half_closed_behind_a_request() -> (ClientStream<DuplexStream>, Activity) {
         let (client, server) = duplex(64);
         let activity = Activity::new();
-        let mut stream = ClientStream::new(server, LIMIT, activity.clone());
+        let stream = ClientStream::new(server, LIMIT, activity.clone());
         drop(client);
-        let mut bytes = [0; 8];
         assert!(activity.received());
+        (stream, activity)
+    }
+
+    #[tokio::test]
+    async fn the_end_is_kept_back_while_an_answer_is_being_made_only() {
+        let (mut stream, activity) = half_closed_behind_a_request();
+        let mut bytes = [0; 8];
         assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is in flight");
         activity.streams();
         let read = stream.read(&mut bytes).now_or_never().expect("told").expect("read");
@@ -179,12 +185,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_end_behind_a_body_is_kept_back_until_its_handler_has_seen_the_body() {
-        let (client, server) = duplex(64);
-        let activity = Activity::new();
-        let mut stream = ClientStream::new(server, LIMIT, activity.clone());
-        drop(client);
+        let (mut stream, activity) = half_closed_behind_a_request();
         let mut bytes = [0; 8];
-        assert!(activity.received());
         activity.awaits_body(activity.opened());
         assert!(stream.read(&mut bytes).now_or_never().is_none(), "the body may be there");
         assert!(activity.received(), "it was");

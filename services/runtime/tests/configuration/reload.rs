@@ -3,21 +3,18 @@
 use std::{
     fs,
     io::Write,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use anteroom_runtime::config::{Config, Loader, reload};
+use anteroom_testkit::{PATIENCE, mount_config_map};
 use prometheus::Registry;
 use secrecy::ExposeSecret;
 use tempfile::TempDir;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
-
-/// Far longer than it takes; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Watched {
     directory: TempDir,
@@ -28,19 +25,6 @@ struct Watched {
 
 fn batch(number: u32) -> String {
     format!("[queues.a]\nbatch = {number}\n")
-}
-
-/// A ConfigMap volume: `anteroom.toml` → `..data/anteroom.toml`, `..data` → `..v1`.
-fn mount(directory: &Path, version: u32, content: &str) {
-    let folder = format!("..v{version}");
-    fs::create_dir(directory.join(&folder)).expect("created");
-    fs::write(directory.join(&folder).join("anteroom.toml"), content).expect("written");
-    symlink(&folder, directory.join("..data_tmp")).expect("linked");
-    // The kubelet's swap: one rename.
-    fs::rename(directory.join("..data_tmp"), directory.join("..data")).expect("renamed");
-    if version > 1 {
-        fs::remove_dir_all(directory.join(format!("..v{}", version - 1))).expect("removed");
-    }
 }
 
 fn watched(prepare: impl FnOnce(&Path) -> Loader) -> Watched {
@@ -89,13 +73,12 @@ const SUCCESS: &str = "anteroom_config_reload_success";
 #[tokio::test]
 async fn follows_the_swaps_of_a_config_map() {
     let mut watched = watched(|directory| {
-        mount(directory, 1, &batch(1));
-        symlink("..data/anteroom.toml", directory.join("anteroom.toml")).expect("linked");
+        mount_config_map(directory, 1, &batch(1));
         Loader::new(Some(&directory.join("anteroom.toml")))
     });
     assert_eq!((watched.metric(ACCEPTED), watched.metric(SUCCESS)), (Some(0), Some(1)));
     for version in 2..5 {
-        mount(watched.directory.path(), version, &batch(version));
+        mount_config_map(watched.directory.path(), version, &batch(version));
         assert_eq!(watched.next().await.queues["a"].rules.batch, Some(u64::from(version)));
         watched.until(ACCEPTED, u64::from(version) - 1).await;
     }

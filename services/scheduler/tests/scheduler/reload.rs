@@ -1,38 +1,28 @@
 //! A changed file reaches the store without a restart; a bad one changes nothing.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-
 use anteroom_core::queue::Rules;
+use anteroom_testkit::mount_config_map;
 
 use crate::support::{deployment, join, queue, until_snapshot};
 
 const SUCCESS: &str = "anteroom_config_reload_success";
 
-/// A ConfigMap volume: `anteroom.toml` → `..data/anteroom.toml`, `..data` → `..v1`. The kubelet
-/// makes a new folder and swaps the link.
-fn mount(directory: &Path, version: u32, content: &str) {
-    let folder = format!("..v{version}");
-    fs::create_dir(directory.join(&folder)).expect("created");
-    fs::write(directory.join(&folder).join("anteroom.toml"), content).expect("written");
-    symlink(&folder, directory.join("..data_tmp")).expect("linked");
-    fs::rename(directory.join("..data_tmp"), directory.join("..data")).expect("renamed");
-}
-
 #[tokio::test]
 async fn a_swapped_configmap_changes_the_rules_in_the_store() {
     let deployment = deployment("[queues.concert]\ncapacity = 1\n").await;
     let volume = tempfile::tempdir().expect("a temporary directory");
-    mount(volume.path(), 1, "[queues.concert]\ncapacity = 1\n");
+    mount_config_map(volume.path(), 1, "[queues.concert]\ncapacity = 1\n");
     let file = volume.path().join("anteroom.toml");
-    symlink("..data/anteroom.toml", &file).expect("linked");
     let config = [("ANTEROOM_CONFIG", file.to_str().expect("text"))];
     let scheduler = deployment.scheduler_with(&config).await;
     let queue = queue(&deployment, "concert").await;
     until_snapshot(&queue, |it| it.rules.capacity == Some(1)).await;
     for version in 2..=3 {
-        mount(volume.path(), version, &format!("[queues.concert]\ncapacity = {version}\n"));
+        mount_config_map(
+            volume.path(),
+            version,
+            &format!("[queues.concert]\ncapacity = {version}\n"),
+        );
         until_snapshot(&queue, |it| it.rules.capacity == Some(u64::from(version))).await;
     }
     scheduler.end().await;
