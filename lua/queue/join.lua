@@ -1,7 +1,7 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
 -- join that finds nobody waiting and both rules with room is promoted at once.
--- Uses: lib/store lib/entity lib/memory meta state withheld rules notes bury held log pace presence
---       seen eta outcomes shown
+-- Uses: lib/store lib/entity lib/memory meta state withheld rules notes bury held log health pace
+--       presence seen eta outcomes shown
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now, (id)*
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua), each behind its ticket (0 when there is none); for
@@ -88,6 +88,8 @@ local function may_pass()
   if not promotes then return false end
   if not free then
     if not log then read_log() end
+    load_health()
+    follow_health()
     free = math.min(room(), free_at_once(), MAX_CHUNK)
   end
   if free < 1 then return false end

@@ -1,13 +1,17 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as
 -- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
 -- would promote more.
--- Uses: lib/store lib/entity meta state withheld rules notes bury marks join_times held log pace
---       slices presence absent rates
+-- Uses: lib/store lib/entity meta state withheld rules notes bury marks join_times held log health
+--       pace slices presence absent rates adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
--- ARGV: now
--- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, then the number of waits and
---        for each count, wait_ms; then the number of estimates and for each told_ms, true_ms; or
---        NO_RULES
+-- ARGV: now, state, version, probes, open_for, min, max, success_target, min_samples, totals
+--       (what was read of the target that the queue follows: its state, 0 when nothing was, the
+--       version of that, and two of its rules, times in µs; the bounds of an adaptive batch, 0 none,
+--       its aim in millionths, and the target's totals as doubles, empty when nothing was read:
+--       successes, failures, those within p95_target, those past it)
+-- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, why the adaptive batch took a
+--        step (lib/adaptive.lua, 0 for none), then the number of waits and for each count, wait_ms;
+--        then the number of estimates and for each told_ms, true_ms; or NO_RULES
 -- Codes: OK NO_RULES
 
 local TOLD_EVERY = 64
@@ -18,7 +22,8 @@ local HEADS, MOST_ABSENT = 50, 50
 if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'busy', 'rate', 'longest', 'dropped', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls',
-  'bin_drops', 'bin_places', 'withheld_until', 'late', unpack(SLICE_FIELDS),
+  'bin_drops', 'bin_places', 'withheld_until', 'late', 'health_state', 'health_at',
+  unpack(SLICE_FIELDS),
 }) then
   return { NO_RULES }
 end
@@ -42,7 +47,37 @@ watch_clock()
 local tick_before = m.tick
 m.offset, m.tick = now - wall, now
 refresh_rules()
+
+-- What this scheduler read of the target. An older version than one that was seen is never taken;
+-- the same one still holds.
+local function take_reading(state, version, probes, open_for)
+  if state == 0 or version < m.health_version then return end
+  if version > m.health_version or m.health_state == 0 then
+    if state == HEALTHY and health() > HEALTHY then m.ramp_at = now end
+    m.health_state, m.health_version = state, version
+  end
+  m.health_at, m.probes, m.open_for = now, probes, open_for
+  save({ 'health_state', 'health_version', 'health_at', 'probes', 'open_for', 'ramp_at' })
+end
+
+local reads, adaptive, step = ARGV[2] ~= '0', ARGV[7] ~= '0', 0
+if reads or adaptive then m.health_state = m.health_state or 0 end
+load_health()
+if reads then
+  take_reading(tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
+end
 local _, _, promotes = state_now()
+if adaptive then
+  local totals
+  if reads then
+    totals = {}
+    totals.successes, totals.failures, totals.quick, totals.slow = struct.unpack('>dddd', ARGV[10])
+  end
+  step = adapt(
+    promotes, tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), totals
+  )
+end
+follow_health()
 local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
 
 -- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now
@@ -51,7 +86,7 @@ if depth == 0 or not promotes or silence() > m.first_poll_ttl then
   count_nothing()
   m.busy = 0
   save({ 'offset', 'last', 'tick', 'busy' })
-  return { OK, 0, 0, 0, 0, 0, 0, 0 }
+  return { OK, 0, 0, 0, 0, 0, step, 0, 0 }
 end
 
 read_log()
@@ -87,8 +122,9 @@ local function heads(n)
   return ids, tickets, sets
 end
 
-local free, late = free_by_rate(m.busy == 1 and tick_before)
-free = math.min(free, room())
+local by_rate, late = free_by_rate(m.busy == 1 and tick_before)
+local by_room = room()
+local free = math.min(by_rate, by_room)
 -- While a roll-call is on the line stands before a head that was not heard since.
 local calls_the_roll, stands = roll_call_left() > 0, false
 local promoted, promoted_tickets, looked, apart = {}, {}, 0, false
@@ -137,6 +173,16 @@ m.dropped = (m.dropped or 0) + #away + #dropped
 local left = depth - count - #away - #dropped
 local more = left > 0 and free - count >= 1 and not stands
 m.busy = left > 0 and 1 or 0
+-- An adaptive batch was used up when places were left for want of rate alone, while the last
+-- interval held nearly all of it: between two slices of a pace that is hardly used some wait, too.
+if
+  adaptive and m.adaptive_used == 0
+  and left > 0 and not stands and by_rate - count < 1 and by_room - count >= 1
+  and 4 * promoted_since(now - m.interval) >= 3 * m.batch
+then
+  m.adaptive_used = 1
+  save({ 'adaptive_used' })
+end
 if stands then
   count_nothing()
 else
@@ -145,7 +191,7 @@ end
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 
 -- What the promoted waited, by the marks in their range, and what every 64th of them had been told.
-local reply = { OK, count, more and 1 or 0, late, #away, #dropped }
+local reply = { OK, count, more and 1 or 0, late, #away, #dropped, step }
 local waits, told = {}, {}
 if count > 0 then
   local joins = join_times(promoted_tickets[1], promoted_tickets[count], count)

@@ -1,20 +1,30 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
--- Uses: lib/store lib/entity meta state withheld rules
+-- Uses: lib/store lib/entity meta state withheld rules health
 -- KEYS: meta waiting returned away ready active
 -- ARGV: now, file_revision, over_revision
 --       (the newest that the caller has seen)
 -- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, ended and not swept, last
---        ticket, rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none); of
---        the file and of the overrides the revision and, when the caller has not seen it, the
---        packed part, else an empty text; the rules in force as texts in the order of
---        lib/rules.lua; for each override in force its name, value and end (µs, 0 none); or
---        NO_RULES
+--        ticket, rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none), 1
+--        while health alone pauses promotion, the target's state (0 unknown), the adaptive batch (0
+--        none), its bounds, and why it took the last step (lib/adaptive.lua); of the file and of
+--        the overrides the revision and, when the caller has not seen it, the packed part, else an
+--        empty text; the rules in force as texts in the order of lib/rules.lua; for each override in
+--        force its name, value and end (µs, 0 none); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'ticket', 'rate' }) then return { NO_RULES } end
+if
+  not load({
+    'ticket', 'rate', 'health_state', 'health_at', 'adaptive_min', 'adaptive_max',
+    'adaptive_reason',
+  })
+then
+  return { NO_RULES }
+end
 read_clock()
 refresh_rules()
-local state, over = state_now(), read_overrides()
+load_health()
+local state, _, _, by_health = state_now()
+local over, adaptive = read_overrides(), is_adaptive() and 1 or 0
 local from = '(' .. string.format('%.0f', now)
 local bypass = state == BYPASS and over.state[2] or 0
 local parts = call('HMGET', META, 'file_revision', 'file', 'over_revision', 'over')
@@ -28,7 +38,9 @@ local reply = {
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
   call('ZCOUNT', READY, '-inf', now) + call('ZCOUNT', ACTIVE, '-inf', now),
-  m.ticket, m.rate or -1, bypass,
+  m.ticket, m.rate or -1, bypass, by_health and 1 or 0, health(),
+  adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
+  m.adaptive_reason or 0,
   tonumber(parts[1]), unseen(parts[1], parts[2], ARGV[2]),
   tonumber(parts[3]), unseen(parts[3], parts[4], ARGV[3]),
 }

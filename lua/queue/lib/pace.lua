@@ -1,5 +1,5 @@
--- Promotion: the room that the capacity leaves, and what was promoted. Needs log.lua, withheld.lua,
--- held.lua and withheld_until.
+-- Promotion: the room that the capacity and the health leave, and what was promoted. Needs log.lua,
+-- withheld.lua, held.lua, health.lua and withheld_until.
 local EVEN = 1 -- the pace; the other is all at once
 local MAX_CHUNK, MAX_LOG, MAX_INTERVAL = 100, 256, 3600000000
 
@@ -40,18 +40,20 @@ local function record(n)
     log[k + 1], log[k + 2], log[k + 3] = now, now, n
   end
   if #log > 3 * MAX_LOG then shorten_log() end
+  spend_probes(n)
 end
 
--- Free slots by the capacity rule. Ends are judged by their stored time, swept or not.
+-- Free slots by the capacity rule, and no more than may be probed with. Ends are judged by their
+-- stored time, swept or not.
 local function room()
-  if m.capacity == 0 then return math.huge end
+  if m.capacity == 0 then return probes_left() end
   if now < (m.withheld_until or 0) or not is_clock_trusted() then return 0 end
   local function after(set, time)
     return call('ZCOUNT', set, '(' .. string.format('%.0f', time), '+inf')
   end
   local taken = after(READY, now) + after(ACTIVE, now)
   if m.local_answers == 1 then taken = taken + after(REVOKED, now - WITHHELD) end
-  return m.capacity - taken
+  return math.min(m.capacity - taken, probes_left())
 end
 
 local function slice_length()

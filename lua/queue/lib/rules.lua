@@ -21,13 +21,15 @@ local function holds(override) return override[2] == 0 or wall < override[2] end
 local function settle_rules()
   write_even_if_full()
   local file, over = cmsgpack.unpack(call('HGET', META, 'file')), read_overrides()
-  local force, defaults = { last_change = 0, next_change = 0, known = #RULES }, default_rules()
+  local force = { last_change = 0, next_change = 0, known = #RULES, overrides_batch = 0 }
+  local defaults = default_rules()
   local answered, dropped = m.local_answers or 0, false
   for _, rule in ipairs(RULES) do
     local value, override = file[rule] or defaults[rule], over[rule]
     local till = override and override[2] or 0
     if override and holds(override) then
       value = override[1]
+      if rule == 'batch' then force.overrides_batch = 1 end
     elseif override and wall < till + ENDED_KEPT then
       force.last_change = math.max(force.last_change, till)
       till = till + ENDED_KEPT

@@ -1,6 +1,12 @@
 -- How many may be promoted in a tick by the rate rule. Needs pace.lua and SLICE_FIELDS.
 local SLICE_FIELDS = { 'slice_at', 'carry', 'left', 'left_until', 'credit', 'credit_at' }
 
+-- The most that a slice ever gives: two slices' time, and one's worth of shares given back.
+local function most_of_a_slice()
+  local share = m.batch * slice_length() / m.interval
+  return math.ceil(2 * share) + math.ceil(share)
+end
+
 -- Starts the slice or batch that is due; returns how late it is in microseconds.
 local function start_slice()
   local even = m.pace == EVEN
@@ -35,7 +41,12 @@ local function free_by_rate(waited_at)
   local late = start_slice()
   if (m.left or 0) > 0 and now > m.left_until then m.left = 0 end
   local free = m.left or 0
-  if m.pace ~= EVEN then free = free + (m.credit or 0) end
+  if m.pace == EVEN then
+    -- One that began under a larger batch gives no more than one of the batch in force.
+    free = math.min(free, most_of_a_slice())
+  else
+    free = free + (m.credit or 0)
+  end
   return math.min(free, m.batch - promoted_since(now - m.interval)), waited_at and late or 0
 end
 

@@ -1,11 +1,26 @@
--- The state by the stored state and the opening times, and whether places are taken in and
--- promoted.
+-- The state by the stored state, the opening times and the health of a target, and whether places
+-- are taken in and promoted. Needs health_state and health_at.
+
+-- states of a target: `State` in services/core/src/target/state.rs mirrors them
+local HEALTHY, FALLBACK, PROBING = 1, 2, 3
+
+-- The target's state as the schedulers read it last; 0 when no reading is in force. Queue time runs
+-- at most STEP past a tick: without schedulers a reading stays in force, and with some that cannot
+-- read the target it lapses.
+local function health()
+  return m.health_at and now - m.health_at <= STEP and m.health_state or 0
+end
+
+-- The state, whether places are taken in, whether they are promoted, and whether it is for health
+-- alone that they are not.
 local function state_now()
   local state = m.state
   local takes = state ~= SHUT and wall >= m.joins_at and (m.closes_at == 0 or wall < m.closes_at)
   local promotes = state ~= PAUSED and wall >= m.opens_at
+  local by_health = promotes and health() == FALLBACK
+  promotes = promotes and not by_health
   if state == OPEN then
     if not takes then state = SHUT elseif not promotes then state = PAUSED end
   end
-  return state, takes, promotes
+  return state, takes, promotes, by_health
 end

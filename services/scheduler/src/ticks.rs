@@ -49,7 +49,7 @@ fn pause(tick: Tick, queue: &Scheduled, (least, most): (f64, f64)) -> Duration {
 async fn promote(queue: &Scheduled) -> Result<(), Error> {
     let (mut promoted, mut lag) = (0, Duration::ZERO);
     for _ in 0..PROMOTE_CALLS {
-        let promotion = queue.queue.promote().await?;
+        let promotion = queue.queue.promote(&Health::default()).await?;
         queue.metrics.promoted(&promotion);
         promoted += promotion.promoted;
         lag = lag.max(promotion.lag);

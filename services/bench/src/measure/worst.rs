@@ -92,10 +92,10 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
         room.time_passes(1, last).await?;
         // After a pause the first tick gives no turns.
         if turns == 1 {
-            room.queue.promote().await?;
+            room.queue.promote(&Health::default()).await?;
             room.time_passes(1, last).await?;
         }
-        let (promotion, time) = room.timed(room.queue.promote()).await?;
+        let (promotion, time) = room.timed(room.queue.promote(&Health::default())).await?;
         ensure!(promotion.promoted == HEADS, "all turns at once: {promotion:?}");
         times.push(time);
         room.change(&[Override::State(Some(State::Paused))]).await?;
@@ -236,7 +236,7 @@ impl Room {
             let taken = self.queue.snapshot().await?;
             let capacity = Override::Capacity(Some(taken.ready + taken.active + free));
             self.change(&[capacity, Override::State(None)]).await?;
-            let (tick, time) = self.timed(self.queue.promote()).await?;
+            let (tick, time) = self.timed(self.queue.promote(&Health::default())).await?;
             ensure!(is_state(&tick), "not the state that was built: {tick:?}");
             times.push(time);
             self.change(&[Override::State(Some(State::Paused))]).await?;
@@ -286,7 +286,7 @@ impl Room {
             let passes = (seconds - 4 * step).min(4) * SECOND;
             self.clock.fetch_add(passes, Ordering::SeqCst);
             if seconds > 1 {
-                self.queue.promote().await?;
+                self.queue.promote(&Health::default()).await?;
             }
             self.poll(polling).await?;
         }

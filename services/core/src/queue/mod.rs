@@ -5,6 +5,7 @@
 //! operators, `revocations` for an admission that answers by itself.
 
 mod assertion;
+mod health;
 mod identity;
 mod metrics;
 mod operate;
@@ -25,6 +26,7 @@ use arc_swap::ArcSwap;
 pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
+pub use health::{Adaptive, AdaptiveBatch, Health, StepReason, TargetReading};
 pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};
 pub use place::{

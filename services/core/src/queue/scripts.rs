@@ -12,8 +12,8 @@ pub(super) static JOIN: Script = script!(
     keys: ALL_KEYS,
     lib: ["store", "entity", "memory"],
     own: [
-        "meta", "state", "withheld", "rules", "notes", "bury", "held", "log", "pace", "presence",
-        "seen", "eta", "outcomes", "shown"
+        "meta", "state", "withheld", "rules", "notes", "bury", "held", "log", "health", "pace",
+        "presence", "seen", "eta", "outcomes", "shown"
     ],
 );
 pub(super) static PLACE: Script = script!(
@@ -67,7 +67,7 @@ pub(super) static PROMOTE: Script = script!(
     lib: ["store", "entity"],
     own: [
         "meta", "state", "withheld", "rules", "notes", "bury", "marks", "join_times", "held",
-        "log", "pace", "slices", "presence", "absent", "rates"
+        "log", "health", "pace", "slices", "presence", "absent", "rates", "adaptive"
     ],
 );
 pub(super) static SWEEP: Script = script!(
@@ -82,7 +82,7 @@ pub(super) static SNAPSHOT: Script = script!(
     "queue", "snapshot",
     keys: "meta waiting returned away ready active",
     lib: ["store", "entity"],
-    own: ["meta", "state", "withheld", "rules"],
+    own: ["meta", "state", "withheld", "rules", "health"],
 );
 pub(super) static REVOCATIONS: Script = script!(
     "queue", "revocations",

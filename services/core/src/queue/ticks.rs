@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::health::{self, AdaptiveBatch, Health, StepReason};
 use super::place::{Epoch, Ticket};
 use super::rules::{Override, Rules, State};
 use super::stored;
 use super::{Queue, scripts};
-use crate::store::{Error, Repeat};
+use crate::store::{Error, Repeat, Reply};
+use crate::target;
 
 /// What one tick of promotion did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Promotion {
     pub away: u64,
     /// Heads of the line that were never polled.
     pub abandoned: u64,
+    /// The adaptive batch took a step, and why.
+    pub step: Option<StepReason>,
     /// How long the promoted waited, to a second: (places, wait).
     pub waits: Vec<(u64, Duration)>,
     /// What every 64th of them had been told when it joined, and the truth.
@@ -70,7 +74,14 @@ pub struct Snapshot {
     pub store_time_us: u64,
     /// When the bypass ends, in microseconds since 1970 by the store's clock.
     pub bypass_until_us: Option<u64>,
-    /// The rules in force, overrides applied.
+    /// For the health of its target alone nothing is promoted.
+    pub paused_by_health: bool,
+    /// The state of the target, as the schedulers read it last; `None` when they follow none, or
+    /// cannot read it.
+    pub health: Option<target::State>,
+    /// The adaptive batch, while schedulers name its bounds.
+    pub adaptive: Option<AdaptiveBatch>,
+    /// The rules in force, overrides applied. The adaptive batch is none of them.
     pub rules: Rules,
     /// The overrides in force.
     pub overridden: Vec<Overridden>,
@@ -87,15 +98,19 @@ pub struct Overridden {
 
 impl Queue {
     /// One tick: queue time moves on and the head of the line is promoted as far as the rules
-    /// allow.
-    pub async fn promote(&self) -> Result<Promotion, Error> {
-        let mut reply = self.ask(&scripts::PROMOTE, self.entity().args(), Repeat::Never).await?;
+    /// and the health of the target allow. Without a reading the last one stays in force for 5 s of
+    /// queue time.
+    pub async fn promote(&self, health: &Health) -> Result<Promotion, Error> {
+        let mut args = self.entity().args();
+        health.push_to(&mut args);
+        let mut reply = self.ask(&scripts::PROMOTE, args, Repeat::Never).await?;
         let mut promotion = Promotion {
             promoted: reply.count()?,
             more: reply.count()? == 1,
             lag: Duration::from_micros(reply.count()?),
             away: reply.count()?,
             abandoned: reply.count()?,
+            step: StepReason::numbered(reply.count()?),
             ..Promotion::default()
         };
         for _ in 0..reply.count()? {
@@ -146,6 +161,9 @@ impl Queue {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
         let rate_per_second = reply.known()?.map(|rate| rate as f64 / 1e6);
         let bypass_until_us = Some(reply.count()?).filter(|until| *until > 0);
+        let paused_by_health = reply.count()? == 1;
+        let health = health::state(reply.count()?);
+        let adaptive = adaptive(&mut reply)?;
         let has_all = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = stored::read(&mut reply)?;
         let mut overridden = Vec::new();
@@ -169,9 +187,19 @@ impl Queue {
             rate_per_second,
             store_time_us,
             bypass_until_us,
+            paused_by_health,
+            health,
+            adaptive,
             rules,
             overridden,
         };
         Ok((snapshot, has_all))
     }
+}
+
+/// The adaptive batch with its bounds, and why it took its last step; a batch of 0 is none.
+fn adaptive(reply: &mut Reply) -> Result<Option<AdaptiveBatch>, Error> {
+    let (batch, min_batch, max_batch) = (reply.count()?, reply.count()?, reply.count()?);
+    let reason = StepReason::numbered(reply.count()?).unwrap_or(StepReason::Start);
+    Ok((batch > 0).then_some(AdaptiveBatch { batch, min_batch, max_batch, reason }))
 }

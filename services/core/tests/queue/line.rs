@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, Standing, Status, Visit, Wait,
+    Health, Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, Standing, Status, Visit,
+    Wait,
 };
 
 use crate::support::{SECOND, TimedStore, micros};
@@ -99,7 +100,7 @@ pub fn before(place: &Place) -> Option<u64> {
 pub async fn tick(queue: &Queue) -> u64 {
     let mut promoted = 0;
     loop {
-        let promotion: Promotion = queue.promote().await.expect("a tick");
+        let promotion: Promotion = queue.promote(&Health::default()).await.expect("a tick");
         promoted += promotion.promoted;
         if !promotion.more {
             return promoted;

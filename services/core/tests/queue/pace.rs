@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Override, Pace, Queue, Rules, Status};
+use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, Status};
 
 use super::line::{capacity, join, look, rate, tick};
 use super::support::{SECOND, TimedStore};
@@ -138,10 +138,13 @@ async fn a_rate_that_comes_into_force_later_is_not_late() {
     assert_eq!(tick(&queue).await, 5);
     queue.override_rules(&[Override::Batch(Some(10))], None).await.expect("an override");
     world.pass(Duration::from_millis(100));
-    let promotion = queue.promote().await.expect("a tick");
+    let promotion = queue.promote(&Health::default()).await.expect("a tick");
     assert_eq!((promotion.promoted, promotion.lag), (0, Duration::ZERO));
     world.pass(Duration::from_millis(250));
-    assert_eq!(queue.promote().await.expect("a tick").lag, Duration::from_millis(150));
+    assert_eq!(
+        queue.promote(&Health::default()).await.expect("a tick").lag,
+        Duration::from_millis(150)
+    );
 }
 
 #[tokio::test]
@@ -151,7 +154,7 @@ async fn large_batches_are_made_in_chunks() {
     let mut calls = 0;
     let mut promoted = 0;
     loop {
-        let promotion = queue.promote().await.expect("a tick");
+        let promotion = queue.promote(&Health::default()).await.expect("a tick");
         assert!(promotion.promoted <= 100, "a chunk is bounded");
         promoted += promotion.promoted;
         calls += 1;
@@ -205,7 +208,7 @@ async fn estimates_follow_the_promotions_really_made() {
             queue.leave(*next.next().expect("a place")).await.expect("a leave");
         }
         for _ in 0..10 {
-            let tick = queue.promote().await.expect("a tick");
+            let tick = queue.promote(&Health::default()).await.expect("a tick");
             errors.extend(tick.estimates);
             waits.extend(tick.waits);
             world.pass(Duration::from_millis(1));
@@ -265,7 +268,7 @@ async fn waits_are_told_of_heads_that_stand_far_apart() {
     }
     world.pass(Duration::from_secs(1));
     queue.override_rules(&[Override::Capacity(Some(3))], None).await.expect("an override");
-    let waits = queue.promote().await.expect("a tick").waits;
+    let waits = queue.promote(&Health::default()).await.expect("a tick").waits;
     let told: Vec<_> = waits.iter().map(|(_, wait)| wait.as_secs()).collect();
     assert!(told.len() == 2 && told[1] <= 2, "{waits:?}");
 }

@@ -1,6 +1,6 @@
 //! The queue's part: every operation called, and what its arguments repeat.
 
-use anteroom_core::queue::{Join, Override, PlaceId, PlaceRef, Queue, Rules};
+use anteroom_core::queue::{Health, Join, Override, PlaceId, PlaceRef, Queue, Rules};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
@@ -65,7 +65,7 @@ async fn call_everything(store: &Store) {
     all.0.and(all.1).and(all.2).expect("a pass");
     queue.renew(first).await.expect("a renewal");
     queue.leave(first).await.expect("a leave");
-    queue.promote().await.expect("a tick");
+    queue.promote(&Health::default()).await.expect("a tick");
     queue.sweep().await.expect("a sweep");
     let overrides = [Override::Capacity(Some(3)), Override::Reason(None)];
     queue.override_rules(&overrides, Some(2_000_000_000)).await.expect("an override");

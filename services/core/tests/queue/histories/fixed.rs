@@ -22,6 +22,8 @@ fn two_at_a_time() -> Base {
         session_ttl: 300,
         max_waiting: 20,
         local_answers: false,
+        followed: false,
+        adaptive: None,
     }
 }
 

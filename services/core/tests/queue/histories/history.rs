@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anteroom_core::queue::{Epoch, Inspected, Override, PlaceRef, Queue, Rules, State, Status};
+use anteroom_core::queue::{
+    Epoch, Health, Inspected, Override, PlaceRef, Queue, Rules, State, Status,
+};
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
 
 use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
-use super::step::{Op, Step, VISITORS};
+use super::step::{Base, Op, Step, VISITORS};
+use super::target::{Watched, known, step_of};
 use crate::support::{TimedStore, micros};
 
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and
@@ -19,6 +22,7 @@ fn model_rules(rules: &Rules) -> model::RulesInForce {
     model::RulesInForce {
         capacity: rules.capacity.unwrap_or(0),
         batch: rules.batch.unwrap_or(0),
+        batch_overridden: false,
         interval: micros(rules.interval),
         claim_ttl: micros(rules.claim_ttl),
         session_ttl: micros(rules.session_ttl),
@@ -61,6 +65,8 @@ pub struct QueueHistory<'a> {
     pub positions: BTreeMap<u64, u64>,
     /// The version of the revocations that was read last.
     version: Option<u64>,
+    /// The target that it follows, as its schedulers read it.
+    pub watched: Watched,
 }
 
 impl History for QueueHistory<'_> {
@@ -97,7 +103,8 @@ impl History for QueueHistory<'_> {
                 let everyone: Vec<_> = (0..VISITORS).map(|who| (who, 0)).collect();
                 self.visits(Op::Place, &everyone).await?;
             }
-            Step::Tick => self.tick().await?,
+            Step::Tick => self.tick(self.watched.health(0)).await?,
+            Step::Target(target) => self.target(target).await?,
             Step::Sweep => {
                 let sweep = self.queue.sweep().await.map_err(error)?;
                 let told = (sweep.unclaimed, sweep.expired, sweep.away, sweep.abandoned);
@@ -107,7 +114,7 @@ impl History for QueueHistory<'_> {
                 let end = wall + 1000 * ms;
                 while scheduler && self.world.now() + EVERY_US < end {
                     self.world.set_now(self.world.now() + EVERY_US);
-                    self.tick().await?;
+                    self.tick(self.watched.health(0)).await?;
                 }
                 self.world.set_now(end);
             }
@@ -115,7 +122,7 @@ impl History for QueueHistory<'_> {
                 let end = wall + seconds * 1_000_000;
                 while self.world.now() + EVERY_US < end {
                     self.world.set_now(self.world.now() + EVERY_US);
-                    self.tick().await?;
+                    self.tick(self.watched.health(0)).await?;
                     let awake = (0..VISITORS).filter(|who| asleep & (1 << who) == 0);
                     let awake: Vec<_> = awake.map(|who| (who, 0)).collect();
                     self.visits(Op::Place, &awake).await?;
@@ -180,6 +187,7 @@ impl History for QueueHistory<'_> {
             }
             Step::Look => {
                 self.look().await?;
+                self.followed().await?;
                 self.places().await?;
             }
             Step::Empty => self.empty().await?,
@@ -210,13 +218,14 @@ impl History for QueueHistory<'_> {
         // The snapshot reads the clock without writing it, so the model's time must be its time.
         self.apply(&Step::Sweep).await?;
         self.whole().await?;
+        self.followed().await?;
         self.places().await
     }
 }
 
 impl<'a> QueueHistory<'a> {
     /// Before its first step, on an empty store.
-    pub async fn begin(world: &'a TimedStore, rules: &'a Rules) -> Self {
+    pub async fn begin(world: &'a TimedStore, base: &Base, rules: &'a Rules) -> Self {
         let file = model_rules(rules);
         Self {
             world,
@@ -231,15 +240,23 @@ impl<'a> QueueHistory<'a> {
             places: BTreeMap::new(),
             positions: BTreeMap::new(),
             version: None,
+            watched: Watched::new(base.followed, base.adaptive, world.now()),
         }
     }
 
-    async fn tick(&mut self) -> Outcome {
+    /// One tick to its end, by a scheduler that knows this of the target.
+    pub async fn tick(&mut self, health: Health) -> Outcome {
         loop {
-            let tick = self.queue.promote().await.map_err(|error| error.to_string())?;
+            let tick = self.queue.promote(&health).await.map_err(|error| error.to_string())?;
             let wall = self.world.now();
             self.refresh();
-            self.model.promote(wall, tick.promoted, tick.away, tick.abandoned)?;
+            let told = model::Tick {
+                promoted: tick.promoted,
+                away: tick.away,
+                abandoned: tick.abandoned,
+                step: tick.step.and_then(step_of),
+            };
+            self.model.promote(wall, &known(&health), told)?;
             if !tick.more {
                 let held_back = self.model.held_back();
                 return differ("places held back without a reason", &held_back, &false);

@@ -1,6 +1,7 @@
 //! Random histories: joins, polls, drop-outs, no-shows, renewals, alone and in calls shared by
 //! several, pauses, overrides and their ends, resets, time steps, leaps of the clock, forgotten
-//! scripts, lost writes, emptied stores, services that start anew, and repeats, each answer
+//! scripts, lost writes, emptied stores, services that start anew, a
+//! target that falls and recovers, and repeats, each answer
 //! compared with the reference model's.
 //!
 //! They are played as every subsystem's are (`testkit::history`); one that `make soak` finds stays
@@ -11,4 +12,5 @@ mod history;
 mod overrides;
 mod random;
 mod step;
+mod target;
 mod visits;

@@ -59,6 +59,7 @@ impl QueueHistory<'_> {
             closed: state == CLOSED,
             capacity: over("capacity").unwrap_or(self.file.capacity),
             batch: over("batch").unwrap_or(self.file.batch),
+            batch_overridden: over("batch").is_some(),
             session_max: over("session_max").unwrap_or(self.file.session_max),
             interval: over("interval").unwrap_or(self.file.interval),
             max_waiting: over("max_waiting").unwrap_or(self.file.max_waiting),

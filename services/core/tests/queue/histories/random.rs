@@ -26,12 +26,13 @@ impl Harness for TimedStore {
     async fn play(&self, base: &Base, steps: &[Step]) -> Outcome {
         self.begin_again().await;
         let rules = base.rules();
-        play(&mut QueueHistory::begin(self, &rules).await, steps).await
+        play(&mut QueueHistory::begin(self, base, &rules).await, steps).await
     }
 
     fn code(step: &Step) -> String {
         let step = format!("Step::{step:?}");
-        step.replace("op: ", "op: Op::").replace("whom: [", "whom: vec![")
+        let step = step.replace("op: ", "op: Op::").replace("whom: [", "whom: vec![");
+        step.replace("Target(", "Target(Target::")
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use anteroom_core::queue::{Pace, Rules};
 use proptest::prelude::*;
 
+use super::target::{Target, target};
+
 /// Visitors of a history.
 pub const VISITORS: u64 = 12;
 
@@ -61,6 +63,8 @@ pub enum Step {
     /// Everyone in line polls.
     AllPoll,
     Tick,
+    /// Something happens to the target that the queue follows.
+    Target(Target),
     Sweep,
     /// The store's clock goes on by this many milliseconds, with a tick each second if a scheduler
     /// runs.
@@ -131,6 +135,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         6 => (op(), whom).prop_map(|(op, whom)| Step::Together { op, whom }),
         4 => Just(Step::AllPoll),
         6 => Just(Step::Tick),
+        6 => target().prop_map(Step::Target),
         3 => Just(Step::Sweep),
         4 => (1u64..300).prop_map(|ms| Step::Pass { ms, scheduler: false }),
         6 => (50u64..3000, any::<bool>()).prop_map(|(ms, scheduler)| Step::Pass { ms, scheduler }),
@@ -186,6 +191,10 @@ pub struct Base {
     pub session_ttl: u64,
     pub max_waiting: u64,
     pub local_answers: bool,
+    /// Whether it follows a target from the beginning, …
+    pub followed: bool,
+    /// … and between which bounds its batch adapts.
+    pub adaptive: Option<(u64, u64)>,
 }
 
 impl Base {
@@ -215,11 +224,13 @@ impl Base {
 pub fn base() -> impl Strategy<Value = Base> {
     let some = |range: std::ops::Range<u64>| proptest::option::of(range);
     let bounds = (some(1..6), some(1..8), 3u64..30, any::<bool>());
+    let follows = (any::<bool>(), proptest::option::of((1u64..4, 0u64..60)));
     let times = (1u64..20, any::<bool>(), 5u64..90, 5u64..300);
-    (bounds, times).prop_map(
+    (bounds, times, follows).prop_map(
         |(
             (capacity, batch, max_waiting, local_answers),
             (interval, even, claim_ttl, session_ttl),
+            (followed, adaptive),
         )| {
             // At least one of the two.
             let capacity = if batch.is_none() { capacity.or(Some(2)) } else { capacity };
@@ -232,6 +243,8 @@ pub fn base() -> impl Strategy<Value = Base> {
                 session_ttl,
                 max_waiting,
                 local_answers,
+                followed,
+                adaptive: adaptive.map(|(least, more)| (least, least + more)),
             }
         },
     )

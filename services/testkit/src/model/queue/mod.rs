@@ -5,6 +5,7 @@
 //! scripts chose, checks it against the cap and the rate over the exact history, and promotes who
 //! must be next.
 
+mod health;
 mod presence;
 mod revoked;
 mod shown;
@@ -12,8 +13,10 @@ mod ticks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+pub use health::{Adaptive, Health, Step, TargetReading, TargetState};
 pub use revoked::Reading;
 pub use shown::Shown;
+pub use ticks::Tick;
 
 /// The identity of a place.
 pub type Id = [u8; 14];
@@ -29,6 +32,8 @@ const GONE_KEPT: u64 = 600 * SECOND;
 pub struct RulesInForce {
     pub capacity: u64,
     pub batch: u64,
+    /// An operator overrides the batch.
+    pub batch_overridden: bool,
     pub interval: u64,
     pub claim_ttl: u64,
     pub session_ttl: u64,
@@ -144,6 +149,7 @@ pub struct Queue {
     slot_at: u64,
     promotions: Vec<Promoted>,
     revoked: revoked::Revoked,
+    followed: health::Followed,
 }
 
 impl Queue {
@@ -174,6 +180,7 @@ impl Queue {
             slot_at: 0,
             promotions: Vec::new(),
             revoked: revoked::Revoked::default(),
+            followed: health::Followed::default(),
         };
         queue.set_local_answers(wall, local_answers);
         queue
@@ -315,7 +322,7 @@ impl Queue {
         let ticket = self.last_ticket;
         self.last = self.now;
         self.joined.insert(ticket, (self.now, self.heard));
-        let to_line = self.depth() > 0 || self.rules.paused;
+        let to_line = self.depth() > 0 || !self.promotes();
         let room = self.room();
         let window = self.window();
         if ready {
@@ -323,11 +330,12 @@ impl Queue {
                 return Err("promoted at once although places wait, or the queue is paused".into());
             }
             self.check(1)?;
+            self.probe(1)?;
             self.admit(ticket, id);
         } else {
             // With an even pace a slice may be used up; nobody promoted within the interval rules
             // that out.
-            if !to_line && room > 0 && (self.rules.batch == 0 || window == 0) {
+            if !to_line && room > 0 && (self.pace().1 == 0 || window == 0) {
                 return Err(
                     "not promoted at once although nobody waits and both rules have room".into()
                 );

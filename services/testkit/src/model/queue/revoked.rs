@@ -126,7 +126,7 @@ impl Queue {
         let before = std::mem::replace(self, fresh);
         (self.offset, self.tick, self.now) = (before.offset, before.tick, before.now);
         self.last = self.now;
-        self.promotions = before.promotions;
+        (self.promotions, self.followed) = (before.promotions, before.followed);
         self.revoked = Revoked { list: BTreeMap::new(), ..before.revoked };
         if self.rules.local_answers {
             self.withhold();

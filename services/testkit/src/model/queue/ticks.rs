@@ -1,17 +1,29 @@
 //! What the scheduler does: promote and sweep.
 
-use super::{Admitted, Gone, Id, Promoted, Queue, Stand};
+use super::{Admitted, Gone, Health, Id, Promoted, Queue, Stand, Step};
+
+/// What a tick told.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names of the operation's reply")]
+pub struct Tick {
+    pub promoted: u64,
+    pub away: u64,
+    pub abandoned: u64,
+    pub step: Option<Step>,
+}
 
 impl Queue {
     pub(super) fn room(&self) -> u64 {
-        if self.rules.capacity == 0 {
-            return u64::MAX;
+        let probes = self.probes_left().unwrap_or(u64::MAX);
+        let (capacity, _) = self.pace();
+        if capacity == 0 {
+            return probes;
         }
         if self.withholds_all() {
             return 0;
         }
         let (ready, active) = self.admitted();
-        self.rules.capacity.saturating_sub(ready + active + self.withheld())
+        capacity.saturating_sub(ready + active + self.withheld()).min(probes)
     }
 
     /// Promotions in the interval up to now, less those whose turn was not taken.
@@ -25,11 +37,11 @@ impl Queue {
         if promoted > self.room() {
             return Err(format!("promise 1: {promoted} promoted with room for {}", self.room()));
         }
-        let window = self.window();
-        if self.rules.batch > 0 && window + promoted > self.rules.batch {
+        let (window, (_, batch)) = (self.window(), self.pace());
+        if batch > 0 && window + promoted > batch {
             return Err(format!(
-                "promise 2: {promoted} promoted after {window} in the interval, the batch is {}",
-                self.rules.batch
+                "promise 2: {promoted} promoted after {window} in the interval, the batch is \
+                 {batch}"
             ));
         }
         Ok(())
@@ -42,32 +54,30 @@ impl Queue {
         self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
     }
 
-    /// A tick that promoted, passed over and abandoned so many. Checks that it was allowed and
-    /// right.
-    pub fn promote(
-        &mut self,
-        wall: u64,
-        promoted: u64,
-        away: u64,
-        abandoned: u64,
-    ) -> Result<(), String> {
+    /// A tick that promoted, passed over and abandoned so many, and whose scheduler said this of a
+    /// target. Checks that it was allowed and right.
+    pub fn promote(&mut self, wall: u64, health: &Health, told: Tick) -> Result<(), String> {
+        let Tick { promoted, away, abandoned, step } = told;
         self.read_clock(wall);
         self.watch_clock();
         self.offset = self.now.cast_signed() - wall.cast_signed();
         self.tick = self.now;
         self.last = self.now;
+        self.follow(health, step)?;
         let silent = self.is_silent();
         if promoted + away + abandoned == 0 {
-            if self.depth() > 0 && !self.rules.paused && !silent {
+            if self.depth() > 0 && self.promotes() && !silent {
                 self.age();
+                self.note_use();
             }
             return Ok(());
         }
-        if self.rules.paused || silent {
+        if !self.promotes() || silent {
             return Err("promoted although paused, or nobody is heard".into());
         }
         self.age();
         self.check(promoted)?;
+        self.probe(promoted)?;
         let looked = usize::try_from(promoted + away + abandoned).map_err(|e| e.to_string())?;
         let heads: Vec<_> = self
             .line
@@ -101,13 +111,14 @@ impl Queue {
                  {dropped}, the tick says {promoted}, {away}, {abandoned}"
             ));
         }
+        self.note_use();
         Ok(())
     }
 
     /// Whether a tick that is over has left a place in line that the rules let in beyond doubt:
     /// there is a capacity only, and it has room.
     pub fn held_back(&self) -> bool {
-        let promotes = !self.rules.paused && !self.is_silent() && self.rules.batch == 0;
+        let promotes = self.promotes() && !self.is_silent() && self.pace().1 == 0;
         let head = self.line.iter().find(|(_, (_, stand))| !matches!(stand, Stand::Away(_)));
         // A roll-call waits for the head to be heard.
         let waits = |ticket| self.roll_call_left() > 0 && self.absence(ticket).is_some();

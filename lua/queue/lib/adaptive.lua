@@ -1,0 +1,71 @@
+-- A batch that follows what becomes of the calls of those who were let in. Needs health.lua.
+--
+-- Each interval, once enough outcomes were reported since the last step: while the aim is held and
+-- the batch was used up it rises by a twentieth of what lies between its bounds, and when the aim
+-- was missed it is cut to four fifths. While the target is not healthy, the pace is still coming
+-- back, promotion is paused or an operator overrides the batch there are no steps, and the outcomes
+-- of that time do not count.
+
+-- reasons: `StepReason` in services/core/src/queue/health.rs mirrors them
+local START, RAISED, HIGHEST, UNUSED, CUT_SUCCESS, CUT_P95 = 1, 2, 3, 4, 5, 6
+local ADAPTIVE_FIELDS = {
+  'adaptive_min', 'adaptive_max', 'adaptive_reason', 'adaptive_at', 'adaptive_used',
+  'adaptive_successes', 'adaptive_failures', 'adaptive_quick', 'adaptive_slow',
+}
+
+-- From now on only what comes after these totals counts.
+local function count_from(totals)
+  m.adaptive_at, m.adaptive_used = now, 0
+  for kind, total in pairs(totals) do m['adaptive_' .. kind] = total end
+end
+
+-- The batch that the outcomes since the last step call for, and why; nothing when they are too few.
+local function judge(totals, success_target, min_samples)
+  local since, least = {}, 0
+  for kind, total in pairs(totals) do
+    since[kind] = total - m['adaptive_' .. kind]
+    least = math.min(least, since[kind])
+  end
+  if least < 0 then
+    -- The store has forgotten the target, unless a later reading of another scheduler came first.
+    if now - m.adaptive_at > STEP then count_from(totals) end
+    return
+  end
+  local outcomes, batch = since.successes + since.failures, m.adaptive_batch
+  if outcomes < min_samples then return end
+  local cut = math.max(m.adaptive_min, math.floor(batch * 4 / 5))
+  if since.successes * 1000000 < success_target * outcomes then return cut, CUT_SUCCESS end
+  if 20 * since.quick < 19 * (since.quick + since.slow) then return cut, CUT_P95 end
+  if m.adaptive_used == 0 then return batch, UNUSED end
+  if batch == m.adaptive_max then return batch, HIGHEST end
+  local rise = math.max(1, math.floor((m.adaptive_max - m.adaptive_min) / 20))
+  return math.min(m.adaptive_max, batch + rise), RAISED
+end
+
+-- The batch between these bounds, with a step when one is due; why there was one, 0 for none.
+-- `totals` are those of the target; nothing when it could not be read.
+local function adapt(promotes, least, most, success_target, min_samples, totals)
+  for i, value in ipairs(call('HMGET', META, unpack(ADAPTIVE_FIELDS))) do
+    m[ADAPTIVE_FIELDS[i]] = tonumber(value) or 0
+  end
+  if m.adaptive_batch == 0 then m.adaptive_batch, m.adaptive_reason = m.batch, START end
+  m.adaptive_batch = math.min(math.max(m.adaptive_batch, least), most)
+  m.adaptive_min, m.adaptive_max = least, most
+  local lapsed, step = now - m.adaptive_seen > STEP, 0
+  m.adaptive_seen = now
+  local judges = promotes and health() == HEALTHY and quarters() == QUARTERS and adapts()
+  if lapsed or not judges then m.adaptive_at = 0 end
+  if judges and totals then
+    if m.adaptive_at == 0 then
+      count_from(totals)
+    elseif now - m.adaptive_at >= m.interval then
+      local batch, reason = judge(totals, success_target, min_samples)
+      if batch then
+        m.adaptive_batch, m.adaptive_reason, step = batch, reason, reason
+        count_from(totals)
+      end
+    end
+  end
+  save({ 'health_state', 'adaptive_batch', 'adaptive_seen', unpack(ADAPTIVE_FIELDS) })
+  return step
+end

@@ -1,0 +1,173 @@
+//! Promotion that follows the health of a target: what schedulers say of it with each tick, and what
+//! a queue has made of it.
+
+use std::time::Duration;
+
+use crate::rules::choice;
+use crate::store::Args;
+use crate::target::{LATENCY_BOUNDS_MS, State, Totals};
+
+/// What a queue follows, as a scheduler knows it at a tick; the default: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// The target; `None` when it could not be read.
+    pub reading: Option<TargetReading>,
+    /// The rules of the adaptive batch; `None` when the batch stays as it is.
+    pub adaptive: Option<Adaptive>,
+}
+
+/// A target as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetReading {
+    /// Its state, …
+    pub state: State,
+    /// … and the version of that, which only grows: a reading with an older one is passed over.
+    pub version: u64,
+    /// Most places promoted in any `open_for` while it is half-open; at least 1.
+    pub probes: u64,
+    /// How long it stays open, and each quarter of the pace takes to come back; not zero.
+    pub open_for: Duration,
+    /// What was reported to it.
+    pub totals: Totals,
+}
+
+/// How a batch adapts to the outcomes of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptive {
+    /// The least batch, at least 1.
+    pub min_batch: u64,
+    /// The largest, at least `min_batch`.
+    pub max_batch: u64,
+    /// The share of successes that is aimed at, in millionths.
+    pub success_target: u64,
+    /// What 95 of 100 calls are to take at most, judged by the
+    /// [bounds](crate::target::LATENCY_BOUNDS_MS) of the latency histogram; at least 1 ms.
+    pub p95_target: Option<Duration>,
+    /// Fewer outcomes than these since the last step decide nothing.
+    pub min_samples: u64,
+}
+
+choice! {
+    /// Why an adaptive batch is what it is.
+    StepReason {
+        /// There was no step yet.
+        Start = "start",
+        /// The aim was held and the batch used up: it rose.
+        Raised = "raised",
+        /// The same, but it is as large as it may be.
+        Highest = "highest",
+        /// The aim was held, but the batch not used up: it stayed.
+        Unused = "unused",
+        /// Too few calls succeeded: it was cut.
+        CutSuccess = "cut_success",
+        /// Too many calls were slow: it was cut.
+        CutP95 = "cut_p95",
+    }
+}
+
+/// An adaptive batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdaptiveBatch {
+    /// The batch in force, unless an operator overrides it or the pace is still coming back after a
+    /// fallback.
+    pub batch: u64,
+    /// The least that it may become.
+    pub min_batch: u64,
+    /// The most.
+    pub max_batch: u64,
+    /// Why it took its last step.
+    pub reason: StepReason,
+}
+
+impl Health {
+    /// The arguments of `queue.promote` behind the clock.
+    pub(super) fn push_to(&self, args: &mut Args) {
+        let none = |args: &mut Args| {
+            args.push(0).push(0).push(0).push(0);
+        };
+        match &self.reading {
+            Some(TargetReading { state, version, probes, open_for, .. }) => {
+                args.push(*state as u64).push(*version).push(*probes);
+                args.push(u64::try_from(open_for.as_micros()).unwrap_or(u64::MAX));
+            }
+            None => none(args),
+        }
+        match &self.adaptive {
+            Some(Adaptive { min_batch, max_batch, success_target, min_samples, .. }) => {
+                args.push(*min_batch).push(*max_batch).push(*success_target).push(*min_samples);
+            }
+            None => none(args),
+        }
+        let p95_target = self.adaptive.and_then(|adaptive| adaptive.p95_target);
+        let totals = self.reading.map(|reading| packed(&reading.totals, p95_target));
+        args.push(totals.unwrap_or_default().as_slice());
+    }
+}
+
+/// The state of this number in the scripts.
+pub(super) fn state(number: u64) -> Option<State> {
+    [State::Closed, State::Open, State::HalfOpen].into_iter().find(|it| *it as u64 == number)
+}
+
+/// Successes, failures, and of the calls with a latency those within the target and those past it,
+/// as doubles. A call that may have taken longer than the target counts as past it. Without a target
+/// there are none of both.
+fn packed(totals: &Totals, p95_target: Option<Duration>) -> Vec<u8> {
+    let (mut quick, mut slow) = (0, 0);
+    if let Some(target) = p95_target {
+        let bounds = LATENCY_BOUNDS_MS.into_iter().map(Duration::from_millis);
+        let within = bounds.filter(|bound| *bound <= target).count();
+        let (first, rest) = totals.latencies.split_at(within);
+        (quick, slow) = (first.iter().sum(), rest.iter().sum());
+    }
+    let numbers = [totals.successes, totals.failures, quick, slow];
+    numbers.iter().flat_map(|number| (*number as f64).to_be_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that a line `local A, B = 1, 2` of a script gives to its names.
+    fn numbers(lua: &str, first_name: &str) -> Vec<(String, u64)> {
+        let start = format!("local {first_name}, ");
+        let line = lua.lines().find(|line| line.starts_with(&start)).expect("the line");
+        let (names, values) = line["local ".len()..].split_once(" = ").expect("an assignment");
+        let values = values.split(", ").map(|value| value.parse().expect("a number"));
+        names.split(", ").map(str::to_owned).zip(values).collect()
+    }
+
+    #[test]
+    fn reasons_are_those_of_the_scripts() {
+        let lua = include_str!("../../../../lua/queue/lib/adaptive.lua");
+        let names = StepReason::NAMES.iter().map(|name| name.to_uppercase());
+        assert_eq!(numbers(lua, "START"), names.zip(1..).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn states_are_those_of_the_scripts() {
+        let lua = include_str!("../../../../lua/queue/lib/state.lua");
+        let named = numbers(lua, "HEALTHY").into_iter();
+        let named: Vec<_> = named.map(|(name, number)| (name, state(number))).collect();
+        let states =
+            [("HEALTHY", State::Closed), ("FALLBACK", State::Open), ("PROBING", State::HalfOpen)];
+        assert_eq!(named, states.map(|(name, state)| (name.to_owned(), Some(state))));
+    }
+
+    #[test]
+    fn a_call_counts_as_quick_when_its_whole_bucket_is() {
+        let latencies = std::array::from_fn(|bucket| 1 << bucket);
+        let totals = Totals { successes: 7, failures: 5, latencies };
+        let told = |ms| packed(&totals, Some(Duration::from_millis(ms)));
+        let doubles = |numbers: [u64; 4]| -> Vec<u8> {
+            numbers.iter().flat_map(|number| (*number as f64).to_be_bytes()).collect()
+        };
+        let all = (1 << 14) - 1;
+        // Up to 200 ms there are eight buckets; the next ends at 500.
+        assert_eq!(told(200), doubles([7, 5, 255, all - 255]));
+        assert_eq!(told(499), doubles([7, 5, 255, all - 255]));
+        assert_eq!(told(500), doubles([7, 5, 511, all - 511]));
+        assert_eq!(told(60_000), doubles([7, 5, (1 << 13) - 1, 1 << 13]));
+        assert_eq!(packed(&totals, None), doubles([7, 5, 0, 0]));
+    }
+}

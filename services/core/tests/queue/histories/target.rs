@@ -1,0 +1,190 @@
+//! The target that a queue follows in a history, as its schedulers read it.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{Adaptive, Health, StepReason, TargetReading};
+use anteroom_core::target::{State, Totals};
+use anteroom_testkit::history::{Outcome, differ};
+use anteroom_testkit::model::queue as model;
+use proptest::prelude::*;
+
+use super::history::QueueHistory;
+
+const PROBES: u64 = 2;
+const OPEN_FOR: Duration = Duration::from_secs(7);
+const SUCCESS_TARGET: u64 = 900_000;
+const P95_TARGET: Duration = Duration::from_millis(100);
+const MIN_SAMPLES: u64 = 5;
+/// Buckets of latencies within the target and past it.
+const QUICK: usize = 3;
+const SLOW: usize = 9;
+
+/// What happens to the target, or to what schedulers know of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    Closes,
+    Opens,
+    HalfOpens,
+    /// So many calls succeed and fail, and so many are quick and slow.
+    Outcomes([u64; 4]),
+    /// The store forgets what was reported.
+    Forgotten,
+    /// A scheduler ticks with what it read so many changes ago.
+    ReadLate(usize),
+    /// Whether schedulers can read it.
+    Readable(bool),
+    /// Whether the configuration makes the queue follow it.
+    Followed(bool),
+}
+
+/// A target and its schedulers.
+#[derive(Clone)]
+pub struct Watched {
+    readings: Vec<TargetReading>,
+    readable: bool,
+    followed: bool,
+    bounds: Option<(u64, u64)>,
+}
+
+impl Watched {
+    /// A queue follows it from the beginning, or none does; with these bounds of its batch.
+    pub fn new(followed: bool, bounds: Option<(u64, u64)>, now: u64) -> Self {
+        let first = TargetReading {
+            state: State::Closed,
+            version: now,
+            probes: PROBES,
+            open_for: OPEN_FOR,
+            totals: Totals::default(),
+        };
+        Self { readings: vec![first], readable: true, followed, bounds }
+    }
+
+    /// What a scheduler says that read it so many changes ago.
+    pub fn health(&self, ago: usize) -> Health {
+        if !self.followed {
+            return Health::default();
+        }
+        let at = self.readings.len().saturating_sub(1 + ago);
+        Health {
+            reading: self.readings.get(at).copied().filter(|_| self.readable),
+            adaptive: self.bounds.map(|(min_batch, max_batch)| Adaptive {
+                min_batch,
+                max_batch,
+                success_target: SUCCESS_TARGET,
+                p95_target: Some(P95_TARGET),
+                min_samples: MIN_SAMPLES,
+            }),
+        }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut TargetReading)) {
+        let last = self.readings.last().copied();
+        self.readings.extend(last.map(|mut reading| {
+            change(&mut reading);
+            reading
+        }));
+    }
+
+    fn turn(&mut self, state: State, wall: u64) {
+        self.change(|reading| {
+            reading.version = wall.max(reading.version + 1);
+            reading.state = state;
+        });
+    }
+}
+
+impl QueueHistory<'_> {
+    pub async fn target(&mut self, target: Target) -> Outcome {
+        let wall = self.world.now();
+        match target {
+            Target::Closes => self.watched.turn(State::Closed, wall),
+            Target::Opens => self.watched.turn(State::Open, wall),
+            Target::HalfOpens => self.watched.turn(State::HalfOpen, wall),
+            Target::Outcomes([successes, failures, quick, slow]) => {
+                self.watched.change(|TargetReading { totals, .. }| {
+                    totals.successes += successes;
+                    totals.failures += failures;
+                    totals.latencies[QUICK] += quick;
+                    totals.latencies[SLOW] += slow;
+                });
+            }
+            Target::Forgotten => {
+                self.watched.change(|reading| reading.totals = Totals::default());
+            }
+            Target::ReadLate(ago) => self.tick(self.watched.health(ago)).await?,
+            Target::Readable(readable) => self.watched.readable = readable,
+            Target::Followed(followed) => self.watched.followed = followed,
+        }
+        Ok(())
+    }
+
+    /// What the queue shows of the target.
+    pub async fn followed(&self) -> Outcome {
+        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        differ("health", &snapshot.health.map(state), &self.model.health())?;
+        let told = snapshot.paused_by_health;
+        differ("paused by health", &told, &self.model.is_paused_by_health())?;
+        let batch = snapshot.adaptive.map(|adaptive| adaptive.batch);
+        differ("adaptive batch", &batch, &self.model.adaptive_batch())
+    }
+}
+
+fn state(state: State) -> model::TargetState {
+    match state {
+        State::Closed => model::TargetState::Closed,
+        State::Open => model::TargetState::Open,
+        State::HalfOpen => model::TargetState::HalfOpen,
+    }
+}
+
+/// What the scheduler says, as the model takes it.
+pub fn known(health: &Health) -> model::Health {
+    model::Health {
+        reading: health.reading.map(|reading| {
+            let Totals { successes, failures, latencies } = reading.totals;
+            model::TargetReading {
+                state: state(reading.state),
+                version: reading.version,
+                probes: reading.probes,
+                open_for: crate::support::micros(reading.open_for),
+                totals: [successes, failures, latencies[QUICK], latencies[SLOW]],
+            }
+        }),
+        adaptive: health.adaptive.map(|adaptive| model::Adaptive {
+            min_batch: adaptive.min_batch,
+            max_batch: adaptive.max_batch,
+            success_target: adaptive.success_target,
+            min_samples: adaptive.min_samples,
+        }),
+    }
+}
+
+/// A step as the model names it; the start is none.
+pub fn step_of(reason: StepReason) -> Option<model::Step> {
+    match reason {
+        StepReason::Start => None,
+        StepReason::Raised => Some(model::Step::Raised),
+        StepReason::Highest => Some(model::Step::Highest),
+        StepReason::Unused => Some(model::Step::Unused),
+        StepReason::CutSuccess => Some(model::Step::CutSuccess),
+        StepReason::CutP95 => Some(model::Step::CutP95),
+    }
+}
+
+/// Anything that may happen to a target.
+pub fn target() -> impl Strategy<Value = Target> {
+    let good = (5u64..20, 0u64..2, 0u64..20, 0u64..2);
+    let bad = (0u64..10, 0u64..10, 0u64..10, 0u64..10);
+    let calls = |(a, b, c, d)| Target::Outcomes([a, b, c, d]);
+    prop_oneof![
+        3 => Just(Target::Closes),
+        2 => Just(Target::Opens),
+        2 => Just(Target::HalfOpens),
+        8 => good.prop_map(calls),
+        3 => bad.prop_map(calls),
+        1 => Just(Target::Forgotten),
+        3 => (1usize..4).prop_map(Target::ReadLate),
+        2 => any::<bool>().prop_map(Target::Readable),
+        1 => any::<bool>().prop_map(Target::Followed),
+    ]
+}
