@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::queue::Health;
 use anteroom_core::store::Error;
 use rand::Rng as _;
 use tokio::time::{Instant, sleep_until};

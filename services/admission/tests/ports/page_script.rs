@@ -30,6 +30,7 @@ fn words() -> String {
         "ended": "ended", "over": "over", "ended_detail": "join again", "number": "number {}", "turn": "turn",
         "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
         "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
+        "recovering": "recovering",
         "inside": "inside", "left": "left {}",
     });
     words.to_string()
@@ -233,6 +234,22 @@ fn a_page_says_why_nothing_moves_for_as_long_as_nothing_does() {
     assert_eq!(open["elements"]["notice"]["hidden"], true);
     assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
     assert!(times(&open, "GET", "/concert").iter().all(|at| *at < 140.0 * SECOND));
+}
+
+#[test]
+fn a_page_says_that_the_service_recovers_until_it_has() {
+    let state = json!({ "state": "paused", "paused_by": "health" });
+    let answers = json!([
+        { "path": "/token", "status": 200, "body": waiting(None) },
+        { "path": "/concert", "status": 200, "body": state },
+        { "path": "/concert", "from": 100.0 * SECOND, "status": 200, "body": { "state": "open" } },
+        { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
+    ]);
+    let paused = played("waiting", 90.0 * SECOND, &answers);
+    let notice = &paused["elements"]["notice"];
+    assert_eq!((&notice["hidden"], &notice["textContent"]), (&json!(false), &json!("recovering")));
+    let open = played("waiting", 140.0 * SECOND, &answers);
+    assert_eq!(open["elements"]["notice"]["hidden"], true);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anteroom_core::queue::{
-    Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, State,
+    Health, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, State,
 };
 use anteroom_core::store::{Clock, Config, Store};
 use anteroom_testkit::Redis;

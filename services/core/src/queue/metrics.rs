@@ -10,7 +10,7 @@ type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
 
 impl Snapshot {
     /// What a snapshot shows of a queue. All have the one label `queue`.
-    pub const GAUGES: [Gauge; 6] = [
+    pub const GAUGES: [Gauge; 10] = [
         ("anteroom_queue_depth", "Places waiting and present.", |it| Some(it.depth as f64)),
         ("anteroom_queue_away", "Places waiting that were not seen for idle_ttl.", |it| {
             Some(it.away as f64)
@@ -30,6 +30,26 @@ impl Snapshot {
             "anteroom_queue_capacity",
             "Most places ready and active; absent without such a rule.",
             |it| it.rules.capacity.map(|most| most as f64),
+        ),
+        (
+            "anteroom_queue_paused_by_health",
+            "1 while nobody is promoted for the health of the target alone, else 0.",
+            |it| Some(f64::from(u8::from(it.paused_by_health))),
+        ),
+        (
+            "anteroom_queue_adaptive_batch",
+            "The batch that follows the outcomes of the target; absent without such rules.",
+            |it| it.adaptive.map(|adaptive| adaptive.batch as f64),
+        ),
+        (
+            "anteroom_queue_adaptive_batch_min",
+            "The least that the adaptive batch may become.",
+            |it| it.adaptive.map(|adaptive| adaptive.min_batch as f64),
+        ),
+        (
+            "anteroom_queue_adaptive_batch_max",
+            "The most that the adaptive batch may become.",
+            |it| it.adaptive.map(|adaptive| adaptive.max_batch as f64),
         ),
     ];
 }

@@ -1,8 +1,11 @@
 //! The waiting room on a real Redis: random histories against the reference model, and the promises
 //! one by one.
 
+mod adaptive;
+mod capacity_changes;
 mod estimates;
 mod full_store;
+mod health;
 mod histories;
 mod line;
 mod lives;

@@ -187,8 +187,8 @@ impl History for QueueHistory<'_> {
             }
             Step::Look => {
                 self.look().await?;
-                self.followed().await?;
                 self.places().await?;
+                self.followed().await?;
             }
             Step::Empty => self.empty().await?,
             Step::Restart => {
@@ -218,8 +218,8 @@ impl History for QueueHistory<'_> {
         // The snapshot reads the clock without writing it, so the model's time must be its time.
         self.apply(&Step::Sweep).await?;
         self.whole().await?;
-        self.followed().await?;
-        self.places().await
+        self.places().await?;
+        self.followed().await
     }
 }
 

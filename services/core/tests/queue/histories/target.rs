@@ -119,8 +119,9 @@ impl QueueHistory<'_> {
     }
 
     /// What the queue shows of the target.
-    pub async fn followed(&self) -> Outcome {
+    pub async fn followed(&mut self) -> Outcome {
         let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        self.refresh();
         differ("health", &snapshot.health.map(state), &self.model.health())?;
         let told = snapshot.paused_by_health;
         differ("paused by health", &told, &self.model.is_paused_by_health())?;

@@ -22,7 +22,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use self::render::{Page, PageState};
 use self::words::Words;
 use super::calls::{held, is_strong_key};
-use super::view::queue::StateView;
+use super::view::queue::{StateView, paused_by};
 use super::visitor::{Held, Visitor};
 use super::visits;
 use crate::app::App;
@@ -229,6 +229,7 @@ fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &PageState
         title: queue.config.title.as_deref(),
         words,
         state: snapshot.map_or(StateView::Open, |snapshot| snapshot.state.into()),
+        paused_by: snapshot.and_then(paused_by),
         reason: snapshot.and_then(|snapshot| snapshot.reason.as_deref()),
         action: &here(queue.name(), return_to.as_deref()),
         return_to: return_to.as_deref(),

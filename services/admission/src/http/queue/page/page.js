@@ -108,8 +108,8 @@
     noticed = Date.now();
     const response = await call("GET", "");
     if (!response.ok) return;
-    const { state, reason } = await response.json();
-    const text = { paused: words.paused, closed: words.closed }[state];
+    const { state, paused_by, reason } = await response.json();
+    const text = paused_by ? words.recovering : { paused: words.paused, closed: words.closed }[state];
     // What the message says already is not said twice.
     const parts = text ? [text, reason].filter((part) => part && part !== element("message").textContent) : [];
     line.hidden = !parts.length;

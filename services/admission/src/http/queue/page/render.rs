@@ -18,7 +18,7 @@ use url::Url;
 use super::words::Words;
 use crate::durations::whole_seconds;
 use crate::http::queue::view::place::{PlaceView, StatusView};
-use crate::http::queue::view::queue::StateView;
+use crate::http::queue::view::queue::{PausedBy, StateView};
 use crate::problem::Code;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -154,6 +154,7 @@ pub struct Page<'a> {
     pub words: &'static Words,
     /// The state of the queue, as far as it is known, …
     pub state: StateView,
+    pub paused_by: Option<PausedBy>,
     /// … and what the operator says of it.
     pub reason: Option<&'a str>,
     /// Where the form goes.
@@ -195,7 +196,7 @@ impl Page<'_> {
 
     fn html(&self) -> String {
         let (message, detail) = self.shown.message(self.words, self.return_to.is_some());
-        let notice = self.words.notice(self.state, self.reason, &message);
+        let notice = self.words.notice(self.state, self.paused_by, self.reason, &message);
         let join = self.shown.join(self.words);
         // Strings only: this cannot fail.
         let words = serde_json::to_string(self.words).unwrap_or_default();
@@ -295,7 +296,8 @@ mod tests {
     ) -> String {
         let (title, reason) = (Some(text), Some(text));
         let words = Words::of(&HeaderMap::new());
-        Page { queue: text, title, words, state, reason, action: text, return_to, shown }.html()
+        let (queue, action, paused_by) = (text, text, None);
+        Page { queue, title, words, state, paused_by, reason, action, return_to, shown }.html()
     }
 
     fn waiting() -> PageState {
@@ -351,6 +353,7 @@ mod tests {
             title: None,
             words: Words::of(&HeaderMap::new()),
             state: StateView::Open,
+            paused_by: None,
             reason: None,
             action: "/queues/q",
             return_to: Some("/seats?a=1&b=2"),
@@ -371,6 +374,7 @@ mod tests {
                 title: None,
                 words: Words::of(&HeaderMap::new()),
                 state: StateView::Open,
+                paused_by: None,
                 reason: None,
                 action: "q",
                 return_to: None,

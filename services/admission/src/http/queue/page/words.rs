@@ -9,7 +9,7 @@ use http::header::ACCEPT_LANGUAGE;
 use serde::Serialize;
 
 use crate::durations::millis;
-use crate::http::queue::view::queue::StateView;
+use crate::http::queue::view::queue::{PausedBy, StateView};
 use crate::problem::Code;
 
 /// The texts of one language; `{}` stands for a number.
@@ -80,6 +80,8 @@ pub struct Words {
     pub kept: &'static str,
     /// The line does not move.
     pub paused: &'static str,
+    /// … because the service that visitors wait for does not do well.
+    pub recovering: &'static str,
 }
 
 const ENGLISH: Words = Words {
@@ -116,6 +118,7 @@ const ENGLISH: Words = Words {
     busy: "The waiting room does not answer at the moment.",
     kept: "Your place is kept.",
     paused: "The line is paused.",
+    recovering: "The service is recovering. Places in line are kept.",
 };
 
 const KOREAN: Words = Words {
@@ -152,6 +155,7 @@ const KOREAN: Words = Words {
     busy: "지금은 대기실이 응답하지 않습니다.",
     kept: "자리는 그대로 유지됩니다.",
     paused: "입장이 잠시 멈추었습니다.",
+    recovering: "서비스가 회복되는 중입니다. 줄 선 자리는 그대로 유지됩니다.",
 };
 
 const ALL: [&Words; 2] = [&ENGLISH, &KOREAN];
@@ -189,11 +193,18 @@ impl Words {
 
     /// Why the line does not go on as usual, if so, and what the operator says of it; but nothing
     /// that the page's `message` says already.
-    pub fn notice(&self, state: StateView, reason: Option<&str>, message: &str) -> String {
-        let text = match state {
-            StateView::Paused => self.paused,
-            StateView::Closed => self.closed,
-            StateView::Open | StateView::Bypass => return String::new(),
+    pub fn notice(
+        &self,
+        state: StateView,
+        paused_by: Option<PausedBy>,
+        reason: Option<&str>,
+        message: &str,
+    ) -> String {
+        let text = match (paused_by, state) {
+            (Some(PausedBy::Health), _) => self.recovering,
+            (None, StateView::Paused) => self.paused,
+            (None, StateView::Closed) => self.closed,
+            (None, StateView::Open | StateView::Bypass) => return String::new(),
         };
         let parts = [Some(text).filter(|text| *text != message), reason];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -246,6 +257,17 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn a_pause_for_health_is_told_whatever_else_holds() {
+        for words in ALL {
+            for state in [StateView::Open, StateView::Paused, StateView::Closed] {
+                let told = words.notice(state, Some(PausedBy::Health), Some("soon"), "");
+                assert_eq!(told, format!("{} soon", words.recovering));
+            }
+            assert_eq!(words.notice(StateView::Open, None, Some("soon"), ""), "");
+        }
+    }
 
     #[test]
     fn the_language_is_the_one_that_is_wanted_most() {

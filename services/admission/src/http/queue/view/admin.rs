@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Inspected, Inspection, Overridden, PlaceRef, Places, RULES, Rules, Snapshot, Ticket,
+    AdaptiveBatch, GoneReason, Inspected, Inspection, Overridden, PlaceRef, Places, RULES, Rules,
+    Snapshot, Ticket,
 };
 use anteroom_core::rules::{Kind, Rule};
+use anteroom_core::target;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
@@ -30,11 +32,49 @@ pub struct AdminView<'a> {
     /// The last ticket given; 0 when there is none.
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     last_ticket: Ticket,
+    /// The state of the target that the queue follows; absent while schedulers follow none, or
+    /// cannot read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<HealthView>,
+    /// The batch that follows the outcomes of the target; absent without such rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adaptive: Option<AdaptiveView>,
     /// The rules in force, overrides applied.
     rules: RulesView,
     /// The overrides in force, by the name that a change takes; what is not named here is as
     /// configured.
     overrides: BTreeMap<String, OverrideView>,
+}
+
+/// The state of a target.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Health)]
+pub enum HealthView {
+    /// It is healthy; for three times its `open_for` after a fallback a part of the pace is in
+    /// force.
+    Closed,
+    /// Nobody is promoted.
+    Open,
+    /// A few places are promoted, to find out.
+    HalfOpen,
+}
+
+/// An adaptive batch. An override of `batch` goes before it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Adaptive)]
+pub struct AdaptiveView {
+    /// The batch.
+    batch: u64,
+    /// The least that it may become.
+    min_batch: u64,
+    /// The most.
+    max_batch: u64,
+    /// Why it took its last step: start (there was none), raised, highest (it would have been
+    /// raised), unused (the aim was held, the batch not used up), cut_success or cut_p95 (which aim
+    /// was missed).
+    #[schema(example = "raised")]
+    reason: &'static str,
 }
 
 /// An override in force.
@@ -65,6 +105,8 @@ impl<'a> AdminView<'a> {
             public: QueueView::new(queue, snapshot),
             away: snapshot.away,
             last_ticket: snapshot.last_ticket,
+            health: snapshot.health.map(HealthView::from),
+            adaptive: snapshot.adaptive.map(AdaptiveView::from),
             rules: RulesView(snapshot.rules.clone()),
             overrides: overrides.collect(),
         }
@@ -78,6 +120,22 @@ impl<'a> AdminView<'a> {
             "opens_at": public.opens_at, "closes_at": public.closes_at, "rules": self.rules,
             "overrides": self.overrides,
         })
+    }
+}
+
+impl From<target::State> for HealthView {
+    fn from(state: target::State) -> Self {
+        match state {
+            target::State::Closed => Self::Closed,
+            target::State::Open => Self::Open,
+            target::State::HalfOpen => Self::HalfOpen,
+        }
+    }
+}
+
+impl From<AdaptiveBatch> for AdaptiveView {
+    fn from(AdaptiveBatch { batch, min_batch, max_batch, reason }: AdaptiveBatch) -> Self {
+        Self { batch, min_batch, max_batch, reason: reason.name() }
     }
 }
 

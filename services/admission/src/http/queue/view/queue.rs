@@ -30,6 +30,14 @@ impl From<State> for StateView {
     }
 }
 
+/// What pauses a queue besides its state and its opening times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PausedBy {
+    /// The service that visitors wait for does not do well.
+    Health,
+}
+
 /// A queue as anybody may see it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Queue)]
@@ -38,6 +46,10 @@ pub struct QueueView<'a> {
     pub queue: &'a str,
     /// The state in force, opening times applied.
     pub state: StateView,
+    /// Present while the service that visitors wait for does not do well and for that alone nobody
+    /// is promoted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<PausedBy>,
     /// What the operator gave as the reason for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
@@ -71,6 +83,7 @@ impl<'a> QueueView<'a> {
         Self {
             queue,
             state: snapshot.state.into(),
+            paused_by: paused_by(snapshot),
             reason: snapshot.reason.as_deref(),
             depth: snapshot.depth,
             ready: snapshot.ready,
@@ -81,6 +94,11 @@ impl<'a> QueueView<'a> {
             closes_at: snapshot.rules.closes_at.and_then(moment),
         }
     }
+}
+
+/// What pauses the queue besides its state, by a snapshot.
+pub fn paused_by(snapshot: &Snapshot) -> Option<PausedBy> {
+    snapshot.paused_by_health.then_some(PausedBy::Health)
 }
 
 /// A moment as RFC 3339 writes it, in UTC; `None` for one that the store cannot hold.

@@ -1,0 +1,334 @@
+//! A batch that follows what becomes of the calls of those who were let in.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{
+    Adaptive, Health, Override, Pace, Queue, Rules, StepReason, TargetReading,
+};
+use anteroom_core::target::{State as TargetState, Totals};
+
+use super::line::{join, rate};
+use super::support::{SECOND, TimedStore};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(100);
+const AIM: Adaptive = Adaptive {
+    min_batch: 10,
+    max_batch: 110,
+    success_target: 950_000,
+    p95_target: Some(Duration::from_millis(200)),
+    min_samples: 10,
+};
+
+/// A target of which everything is known.
+struct Target {
+    totals: Totals,
+    state: TargetState,
+    version: u64,
+}
+
+impl Target {
+    fn new() -> Self {
+        Self { totals: Totals::default(), state: TargetState::Closed, version: 1 }
+    }
+
+    fn calls(&mut self, successes: u64, failures: u64) {
+        self.totals.successes += successes;
+        self.totals.failures += failures;
+    }
+
+    fn turn(&mut self, state: TargetState) {
+        self.state = state;
+        self.version += 1;
+    }
+
+    fn health(&self, adaptive: Adaptive) -> Health {
+        let reading = TargetReading {
+            state: self.state,
+            version: self.version,
+            probes: 3,
+            open_for: Duration::from_secs(2),
+            totals: self.totals,
+        };
+        Health { reading: Some(reading), adaptive: Some(adaptive) }
+    }
+}
+
+/// One tick to its end; how many were promoted, and the step.
+async fn tick(queue: &Queue, health: &Health) -> (u64, Option<StepReason>) {
+    let (mut promoted, mut step) = (0, None);
+    loop {
+        let promotion = queue.promote(health).await.expect("a tick");
+        promoted += promotion.promoted;
+        step = step.or(promotion.step);
+        if !promotion.more {
+            return (promoted, step);
+        }
+    }
+}
+
+/// An interval of ticks, after ten times these calls were reported; the steps in it. The first tick
+/// takes the one that they call for.
+async fn interval(
+    world: &TimedStore,
+    queue: &Queue,
+    target: &mut Target,
+    calls: (u64, u64),
+) -> Vec<StepReason> {
+    let mut steps = Vec::new();
+    target.calls(10 * calls.0, 10 * calls.1);
+    for _ in 0..10 {
+        world.pass(TICK);
+        steps.extend(tick(queue, &target.health(AIM)).await.1);
+    }
+    steps
+}
+
+async fn batch(queue: &Queue) -> u64 {
+    queue.snapshot().await.expect("a snapshot").adaptive.expect("it adapts").batch
+}
+
+/// A queue with so many in line whose first polls may be long in coming.
+async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Queue {
+    let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
+    let queue = world.queue(name, rules).await;
+    let joins = (0..visitors).map(|n| {
+        let queue = queue.clone();
+        async move { join(&queue, n).await }
+    });
+    futures_util::future::join_all(joins).await;
+    queue
+}
+
+#[tokio::test]
+async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
+    let world = TimedStore::new().await;
+    for (name, of_the_rules, begins) in [("a", 40, 40), ("b", 5, 10), ("c", 500, 110)] {
+        let queue = world.queue(name, rate(of_the_rules, INTERVAL, Pace::Even)).await;
+        assert_eq!(queue.snapshot().await.expect("a snapshot").adaptive, None);
+        assert_eq!(tick(&queue, &Target::new().health(AIM)).await, (0, None));
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        let adaptive = snapshot.adaptive.expect("it adapts");
+        assert_eq!((adaptive.batch, adaptive.reason), (begins, StepReason::Start));
+        assert_eq!((adaptive.min_batch, adaptive.max_batch), (10, 110));
+        assert_eq!(snapshot.rules.batch, Some(of_the_rules), "the rule itself stays");
+    }
+}
+
+#[tokio::test]
+async fn it_rises_by_a_twentieth_and_falls_by_a_fifth_once_an_interval() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(90, INTERVAL, Pace::Even), 2_500).await;
+    let mut target = Target::new();
+    // The first tick is where the count of outcomes begins.
+    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
+    for (calls, step, then) in [
+        ((9, 0), StepReason::Raised, 95),
+        ((9, 0), StepReason::Raised, 100),
+        ((95, 5), StepReason::Raised, 105),
+        ((9, 0), StepReason::Raised, 110),
+        ((9, 0), StepReason::Highest, 110),
+        ((94, 6), StepReason::CutSuccess, 88),
+        ((0, 9), StepReason::CutSuccess, 70),
+        ((9, 0), StepReason::Raised, 75),
+        ((0, 9), StepReason::CutSuccess, 60),
+        ((0, 9), StepReason::CutSuccess, 48),
+        ((0, 9), StepReason::CutSuccess, 38),
+        ((0, 9), StepReason::CutSuccess, 30),
+        ((0, 9), StepReason::CutSuccess, 24),
+        ((0, 9), StepReason::CutSuccess, 19),
+        ((0, 9), StepReason::CutSuccess, 15),
+        ((0, 9), StepReason::CutSuccess, 12),
+        ((0, 9), StepReason::CutSuccess, 10),
+        ((0, 9), StepReason::CutSuccess, 10),
+    ] {
+        let steps = interval(&world, &queue, &mut target, calls).await;
+        assert_eq!((steps, batch(&queue).await), (vec![step], then), "{calls:?}");
+    }
+}
+
+#[tokio::test]
+async fn promise_02_holds_with_the_batch_in_force() {
+    let world = TimedStore::new().await;
+    for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
+        let queue = line(&world, name, rate(110, INTERVAL, pace), 1_500).await;
+        let mut target = Target::new();
+        let mut made = Vec::new();
+        for second in 0..15 {
+            for _ in 0..10 {
+                world.pass(TICK);
+                target.calls(8, u64::from(second % 3 > 0));
+                let promoted = tick(&queue, &target.health(AIM)).await.0;
+                made.push((world.now(), promoted, batch(&queue).await));
+            }
+        }
+        for (at, promoted, batch) in &made {
+            let window = made.iter().filter(|(then, ..)| then <= at && then + SECOND > *at);
+            let window: u64 = window.map(|(_, promoted, _)| promoted).sum();
+            assert!(*promoted == 0 || window <= *batch, "{name}: {window} with {batch}");
+        }
+        assert!(batch(&queue).await < 80, "{name}: it was cut");
+    }
+}
+
+#[tokio::test]
+async fn slow_calls_are_as_bad_as_failed_ones() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
+    let mut target = Target::new();
+    // 95 of 100 calls in the buckets up to 200 ms, the others in the next.
+    let calls = |target: &mut Target, quick: u64, slow: u64| {
+        target.totals.latencies[7] += quick;
+        target.totals.latencies[8] += slow;
+    };
+    interval(&world, &queue, &mut target, (10, 0)).await;
+    for (quick, slow, step) in [
+        (95, 5, StepReason::Raised),
+        (94, 6, StepReason::CutP95),
+        (0, 0, StepReason::Raised),
+        (0, 1, StepReason::CutP95),
+    ] {
+        calls(&mut target, quick, slow);
+        assert_eq!(interval(&world, &queue, &mut target, (10, 0)).await, [step]);
+    }
+}
+
+#[tokio::test]
+async fn three_schedulers_take_one_step_an_interval() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
+    let mut target = Target::new();
+    let mut steps = 0;
+    for _ in 0..100 {
+        world.pass(Duration::from_millis(97));
+        // Each has read the target at another moment, in any order.
+        let mut readings = Vec::new();
+        for _ in 0..3 {
+            target.calls(2, 0);
+            readings.push(target.health(AIM));
+        }
+        readings.swap(0, 2);
+        let ticks = readings.iter().map(|health| tick(&queue, health));
+        let taken = futures_util::future::join_all(ticks).await;
+        steps += taken.iter().filter(|(_, step)| step.is_some()).count();
+    }
+    assert!((8..=9).contains(&steps), "{steps} steps in 9.7 intervals");
+    assert_eq!(batch(&queue).await, 50 + 5 * steps as u64);
+}
+
+#[tokio::test]
+async fn too_few_outcomes_decide_nothing_until_there_are_enough() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
+    let mut target = Target::new();
+    assert_eq!(interval(&world, &queue, &mut target, (0, 0)).await, []);
+    target.calls(0, 9);
+    assert_eq!(interval(&world, &queue, &mut target, (0, 0)).await, []);
+    assert_eq!(interval(&world, &queue, &mut target, (0, 0)).await, []);
+    target.calls(0, 1);
+    let cut = [StepReason::CutSuccess];
+    assert_eq!(interval(&world, &queue, &mut target, (0, 0)).await, cut);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_not_used_up_stays() {
+    let world = TimedStore::new().await;
+    // Nobody in line; or the capacity is what keeps places waiting.
+    let idle = line(&world, "idle", rate(50, INTERVAL, Pace::Even), 0).await;
+    let full = Rules { capacity: Some(5), ..rate(50, INTERVAL, Pace::Even) };
+    let full = line(&world, "full", full, 50).await;
+    // A trickle that has to wait for the next slice now and then.
+    let trickle = line(&world, "trickle", rate(20, INTERVAL, Pace::Even), 0).await;
+    for (number, queue) in [idle, full, trickle].into_iter().enumerate() {
+        let mut target = Target::new();
+        interval(&world, &queue, &mut target, (9, 0)).await;
+        for n in 0..4 {
+            if number == 2 {
+                for visitor in 0..9 {
+                    join(&queue, 1_000 + 10 * n + visitor).await;
+                }
+            }
+            let unused = [StepReason::Unused];
+            assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, unused, "{number}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_operator_s_batch_goes_before_it_and_what_happened_meanwhile_does_not_count() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
+    let mut target = Target::new();
+    interval(&world, &queue, &mut target, (9, 0)).await;
+    queue.override_rules(&[Override::Batch(Some(20))], None).await.expect("an override");
+    let mut promoted = 0;
+    for _ in 0..30 {
+        world.pass(TICK);
+        target.calls(0, 50);
+        let (made, step) = tick(&queue, &target.health(AIM)).await;
+        assert_eq!(step, None);
+        promoted += made;
+    }
+    assert!((40..=60).contains(&promoted), "{promoted} in three intervals of 20");
+    assert_eq!(batch(&queue).await, 50);
+    queue.override_rules(&[Override::Batch(None)], None).await.expect("an override");
+    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
+    let raised = [StepReason::Raised];
+    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, raised);
+}
+
+#[tokio::test]
+async fn a_fallback_and_the_way_back_take_no_step_and_do_not_count() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
+    let mut target = Target::new();
+    interval(&world, &queue, &mut target, (9, 0)).await;
+    target.turn(TargetState::Open);
+    assert_eq!(interval(&world, &queue, &mut target, (0, 90)).await, []);
+    target.turn(TargetState::HalfOpen);
+    assert_eq!(interval(&world, &queue, &mut target, (0, 90)).await, []);
+    target.turn(TargetState::Closed);
+    for _ in 0..6 {
+        assert_eq!(interval(&world, &queue, &mut target, (0, 90)).await, [], "three quarters");
+    }
+    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
+    let raised = [StepReason::Raised];
+    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, raised);
+}
+
+#[tokio::test]
+async fn totals_that_the_store_forgot_are_counted_anew() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 2_000).await;
+    let mut target = Target::new();
+    target.calls(0, 1_000);
+    interval(&world, &queue, &mut target, (9, 0)).await;
+    target.totals = Totals::default();
+    let mut steps = Vec::new();
+    for _ in 0..8 {
+        steps.push(interval(&world, &queue, &mut target, (9, 0)).await);
+    }
+    let first = steps.iter().position(|steps| !steps.is_empty()).expect("it goes on");
+    assert_eq!((first, &steps[first]), (5, &vec![StepReason::Raised]), "{steps:?}");
+}
+
+#[tokio::test]
+async fn without_its_bounds_the_batch_of_the_rules_is_in_force_again() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(10, INTERVAL, Pace::Even), 500).await;
+    let adaptive = Adaptive { min_batch: 100, ..AIM };
+    tick(&queue, &Target::new().health(adaptive)).await;
+    let nothing = Health::default();
+    let mut made = Vec::new();
+    for _ in 0..8 {
+        let mut promoted = 0;
+        for _ in 0..10 {
+            world.pass(TICK);
+            promoted += tick(&queue, &nothing).await.0;
+        }
+        made.push(promoted);
+    }
+    assert!(made[..5].iter().all(|promoted| (90..=100).contains(promoted)), "{made:?}");
+    assert!(made[6..].iter().all(|promoted| *promoted <= 10), "{made:?}");
+    assert_eq!(queue.snapshot().await.expect("a snapshot").adaptive, None);
+}

@@ -1,0 +1,258 @@
+//! Promotion that follows the health of a target: when it stops, how it is found out that it may go
+//! on, and how the pace comes back.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, State, Status, TargetReading};
+use anteroom_core::target::{State as TargetState, Totals};
+
+use super::line::{capacity, join, look, rate};
+use super::support::{SECOND, TimedStore};
+
+const OPEN_FOR: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(100);
+
+/// What a scheduler read of the target.
+pub fn reading(state: TargetState, version: u64) -> Health {
+    let reading =
+        TargetReading { state, version, probes: 3, open_for: OPEN_FOR, totals: Totals::default() };
+    Health { reading: Some(reading), adaptive: None }
+}
+
+/// One tick to its end.
+async fn tick(queue: &Queue, health: &Health) -> u64 {
+    let mut promoted = 0;
+    loop {
+        let promotion = queue.promote(health).await.expect("a tick");
+        promoted += promotion.promoted;
+        if !promotion.more {
+            return promoted;
+        }
+    }
+}
+
+/// Ticks for so long; how many were promoted at which time.
+async fn ticks(
+    world: &TimedStore,
+    queue: &Queue,
+    time: Duration,
+    health: &Health,
+) -> Vec<(u64, u64)> {
+    let mut made = Vec::new();
+    let end = world.now() + super::support::micros(time);
+    while world.now() < end {
+        world.pass(TICK);
+        let promoted = tick(queue, health).await;
+        if promoted > 0 {
+            made.push((world.now(), promoted));
+        }
+    }
+    made
+}
+
+fn sum(made: &[(u64, u64)]) -> u64 {
+    made.iter().map(|(_, promoted)| promoted).sum()
+}
+
+/// So many in line, in a queue without a first poll.
+async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Queue {
+    let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
+    let queue = world.queue(name, rules).await;
+    tick(&queue, &reading(TargetState::Open, 1)).await;
+    for n in 0..visitors {
+        join(&queue, n).await;
+    }
+    queue
+}
+
+#[tokio::test]
+async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", capacity(5)).await;
+    tick(&queue, &reading(TargetState::Closed, 1)).await;
+    assert_eq!(join(&queue, 0).await.1.status(), Status::Ready);
+    tick(&queue, &reading(TargetState::Open, 2)).await;
+    let (waiting, place) = join(&queue, 1).await;
+    assert_eq!(place.status(), Status::Waiting, "no join is promoted at once either");
+    assert_eq!(tick(&queue, &reading(TargetState::Open, 2)).await, 0);
+    assert_eq!(look(&queue, waiting).await.eta(), (None, None), "nobody can tell");
+
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert!(snapshot.paused_by_health);
+    assert_eq!((snapshot.state, snapshot.health), (State::Paused, Some(TargetState::Open)));
+    // Who pauses a queue by hand is told so.
+    let paused = [Override::State(Some(State::Paused))];
+    queue.override_rules(&paused, None).await.expect("an override");
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert!(!snapshot.paused_by_health, "it is paused anyway");
+    queue.override_rules(&[Override::State(None)], None).await.expect("an override");
+
+    assert_eq!(tick(&queue, &reading(TargetState::Closed, 3)).await, 0, "one has a quarter of 5");
+    let half = ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Closed, 3)).await;
+    assert_eq!(sum(&half), 1, "then a half");
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.state, snapshot.paused_by_health), (State::Open, false));
+}
+
+#[tokio::test]
+async fn an_older_version_never_reopens() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(5), 3).await;
+    tick(&queue, &reading(TargetState::Open, 9)).await;
+    for health in [
+        reading(TargetState::Closed, 8),
+        reading(TargetState::HalfOpen, 0),
+        // The same version is the same state, whatever it says.
+        reading(TargetState::Closed, 9),
+        Health::default(),
+    ] {
+        assert_eq!(tick(&queue, &health).await, 0, "{health:?}");
+        world.pass(TICK);
+    }
+    assert_eq!(tick(&queue, &reading(TargetState::Closed, 10)).await, 1, "a quarter of 5");
+}
+
+#[tokio::test]
+async fn a_target_that_cannot_be_read_stops_nothing_for_longer_than_five_seconds() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(50), 20).await;
+    assert_eq!(sum(&ticks(&world, &queue, 5 * 10 * TICK, &Health::default()).await), 0);
+    assert_eq!(sum(&ticks(&world, &queue, TICK, &Health::default()).await), 20);
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.health, snapshot.paused_by_health), (None, false));
+    // An older reading brings nothing back, the same one does.
+    tick(&queue, &reading(TargetState::Open, 0)).await;
+    assert_eq!(queue.snapshot().await.expect("a snapshot").health, None);
+    tick(&queue, &reading(TargetState::Open, 1)).await;
+    assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
+}
+
+#[tokio::test]
+async fn without_schedulers_the_last_reading_stays_in_force() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(50), 1).await;
+    world.pass(Duration::from_secs(3_600));
+    assert_eq!(join(&queue, 7).await.1.status(), Status::Waiting);
+    assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
+}
+
+#[tokio::test]
+async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
+    let world = TimedStore::new().await;
+    for (name, rules) in [
+        ("capacity", capacity(50)),
+        ("even", rate(1_000, Duration::from_secs(1), Pace::Even)),
+        ("batch", rate(1_000, Duration::from_secs(1), Pace::Batch)),
+    ] {
+        let queue = line(&world, name, rules, 12).await;
+        let probing = reading(TargetState::HalfOpen, 2);
+        let made = ticks(&world, &queue, 3 * OPEN_FOR, &probing).await;
+        assert!((6..=9).contains(&sum(&made)), "{name}: {made:?}");
+        for (end, _) in &made {
+            let open_for = super::support::micros(OPEN_FOR);
+            let within = made.iter().filter(|(at, _)| at <= end && at + open_for > *end);
+            assert!(within.map(|(_, promoted)| promoted).sum::<u64>() <= 3, "{name}: {made:?}");
+        }
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        assert_eq!((snapshot.state, snapshot.paused_by_health), (State::Open, false));
+    }
+}
+
+#[tokio::test]
+async fn half_open_counts_the_joins_that_find_nobody_waiting() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(50), 0).await;
+    let probing = reading(TargetState::HalfOpen, 2);
+    assert_eq!(tick(&queue, &probing).await, 0);
+    let mut at_once = 0;
+    for n in 0..5 {
+        at_once += u64::from(join(&queue, n).await.1.status() == Status::Ready);
+    }
+    assert_eq!(at_once, 3);
+    let made = ticks(&world, &queue, OPEN_FOR - TICK, &probing).await;
+    assert_eq!(sum(&made), 0, "the next come open_for after the last");
+    world.pass(TICK);
+    assert_eq!(tick(&queue, &probing).await, 2);
+    for n in 5..8 {
+        at_once += u64::from(join(&queue, n).await.1.status() == Status::Ready);
+    }
+    assert_eq!(at_once, 4, "one was left");
+}
+
+#[tokio::test]
+async fn after_a_fallback_the_pace_comes_back_in_quarters() {
+    let world = TimedStore::new().await;
+    let healthy = reading(TargetState::Closed, 2);
+    // With an even pace, and all at once: a batch of 40 a second, 10 s a quarter.
+    for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
+        let queue = line(&world, name, rate(40, Duration::from_secs(1), pace), 1_500).await;
+        for quarter in 1..=4 {
+            let promoted = sum(&ticks(&world, &queue, OPEN_FOR, &healthy).await);
+            let whole = 100 * quarter;
+            let good = if quarter == 4 { whole - 40..=whole } else { whole - 10..=whole + 10 };
+            assert!(good.contains(&promoted), "{name}: {promoted} in quarter {quarter}");
+        }
+    }
+    // Without a batch it is the capacity: rounded down, but never nothing.
+    let queue = line(&world, "capacity", capacity(7), 20).await;
+    let mut present = 0;
+    for quarter in [1, 3, 5, 7] {
+        present += sum(&ticks(&world, &queue, OPEN_FOR, &healthy).await);
+        assert_eq!(present, quarter);
+    }
+    let queue = line(&world, "one", capacity(1), 2).await;
+    assert_eq!(tick(&queue, &healthy).await, 1);
+}
+
+#[tokio::test]
+async fn promise_02_a_fallback_is_not_made_up_for_in_a_burst() {
+    let world = TimedStore::new().await;
+    let interval = Duration::from_secs(10);
+    for (name, pace, most) in [("even", Pace::Even, 5), ("batch", Pace::Batch, 50)] {
+        let queue = line(&world, name, rate(200, interval, pace), 900).await;
+        // A slice begins under the whole batch just before the target falls.
+        let closed = reading(TargetState::Closed, 2);
+        ticks(&world, &queue, 5 * OPEN_FOR, &closed).await;
+        ticks(&world, &queue, Duration::from_secs(60), &reading(TargetState::Open, 3)).await;
+        let back = reading(TargetState::Closed, 4);
+        world.pass(TICK);
+        let first = tick(&queue, &back).await;
+        assert!(first <= most, "{name}: {first} at once");
+        let made = ticks(&world, &queue, interval - 2 * TICK, &back).await;
+        assert!(first + sum(&made) <= 50, "{name}: a quarter of 200 in an interval");
+    }
+}
+
+#[tokio::test]
+async fn promise_02_a_slice_that_began_under_a_larger_batch_gives_no_more_than_a_smaller_one() {
+    let world = TimedStore::new().await;
+    // A slice that counts for two has 400 places, of which a call gives 100.
+    let rules = rate(2_000, Duration::from_secs(1), Pace::Even);
+    let queue = line(&world, "q", rules, 600).await;
+    world.pass(Duration::from_secs(4));
+    assert_eq!(tick(&queue, &Health::default()).await, 0);
+    world.pass(Duration::from_secs(4));
+    let first = queue.promote(&Health::default()).await.expect("a call");
+    assert!(first.promoted == 100 && first.more, "there is a rest of the slice");
+    queue.override_rules(&[Override::Batch(Some(210))], None).await.expect("an override");
+    let rest = queue.promote(&Health::default()).await.expect("a call");
+    assert_eq!(rest.promoted, 63, "two slices of 21, and one of shares given back");
+}
+
+#[tokio::test]
+async fn a_queue_that_nobody_makes_follow_a_target_any_more_goes_on() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(5), 5).await;
+    world.pass(Duration::from_secs(4));
+    assert_eq!(tick(&queue, &Health::default()).await, 0);
+    world.pass(Duration::from_micros(SECOND + 1));
+    assert_eq!(tick(&queue, &Health::default()).await, 5, "the whole of it at once: no ramp");
+}
+
+#[tokio::test]
+async fn a_new_life_of_the_queue_follows_its_target_all_the_same() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(5), 2).await;
+    queue.reset().await.expect("a reset");
+    assert_eq!(join(&queue, 7).await.1.status(), Status::Waiting);
+}
