@@ -35,7 +35,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
 
     let (tell, in_force) = watch::channel(app.live().config.clone());
     tokio::spawn(follow_changes(app.clone(), changes, tell));
-    watch_store(&app.store, &readiness, app.live().config.queues.is_empty(), &registry)?;
+    watch_store(&app.store, &readiness, app.live().config.declares_nothing(), &registry)?;
     spawn_for_queues(&supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
     spawn_for_queues(&supervisor, "queue_revocations", &app, &in_force, revocations::keep);
     write_listening(PortName::Public, public.local_addr()?);

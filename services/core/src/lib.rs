@@ -15,5 +15,5 @@ pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice()].concat()
+    [queue::SCRIPTS.as_slice(), target::SCRIPTS.as_slice()].concat()
 }

@@ -25,6 +25,12 @@ impl Reply {
         }
     }
 
+    /// The reply of an entity that is ruled by its calls, with its code read.
+    pub(crate) fn of(operation: &'static str, value: Value) -> Result<Self, Error> {
+        Self::ruled(operation, value)?
+            .ok_or_else(|| Error::Reply { operation, detail: "no rules".to_owned() })
+    }
+
     /// A reply with its code read; `None` when the store holds no rules for the entity.
     pub(crate) fn ruled(operation: &'static str, value: Value) -> Result<Option<Self>, Error> {
         let mut reply = Self::new(operation, value)?;

@@ -63,7 +63,7 @@ impl Header {
         let Some((front, rest)) = keys.split_at_checked(named.len()) else { return false };
         let start = format!("anteroom:v1:{}:{{", Subsystem::of(script).name);
         front == named
-            && rest.is_empty() == self.repeated_keys.is_empty()
+            && (rest.is_empty() || !self.repeated_keys.is_empty())
             && rest.iter().all(|key| key.starts_with(&start))
     }
 

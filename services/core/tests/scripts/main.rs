@@ -6,6 +6,7 @@ mod header;
 mod monitor;
 mod names;
 mod queue;
+mod target;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ struct Subsystem {
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
-const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM];
+const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM, target::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

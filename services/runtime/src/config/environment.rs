@@ -29,6 +29,7 @@ fn typed(key: &str, text: &str) -> ValueKind {
     };
     let shown = documented().find(is_key).map_or("", |found| found.value);
     let read = match shown.bytes().next() {
+        Some(b'0'..=b'9') if shown.contains('.') => text.parse().ok().map(ValueKind::Float),
         Some(b'0'..=b'9') => parse::integer(text).map(ValueKind::I64),
         Some(b't' | b'f') => text.parse().ok().map(ValueKind::Boolean),
         _ => None,

@@ -20,6 +20,7 @@ mod scheduler;
 mod secrets;
 mod section;
 mod store;
+mod target;
 
 use std::{
     collections::BTreeMap,
@@ -37,6 +38,7 @@ pub use moment::Moment;
 pub use queue::{OnStoreError, PublicUrl, QueueConfig, Rate, WithoutStore};
 pub use scheduler::SchedulerConfig;
 pub use store::{Address, StoreConfig, StoreMode};
+pub use target::TargetConfig;
 
 pub(crate) use error::Fault;
 use section::Tables;
@@ -61,6 +63,8 @@ pub struct Config {
     pub scheduler: SchedulerConfig,
     /// The waiting rooms, by name.
     pub queues: BTreeMap<String, QueueConfig>,
+    /// The success-rate windows, by name.
+    pub targets: BTreeMap<String, TargetConfig>,
 }
 
 /// The same as it stands in the merged layers.
@@ -74,6 +78,7 @@ struct Sections {
     admission: AdmissionConfig,
     scheduler: SchedulerConfig,
     queues: Tables,
+    targets: Tables,
 }
 
 impl Sections {
@@ -86,6 +91,7 @@ impl Sections {
             admission: self.admission,
             scheduler: self.scheduler,
             queues: section::read(self.queues)?,
+            targets: section::read(self.targets)?,
         })
     }
 }
@@ -109,10 +115,15 @@ impl Config {
             warnings.extend(self.admission.warnings(!self.keys.is_empty()));
             warnings.extend(queue::warning(&self.queues, self.admission.listen));
         }
-        if self.queues.is_empty() {
+        if self.declares_nothing() {
             warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
         }
         warnings
+    }
+
+    /// Whether no queue and no target is declared.
+    pub fn declares_nothing(&self) -> bool {
+        self.queues.is_empty() && self.targets.is_empty()
     }
 
     /// Keys that differ from `running` and take effect only after a restart of the service.

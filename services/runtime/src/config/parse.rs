@@ -62,6 +62,11 @@ where
     span::<D, MIN, MAX>(deserializer).map(Some)
 }
 
+/// A share from above 0 to 1, in millionths.
+pub fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    deserializer.deserialize_any(Scalar)?.share().map_err(D::Error::custom)
+}
+
 /// `true` or `false`.
 pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     deserializer.deserialize_any(Scalar)?.flag().map_err(D::Error::custom)
@@ -184,6 +189,7 @@ impl<'de, T: FromText> Deserialize<'de> for Written<T> {
 /// What a scalar turned out to be.
 enum Given {
     Whole(u64),
+    Float(f64),
     Flag(bool),
     Text(String),
     Other,
@@ -211,6 +217,21 @@ impl Given {
                 humantime::format_duration(most),
             )
         })
+    }
+
+    fn share(&self) -> Result<u32, String> {
+        let millionths = match self {
+            Self::Whole(number) => *number as f64 * 1e6,
+            Self::Float(number) => number * 1e6,
+            _ => f64::NAN,
+        };
+        // A decimal of six places is no exact double, but close to one.
+        let whole = millionths.round();
+        if (1.0..=1e6).contains(&whole) && (millionths - whole).abs() < 1e-6 {
+            return Ok(whole as u32);
+        }
+        let hint = self.hint(|text| text.parse::<f64>().is_ok());
+        Err(format!("must be a number above 0 and at most 1, of at most six decimals{hint}"))
     }
 
     fn flag(&self) -> Result<bool, String> {
@@ -253,8 +274,8 @@ impl<'de> Visitor<'de> for Scalar {
     fn visit_u64<E>(self, value: u64) -> Result<Given, E> {
         Ok(Given::Whole(value))
     }
-    fn visit_f64<E>(self, _: f64) -> Result<Given, E> {
-        Ok(Given::Other)
+    fn visit_f64<E>(self, value: f64) -> Result<Given, E> {
+        Ok(Given::Float(value))
     }
     fn visit_str<E>(self, value: &str) -> Result<Given, E> {
         Ok(Given::Text(value.to_owned()))

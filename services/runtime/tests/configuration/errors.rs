@@ -58,6 +58,43 @@ fn a_value_of_the_file_has_its_type() {
     }
 }
 
+/// A share is a decimal number, in TOML and in the environment.
+#[test]
+fn shares_have_their_rule() {
+    let rule = "must be a number above 0 and at most 1, of at most six decimals";
+    for (given, shown, hint) in [
+        ("0", "0", ""),
+        ("0.0", "0.0", ""),
+        ("2", "2", ""),
+        ("-0.5", "-0.5", ""),
+        ("1.000001", "1.000001", ""),
+        ("0.0000001", "1e-7", ""),
+        ("0.1234567", "0.1234567", ""),
+        ("nan", "NaN", ""),
+        ("inf", "inf", ""),
+        ("true", "true", ""),
+        ("\"half\"", "\"half\"", ""),
+        ("\"0.5\"", "\"0.5\"", ", without quotes"),
+    ] {
+        let line = refused(&format!("[targets.shop]\nthreshold = {given}\n"), &[]);
+        assert_eq!(line, format!("targets.shop.threshold = {shown} (FILE): {rule}{hint}"));
+    }
+    let variable = "ANTEROOM_TARGETS__SHOP__THRESHOLD";
+    for (given, millionths) in [
+        ("0.5", 500_000),
+        ("1", 1_000_000),
+        ("0.000001", 1),
+        ("0.333333", 333_333),
+        (".9", 900_000),
+    ] {
+        let loader = Loader::new(None).environment([(variable, given)].into_iter());
+        let config = loader.load().expect("valid");
+        assert_eq!(config.targets["shop"].threshold, millionths, "{given}");
+    }
+    let line = refused("", &[(variable, "1.5")]);
+    assert_eq!(line, format!("targets.shop.threshold = 1.5 ({variable}): {rule}"));
+}
+
 #[test]
 fn every_rule_has_its_line() {
     let queue = "[queues.concert]\nbatch = 10\n";
@@ -66,7 +103,7 @@ fn every_rule_has_its_line() {
     };
     let table: Vec<(String, String)> = vec![
         // Queues.
-        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `queues`".into()),
+        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `queues`, `targets`".into()),
         ("[queues.\"a\\u001bb\"]\nbatch = 1".into(), "queues.a\\u{1b}b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
         ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),

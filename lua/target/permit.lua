@@ -1,0 +1,46 @@
+-- target.permit: may these call the target? While it is half open only `probes` at a time, of all
+-- callers; whoever asks again under the same name gets the same permit.
+-- Uses: lib/store lib/forward rules meta reporters buckets log state
+-- KEYS: meta buckets successes failures permits
+-- ARGV: now, rules, (permit)*
+--       (rules: lib/rules.lua; the names of the permits, 16 bytes each)
+-- Reply: OK, permits (three doubles each: state, 1 when the call may be made, else 0 and in how many
+--        µs to ask again)
+-- Codes: OK
+
+load()
+if not is_new then move_on() end
+save_changes()
+
+local taken, first -- permits in use, and the end of the first of them
+local function look()
+  local size = call('ZCARD', PERMITS)
+  taken = call('ZCOUNT', PERMITS, '(' .. text(now), '+inf')
+  local dead = min(size - taken, MOST_EVICTED)
+  if dead > 0 then call('ZREMRANGEBYRANK', PERMITS, 0, dead - 1) end
+  local from = '(' .. text(now)
+  first = call('ZRANGEBYSCORE', PERMITS, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+end
+
+-- One window without outcomes closes the target, so no permit is of use for longer.
+local lasts = min(open_for, window)
+local function permit(name)
+  if state == CLOSED then return 1, 0 end
+  if state == OPEN then return 0, changed + open_for - now end
+  if not taken then look() end
+  local ends = tonumber(call('ZSCORE', PERMITS, name) or 0)
+  if ends > now then return 1, 0 end
+  if taken >= probes then return 0, (first and tonumber(first) or now + lasts) - now end
+  call('ZADD', PERMITS, text(now + lasts), name)
+  if taken == 0 then first = now + lasts end
+  taken = taken + 1
+  return 1, 0
+end
+
+local told = {}
+for at = 3, #ARGV do
+  local may, again = permit(ARGV[at])
+  told[at - 2] = struct.pack('>ddd', state, may, again)
+end
+if taken then expire(PERMITS) end
+return { OK, table.concat(told) }

@@ -1,0 +1,74 @@
+-- target.record: outcomes of calls to a target, one by one or counted, in order; each is answered
+-- with the window and the state after it.
+-- Uses: lib/store lib/forward lib/repeated rules meta reporters buckets log state
+-- KEYS: meta buckets successes failures permits (call)*
+--       (the calls that have names, one for each outcome, or none)
+-- ARGV: now, rules, (outcome)*
+--       (rules: lib/rules.lua; an outcome: successes and failures (4 bytes each), latency (1: the
+--       number of its upper bound, 0 none), reporter (8: a digest), with a name what the call said
+--       (8: a digest), then the permit that it had, if any)
+-- Reply: OK, outcomes (four doubles each: a code, successes, failures, state)
+-- Codes: OK REPEATED MISMATCH TOO_MANY
+
+local KEYS_BEFORE, ARGS_BEFORE = 5, 2
+local MOST_LOGGED = 100 -- in one outcome
+
+local own_window, own_kind = load()
+local are_named, begins = #KEYS > KEYS_BEFORE, false
+if is_new then
+  version = wall
+elseif own_window ~= window or own_kind ~= kept_in then
+  -- Neither buckets of several lengths nor what is kept in several ways can be counted together.
+  if own_kind ~= kept_in then forget_log() end
+  window, kept_in, begins = own_window, own_kind, true
+  forget_buckets()
+end
+begins = move_on() or begins
+read_bucket()
+local all = { struct.unpack(TOTALS, totals) }
+
+local function record(good_ones, bad_ones, latency, reporter, permit)
+  if permit ~= '' then call('ZREM', PERMITS, permit) end
+  reported = now
+  hear(reporter, bad_ones > 0)
+  all[1], all[2] = all[1] + good_ones, all[2] + bad_ones
+  if latency > 0 then
+    all[2 + latency] = all[2 + latency] + good_ones + bad_ones
+    count(2 + latency, good_ones + bad_ones)
+  end
+  if kept_in == IN_LOG then
+    log(good_ones, bad_ones)
+  else
+    successes, failures = successes + count(1, good_ones), failures + count(2, bad_ones)
+  end
+  if state == HALF_OPEN then
+    probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
+  end
+  judge()
+end
+
+local told = {}
+for at = ARGS_BEFORE + 1, #ARGV do
+  local good_ones, bad_ones, latency, reporter, rest = struct.unpack('>I4I4Bc8', ARGV[at])
+  local code, key, said = OK, nil, nil
+  if kept_in == IN_LOG and good_ones + bad_ones > MOST_LOGGED then code = TOO_MANY end
+  if are_named then
+    key, said = KEYS[at - ARGS_BEFORE + KEYS_BEFORE], string.sub(ARGV[at], rest, rest + 7)
+    rest = rest + 8
+    local same = repeated(key, said, now - window)
+    if same ~= nil then code = same and REPEATED or MISMATCH end
+  end
+  if code == OK then
+    if key then remember(key, said, now, 4 * window / 1000) end
+    record(good_ones, bad_ones, latency, reporter, string.sub(ARGV[at], rest))
+  end
+  told[at - ARGS_BEFORE] = struct.pack('>dddd', code, successes, failures, state)
+end
+
+forget_left()
+if kept_in == IN_LOG then write_log(begins) end
+totals = struct.pack(TOTALS, unpack(all, 1, COUNTS))
+save()
+if begins then expire(META) end
+save_bucket()
+return { OK, table.concat(told) }

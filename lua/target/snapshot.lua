@@ -1,0 +1,32 @@
+-- target.snapshot: what is known of a target. Counts nothing; writes what time has changed.
+-- Uses: lib/store lib/forward rules meta reporters buckets log state
+-- KEYS: meta buckets successes failures permits
+-- ARGV: now, rules
+--       (lib/rules.lua)
+-- Reply: OK, doubles: state, version, successes, failures, known reporters, µs since the last
+--        outcome (-1: none is known), then of the window the latencies by upper bound, then
+--        everything that was ever reported: successes, failures, latencies by upper bound
+-- Codes: OK
+
+load()
+if not is_new then move_on() end
+save_changes()
+
+local slow = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+if not (is_new or all_left) then
+  local gone, fields = {}, {}
+  for _, of in ipairs(left) do gone[of] = true end
+  for of = 0, RING - 1 do
+    if not gone[text(of)] then fields[#fields + 1] = text(of) end
+  end
+  for _, packed in ipairs(call('HMGET', BUCKETS, unpack(fields))) do
+    if packed then
+      local of = { struct.unpack(BUCKET, packed) }
+      for i = 1, #slow do slow[i] = slow[i] + of[2 + i] end
+    end
+  end
+end
+
+local age = is_new and -1 or now - reported
+local whole = struct.pack('>dddddd', state, version, successes, failures, known(), age)
+return { OK, whole .. struct.pack('>dddddddddddddd', unpack(slow)) .. totals }

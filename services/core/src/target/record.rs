@@ -1,0 +1,203 @@
+//! Outcomes of calls to a target, batched: those that arrive together share one run of the script,
+//! and each is answered with the window after it.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use redis::Value;
+
+use super::permits::PermitId;
+use super::reply::Code;
+use super::{Kept, Rules, Target, Window, latency, scripts};
+use crate::operation::{Operation, digest};
+use crate::store::{Args, Batch, Clock, Error, Lane, Repeat, Reply, Script, Store};
+
+/// What came of one call to a target, or of several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// How many succeeded. At least one did or failed, and at most [`Rules::most_outcomes`].
+    pub successes: u32,
+    /// How many failed.
+    pub failures: u32,
+    /// How long each of them took, in milliseconds; at most [`MAX_LATENCY_MS`](super::MAX_LATENCY_MS).
+    pub latency_ms: Option<u64>,
+    /// Who reports; all without a name are one.
+    pub reporter: Option<String>,
+    /// The permit that the call had.
+    pub permit: Option<PermitId>,
+    /// The caller's name for the report: it counts once, however often it is sent.
+    pub id: Option<String>,
+}
+
+impl Outcome {
+    /// One success, or one failure.
+    pub fn of(is_success: bool) -> Self {
+        Self::counted(u32::from(is_success), u32::from(!is_success))
+    }
+
+    /// So many of each.
+    pub fn counted(successes: u32, failures: u32) -> Self {
+        Self { successes, failures, ..Self::default() }
+    }
+}
+
+/// The answer to a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It counts, and this is the window with it.
+    Counted(Window),
+    /// It was counted before, under the same id; this is the window as it is now.
+    Repeated(Window),
+    /// Its id is that of another report. Nothing was counted.
+    Mismatch,
+    /// It reports more outcomes than the log takes in one call. Nothing was counted.
+    TooMany,
+}
+
+impl Target {
+    /// Reports an outcome.
+    ///
+    /// One with an id is sent again when its effect is unknown. One without is not: sent again, it
+    /// would count again.
+    pub async fn record(&self, rules: &Rules, outcome: &Outcome) -> Result<Recorded, Error> {
+        let lanes = &self.0.record;
+        let item = Item::new(*rules, outcome, &self.0.name);
+        if rules.kept == Kept::InLog && outcome.successes + outcome.failures > 1 {
+            lanes.alone.submit(item).await
+        } else if item.operation.is_some() {
+            lanes.named.submit(item).await
+        } else {
+            lanes.unnamed.submit(item).await
+        }
+    }
+}
+
+/// So many keep a call well below a millisecond.
+const MOST_ITEMS: usize = 64;
+
+/// The lanes of one target. Reports with and without an id do not share a call, since only one
+/// with nothing but ids can be sent again; and what is many members of a log has a call of its own.
+pub(super) struct Lanes {
+    named: Lane<Records<MOST_ITEMS>>,
+    unnamed: Lane<Records<MOST_ITEMS>>,
+    alone: Lane<Records<1>>,
+}
+
+impl Lanes {
+    pub(super) fn start(store: &Store, target: &str, clock: &Clock, bound: usize) -> Self {
+        Self {
+            named: Lane::start(store, Records::new(target, clock), bound),
+            unnamed: Lane::start(store, Records::new(target, clock), bound),
+            alone: Lane::start(store, Records::new(target, clock), bound),
+        }
+    }
+}
+
+/// An outcome as the script takes it.
+struct Item {
+    rules: Rules,
+    outcome: [u8; 17],
+    permit: Option<PermitId>,
+    operation: Option<Operation>,
+}
+
+impl Item {
+    fn new(rules: Rules, outcome: &Outcome, target: &str) -> Self {
+        let reporter = outcome.reporter.as_deref();
+        let reporter = reporter.map_or([0; 8], |name| digest([name.as_bytes()].into_iter()));
+        let mut packed = [0; 17];
+        packed[..4].copy_from_slice(&outcome.successes.to_be_bytes());
+        packed[4..8].copy_from_slice(&outcome.failures.to_be_bytes());
+        packed[8] = outcome.latency_ms.map_or(0, latency::number_of);
+        packed[9..].copy_from_slice(&reporter);
+        let permit = outcome.permit;
+        let operation = outcome.id.as_deref().map(|id| {
+            let latency_ms = outcome.latency_ms.map(u64::to_be_bytes);
+            let latency_ms = latency_ms.as_ref().map_or([].as_slice(), <[u8; 8]>::as_slice);
+            let permit = permit.as_ref().map_or([].as_slice(), |permit| permit.0.as_slice());
+            Operation::new(&[target.as_bytes()], id, &[&packed, latency_ms, permit])
+        });
+        Self { rules, outcome: packed, permit, operation }
+    }
+}
+
+/// Outcomes that share a call.
+struct Records<const MOST: usize> {
+    target: String,
+    keys: Args,
+    clock: Clock,
+}
+
+impl<const MOST: usize> Records<MOST> {
+    fn new(target: &str, clock: &Clock) -> Self {
+        let keys = scripts::RECORD.keys_of(target);
+        Self { target: target.to_owned(), keys, clock: clock.clone() }
+    }
+}
+
+impl<const MOST: usize> Batch for Records<MOST> {
+    type Item = Item;
+    type Outcome = Recorded;
+    const MAX_ITEMS: usize = MOST;
+
+    fn script(&self) -> &'static Script {
+        &scripts::RECORD
+    }
+
+    fn keys(&self, items: &[Item]) -> Cow<'_, Args> {
+        let mut keys = Cow::Borrowed(&self.keys);
+        for operation in items.iter().filter_map(|item| item.operation) {
+            let name = URL_SAFE_NO_PAD.encode(operation.id);
+            scripts::RECORD.push_key(keys.to_mut(), &self.target, format_args!("i{name}"));
+        }
+        keys
+    }
+
+    fn args(&self, items: &[Item]) -> Args {
+        let mut args = Args::with_capacity(2 + items.len(), 64 + 48 * items.len());
+        self.clock.push_to(&mut args);
+        // Those of the newest: a reload comes between two outcomes, not between two calls.
+        if let Some(newest) = items.last() {
+            newest.rules.push_to(&mut args);
+        }
+        let mut packed = Vec::with_capacity(48);
+        for item in items {
+            packed.clear();
+            packed.extend_from_slice(&item.outcome);
+            packed.extend(item.operation.iter().flat_map(|operation| operation.said));
+            packed.extend(item.permit.iter().flat_map(|permit| permit.0));
+            args.push(packed.as_slice());
+        }
+        args
+    }
+
+    fn outcomes(
+        &self,
+        reply: Value,
+        items: &[Item],
+    ) -> Result<Vec<Result<Recorded, Error>>, Error> {
+        let mut numbers = Reply::of(scripts::RECORD.name, reply)?.numbers()?;
+        let mut recorded = || {
+            let code = Code::read(&mut numbers)?;
+            let window = Window::read(&mut numbers)?;
+            Ok(Ok(match code {
+                Code::Ok => Recorded::Counted(window),
+                Code::Repeated => Recorded::Repeated(window),
+                Code::Mismatch => Recorded::Mismatch,
+                Code::TooMany => Recorded::TooMany,
+            }))
+        };
+        let outcomes = items.iter().map(|_| recorded()).collect::<Result<_, _>>()?;
+        numbers.end()?;
+        Ok(outcomes)
+    }
+
+    fn repeat(&self, items: &[Item]) -> Repeat {
+        if items.iter().all(|item| item.operation.is_some()) {
+            Repeat::IfUnknown
+        } else {
+            Repeat::Never
+        }
+    }
+}
