@@ -5,6 +5,7 @@
 //! one that was away has nothing to catch up.
 
 mod failures;
+mod followed;
 mod metrics;
 mod queues;
 mod role;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, Sweep};
+use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, StepReason, Sweep};
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
@@ -19,7 +19,8 @@ const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 /// All of the scheduler's own metrics. With the shell's and the store's they are what it exports.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// `anteroom_queue_depth`, `_away`, `_ready`, `_active`, `_capacity`, all `{queue}`.
+    /// `anteroom_queue_depth`, `_away`, `_ready`, `_active`, `_capacity`, `_paused_by_health`,
+    /// `_adaptive_batch` with `_min` and `_max`, all `{queue}`.
     pub gauges: SnapshotGauges<Snapshot>,
     /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
     /// `anteroom_queue_wait_seconds{queue}`.
@@ -27,6 +28,9 @@ pub struct Metrics {
     /// `anteroom_queue_eta_error_ratio{queue}`: how wrong the estimate was that every 64th visitor
     /// got at the join, |told − true| ÷ true; 1 is wrong by the whole wait.
     eta_error: HistogramVec,
+    /// `anteroom_queue_adaptive_steps_total{queue,reason}`, the reasons being those of
+    /// [`StepReason`].
+    steps: IntCounterVec,
     /// `anteroom_promotion_lag_seconds{queue}`: how late a slice or batch came, once per tick that
     /// promoted or should have; with a capacity only, the time since the last tick.
     lag: HistogramVec,
@@ -48,6 +52,13 @@ impl Metrics {
             .buckets(vec![0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0]),
             &["queue"],
         )?;
+        let steps = IntCounterVec::new(
+            Opts::new(
+                "anteroom_queue_adaptive_steps_total",
+                "Steps of the adaptive batch, by what was made of the outcomes since the one before.",
+            ),
+            &["queue", "reason"],
+        )?;
         let lag = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_promotion_lag_seconds",
@@ -68,6 +79,7 @@ impl Metrics {
             &["tick"],
         )?;
         registry.register(Box::new(eta_error.clone()))?;
+        registry.register(Box::new(steps.clone()))?;
         registry.register(Box::new(lag.clone()))?;
         registry.register(Box::new(tick_duration.clone()))?;
         registry.register(Box::new(tick_errors.clone()))?;
@@ -75,6 +87,7 @@ impl Metrics {
             gauges: SnapshotGauges::register(registry, "queue", Snapshot::GAUGES)?,
             counts: QueueCounts::register(registry)?,
             eta_error,
+            steps,
             lag,
             tick_duration: Tick::ALL.map(|tick| tick_duration.with_label_values(&[tick.name()])),
             tick_errors: Tick::ALL.map(|tick| tick_errors.with_label_values(&[tick.name()])),
@@ -99,6 +112,8 @@ impl Metrics {
             abandoned: gone(GoneReason::Abandoned),
             wait: self.counts.wait.with_label_values(&[name]),
             eta_error: self.eta_error.with_label_values(&[name]),
+            steps: self.steps.clone(),
+            queue: name.to_owned(),
             lag: self.lag.with_label_values(&[name]),
         }
     }
@@ -118,6 +133,8 @@ pub struct QueueMetrics {
     abandoned: IntCounter,
     wait: Histogram,
     eta_error: Histogram,
+    steps: IntCounterVec,
+    queue: String,
     /// How late a tick was, in seconds.
     pub lag: Histogram,
 }
@@ -127,6 +144,10 @@ impl QueueMetrics {
     pub fn promoted(&self, promotion: &Promotion) {
         self.promoted.inc_by(promotion.promoted);
         self.abandoned.inc_by(promotion.abandoned);
+        // A queue without an adaptive batch has no such series.
+        if let Some(reason) = promotion.step.map(StepReason::name) {
+            self.steps.with_label_values(&[self.queue.as_str(), reason]).inc();
+        }
         let wait = self.wait.local();
         for (places, waited) in &promotion.waits {
             (0..*places).for_each(|_| wait.observe(waited.as_secs_f64()));

@@ -9,6 +9,7 @@ use anteroom_core::store::Error;
 use anteroom_runtime::{Changes, Config};
 use tokio_util::sync::CancellationToken;
 
+use crate::followed::Followed;
 use crate::metrics::QueueMetrics;
 use crate::shared::Shared;
 
@@ -25,6 +26,8 @@ pub struct Scheduled {
     pub stop: CancellationToken,
     /// What the newest snapshot said of the line.
     pub line: LineLength,
+    /// The target that it follows.
+    pub followed: Followed,
     shared: Arc<Shared>,
     changes: Changes,
     rules_written: CancellationToken,
@@ -45,6 +48,7 @@ impl Scheduled {
             metrics: shared.metrics.queue(name),
             stop,
             line: LineLength::default(),
+            followed: Followed::default(),
             shared: shared.clone(),
             changes,
             rules_written: CancellationToken::new(),

@@ -4,6 +4,7 @@
 //! value and the rule ([`ConfigError`]). Secrets come from the environment or from files, and are
 //! never printed.
 
+mod adaptive;
 mod admission;
 mod document;
 mod environment;
@@ -29,6 +30,7 @@ use std::{
 
 use serde::Deserialize;
 
+pub use adaptive::AdaptiveConfig;
 pub use admission::{AdmissionConfig, Origin};
 pub use error::ConfigError;
 pub use keys::{Digest, KeyConfig, Role, Scope};
@@ -155,6 +157,7 @@ impl Config {
         for name in self.keys.keys() {
             check_name(name, "keys")?;
         }
+        queue::check_targets(&self.queues, &self.targets)?;
         self.admission.check()?;
         if service.is_none_or(|service| service == Service::Admission) {
             self.admission.check_serving(!self.keys.is_empty())?;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    Fault,
+    AdaptiveConfig, Fault, TargetConfig, adaptive,
     admission::{Origin, web_address},
     parse::{self, FromText, duration},
     section::{self, Named},
@@ -22,6 +22,12 @@ pub struct QueueConfig {
     /// The rules that stand in the store: read by their table, not by serde.
     #[serde(skip)]
     pub rules: Rules,
+    /// The target whose health promotion follows.
+    #[serde(default, deserialize_with = "parse::some_text")]
+    pub health: Option<String>,
+    /// How the batch follows its outcomes.
+    #[serde(default, deserialize_with = "adaptive::some")]
+    pub adaptive: Option<AdaptiveConfig>,
     /// Whether authorize renews the place.
     #[serde(deserialize_with = "parse::flag")]
     pub renew_on_authorize: bool,
@@ -81,7 +87,11 @@ impl Named for QueueConfig {
         self,
         value: impl FnMut(&'static Rule) -> Result<Option<Value>, Fault>,
     ) -> Result<Self, Fault> {
-        Ok(Self { rules: Rules::read(value)?, ..self })
+        let mut rules = Rules::read(value)?;
+        // A batch that adapts has a rule to begin with, and to go back to while no scheduler names
+        // its bounds.
+        rules.batch = rules.batch.or(self.adaptive.map(|adaptive| adaptive.min_batch));
+        Ok(Self { rules, ..self })
     }
 
     fn check(&self) -> Result<(), Fault> {
@@ -90,6 +100,9 @@ impl Named for QueueConfig {
             "capacity",
             "capacity or batch is required",
         )?;
+        if let Some(adaptive) = &self.adaptive {
+            adaptive.check()?;
+        }
         section::refuse(self.rules.broken())?;
         let open = self.on_store_error == OnStoreError::Open;
         let rule = "is required while on_store_error is open";
@@ -102,6 +115,21 @@ impl Named for QueueConfig {
             "must be 1 to 200 characters without control characters",
         )
     }
+}
+
+/// Whether each queue that needs a target names one, and each that is named is declared.
+pub(super) fn check_targets(
+    queues: &BTreeMap<String, QueueConfig>,
+    targets: &BTreeMap<String, TargetConfig>,
+) -> Result<(), Fault> {
+    queues.iter().try_for_each(|(name, queue)| {
+        let is_declared = |target| targets.contains_key(target);
+        let (good, rule) = match &queue.health {
+            Some(target) => (is_declared(target), "must name a target of [targets.*]"),
+            None => (queue.adaptive.is_none(), "is required with adaptive"),
+        };
+        Fault::unless(good, &format!("queues.{name}.health"), rule)
+    })
 }
 
 /// What is allowed of queues behind a port that listens there, but not for production.

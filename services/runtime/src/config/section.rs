@@ -56,7 +56,7 @@ fn read_one<T: Named>(mut keys: Map<String, Value>, name: &str) -> Result<T, Fau
     let section = &format!("{}.{name}", T::SECTION);
     let mut rules: Map<String, Value> = keys.extract_if(|key, _| is_rule::<T>(key)).collect();
     let fields = Value::new(None, ValueKind::Table(keys));
-    let entity: T = read_as(fields, section).map_err(|fault| with_names::<T>(fault))?;
+    let entity: T = read_as(fields, section).map_err(|fault| with_names::<T>(fault, section))?;
     let entity = entity.with_rules(|rule| match rules.remove(rule.name) {
         None => Ok((rule.default)()),
         Some(value) => parse::rule(rule.kind, value)
@@ -71,11 +71,12 @@ fn is_rule<T: Named>(key: &str) -> bool {
     T::RULES.iter().any(|rule| rule.in_file && rule.name == key)
 }
 
-/// Serde knows the other keys only.
-fn with_names<T: Named>(fault: Fault) -> Fault {
-    let Some(fields) = fault.rule.strip_prefix("unknown key, expected one of ") else {
-        return fault;
-    };
+/// Of the keys of the entity itself serde knows only those that are no rules.
+fn with_names<T: Named>(fault: Fault, section: &str) -> Fault {
+    let inside = fault.key.strip_prefix(section).and_then(|key| key.strip_prefix('.'));
+    let is_own = inside.is_some_and(|key| !key.contains('.'));
+    let fields = fault.rule.strip_prefix("unknown key, expected one of ").filter(|_| is_own);
+    let Some(fields) = fields else { return fault };
     let rules = T::RULES.iter().filter(|rule| rule.in_file).map(|rule| format!("`{}`", rule.name));
     let rules = rules.collect::<Vec<_>>().join(", ");
     Fault { rule: format!("unknown key, expected one of {rules}, {fields}"), ..fault }

@@ -8,7 +8,7 @@ use anteroom_runtime::config::{DEFAULT_TOML, Loader, Rate, WithoutStore};
 use std::time::Duration;
 
 /// Every key that the specification names, by section.
-const EXPECTED: [(&str, &str); 7] = [
+const EXPECTED: [(&str, &str); 8] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -30,8 +30,9 @@ const EXPECTED: [(&str, &str); 7] = [
         "capacity batch interval pace claim_ttl session_ttl session_max renew_on_authorize \
          local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
          joins_per_address exempt requests_per_place public_url return_to_origins return_query \
-         pass_preflight on_store_error open_rate open_for title",
+         pass_preflight on_store_error open_rate open_for title health adaptive",
     ),
+    ("queues.*.adaptive", "min_batch max_batch success_target p95_target"),
     ("targets.*", "window threshold min_samples store quorum open_for probes"),
 ];
 
@@ -78,6 +79,9 @@ fn load(toml: &str) -> Result<anteroom_runtime::Config, String> {
 fn the_defaults_file_documents_exactly_the_expected_keys() {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in documented() {
+        if let Some((section, table)) = line.section.split_once(".*.") {
+            found.entry(format!("{section}.*")).or_default().insert(table.to_owned());
+        }
         assert!(found.entry(line.section).or_default().insert(line.key.clone()), "{}", line.key);
     }
     let expected: BTreeMap<String, BTreeSet<String>> =
@@ -92,6 +96,7 @@ fn the_types_know_exactly_the_expected_keys() {
         let header = match section {
             "keys.NAME" => "keys.some",
             "queues.*" => "queues.some",
+            "queues.*.adaptive" => "queues.some.adaptive",
             "targets.*" => "targets.some",
             other => other,
         };
@@ -139,10 +144,26 @@ fn the_defaults_of_a_queue_are_those_of_the_table_of_its_rules() {
     }
 }
 
+#[test]
+fn a_batch_that_adapts_needs_no_other_rule_and_begins_at_its_least() {
+    let adaptive = "[queues.some.adaptive]\nmin_batch = 20\nmax_batch = 90\nsuccess_target = 0.9\n";
+    let load = |own: &str| {
+        let toml = format!("[targets.shop]\n[queues.some]\nhealth = \"shop\"\n{own}{adaptive}");
+        load(&toml).expect("valid").queues["some"].clone()
+    };
+    let queue = load("");
+    assert_eq!((queue.rules.batch, queue.rules.capacity), (Some(20), None));
+    let rules = queue.adaptive.expect("it adapts").rules(7);
+    assert_eq!((rules.min_batch, rules.max_batch), (20, 90));
+    assert_eq!((rules.success_target, rules.min_samples, rules.p95_target), (900_000, 7, None));
+    assert_eq!(load("batch = 50\n").rules.batch, Some(50));
+    assert_eq!(load("capacity = 5\n").rules.batch, Some(20));
+}
+
 /// What the file shows behind a `#` is valid too, apart from secrets and their files.
 #[test]
 fn the_shown_values_are_valid() {
-    let mut toml = String::from("[store]\nmode = \"sentinel\"\n");
+    let mut toml = String::from("[targets.reservations]\n[store]\nmode = \"sentinel\"\n");
     let mut section = "store".to_owned();
     for line in documented().into_iter().filter(|line| line.shown_only) {
         if line.key == "password" || line.key.ends_with("_file") {

@@ -1,0 +1,105 @@
+//! Real schedulers make a queue follow a real target.
+
+use anteroom_core::queue::{Queue, Status, StepReason};
+use anteroom_core::store::{Config, Store};
+use anteroom_core::target::{Outcome, Rules, State, Target};
+use anteroom_runtime::config::Loader;
+use anteroom_testkit::{Deployment, PATIENCE, until};
+
+use crate::support::{deployment, join, queue, until_place, until_snapshot};
+
+const TARGET: &str = "[targets.shop]\nmin_samples = 5\nopen_for = \"1s\"\nprobes = 2\n";
+
+/// The target of the file, as those who call it report to it.
+async fn target(deployment: &Deployment) -> (Target, Rules) {
+    let config = Loader::new(Some(&deployment.config_file())).load().expect("a valid file");
+    let store = Config {
+        command_timeout: PATIENCE,
+        request_timeout: PATIENCE,
+        ..Config::new(deployment.redis.socket_url())
+    };
+    let registry = prometheus::Registry::new();
+    let store = Store::open(&store, &anteroom_core::scripts(), &registry).expect("an address");
+    assert!(store.wait_up(PATIENCE).await, "the store is up");
+    (Target::open(&store, "shop", 100), config.targets["shop"].rules())
+}
+
+async fn report(target: &(Target, Rules), successes: u32, failures: u32) {
+    let (target, rules) = target;
+    target.record(rules, &Outcome::counted(successes, failures)).await.expect("a report");
+}
+
+async fn until_health(queue: &Queue, state: State) {
+    until_snapshot(queue, |snapshot| snapshot.health == Some(state)).await;
+}
+
+#[tokio::test]
+async fn promotion_stops_in_fallback_and_comes_back_when_the_target_recovers() {
+    let file = format!("[queues.concert]\ncapacity = 100\nhealth = \"shop\"\n{TARGET}");
+    let deployment = deployment(&file).await;
+    let schedulers = [deployment.scheduler().await, deployment.scheduler().await];
+    let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
+    until_health(&queue, State::Closed).await;
+    assert_eq!(join(&queue, 1).await.1.status(), Status::Ready);
+    let silent = "nobody reports to the target";
+    until("it is told that nobody reports", PATIENCE, async || {
+        schedulers.iter().all(|scheduler| scheduler.logged(silent) == 1)
+    })
+    .await;
+
+    report(&target, 0, 5).await;
+    until_health(&queue, State::Open).await;
+    let (second, place) = join(&queue, 2).await;
+    assert_eq!(place.status(), Status::Waiting);
+    let paused = "anteroom_queue_paused_by_health{queue=\"concert\"}";
+    // By then it may be half open again.
+    until("a scheduler shows it", PATIENCE, async || {
+        report(&target, 0, 5).await;
+        schedulers[0].metric(paused).await == Some(1.0)
+    })
+    .await;
+    // Half open, somebody is let in to find out, and the calls succeed.
+    until("it has recovered", PATIENCE, async || {
+        report(&target, 5, 0).await;
+        queue.snapshot().await.expect("a snapshot").health == Some(State::Closed)
+    })
+    .await;
+    until_place(&queue, second, |place| place.status() == Status::Ready).await;
+    schedulers[0].until_metric(paused, |it| it == Some(0.0)).await;
+    for scheduler in schedulers {
+        assert_eq!((scheduler.logged(silent), scheduler.logged("is reported to")), (1, 1));
+        scheduler.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_batch_adapts_and_the_metrics_show_it() {
+    let adaptive = "[queues.concert.adaptive]\nmin_batch = 10\nmax_batch = 50\n\
+        success_target = 0.9\n";
+    let queues = "[queues.concert]\nbatch = 20\ninterval = \"1s\"\nhealth = \"shop\"\n";
+    let deployment = deployment(&format!("{queues}{adaptive}{TARGET}threshold = 0.1\n")).await;
+    let scheduler = deployment.scheduler().await;
+    let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
+    until_snapshot(&queue, |snapshot| {
+        snapshot.adaptive.is_some_and(|it| (it.batch, it.reason) == (20, StepReason::Start))
+    })
+    .await;
+    until("it was cut", PATIENCE, async || {
+        report(&target, 5, 5).await;
+        let adaptive = queue.snapshot().await.expect("a snapshot").adaptive.expect("it adapts");
+        (adaptive.batch, adaptive.reason) == (10, StepReason::CutSuccess)
+    })
+    .await;
+    let cuts = "anteroom_queue_adaptive_steps_total{queue=\"concert\",reason=\"cut_success\"}";
+    scheduler.until_metric(cuts, |it| it >= Some(3.0)).await;
+    for (name, value) in [("", 10.0), ("_min", 10.0), ("_max", 50.0)] {
+        let name = format!("anteroom_queue_adaptive_batch{name}{{queue=\"concert\"}}");
+        scheduler.until_metric(&name, |it| it == Some(value)).await;
+    }
+    // Taken out of the file, the batch of the rules is in force again.
+    deployment.write(&format!("{queues}{TARGET}"));
+    until_snapshot(&queue, |snapshot| snapshot.adaptive.is_none()).await;
+    let batch = "anteroom_queue_adaptive_batch{queue=\"concert\"}";
+    scheduler.until_metric(batch, |it| it.is_none()).await;
+    scheduler.end().await;
+}
