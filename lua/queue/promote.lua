@@ -6,9 +6,9 @@
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now, state, version, probes, open_for, min, max, success_target, min_samples, totals
 --       (what was read of the target that the queue follows: its state, 0 when nothing was, the
---       version of that, and two of its rules, times in µs; the bounds of an adaptive batch, 0 none,
---       its aim in millionths, and the target's totals as doubles, empty when nothing was read:
---       successes, failures, those within p95_target, those past it)
+--       version of that, and two of its rules, times in µs; the bounds of an adaptive batch, 0
+--       none, its aim in millionths, and the target's totals as doubles, empty when nothing was
+--       read: successes, failures, those within p95_target, those past it)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, why the adaptive batch took a
 --        step (lib/adaptive.lua, 0 for none), then the number of waits and for each count, wait_ms;
 --        then the number of estimates and for each told_ms, true_ms; or NO_RULES
@@ -48,13 +48,16 @@ local tick_before = m.tick
 m.offset, m.tick = now - wall, now
 refresh_rules()
 
--- What this scheduler read of the target. An older version than one that was seen is never taken;
--- the same one still holds.
+-- What this scheduler read of the target. While a reading is in force an older version than its is
+-- never taken, and the same one only says that it still holds. Once it has lapsed, the store has
+-- lost what was newer.
 local function take_reading(state, version, probes, open_for)
-  if state == 0 or version < m.health_version then return end
-  if version > m.health_version or m.health_state == 0 then
-    if state == HEALTHY and health() > HEALTHY then m.ramp_at = now end
+  local before = health()
+  if before == 0 or version > m.health_version then
+    if state == HEALTHY and before > HEALTHY then m.ramp_at = now end
     m.health_state, m.health_version = state, version
+  elseif version < m.health_version then
+    return
   end
   m.health_at, m.probes, m.open_for = now, probes, open_for
   save({ 'health_state', 'health_version', 'health_at', 'probes', 'open_for', 'ramp_at' })

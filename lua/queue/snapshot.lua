@@ -8,8 +8,8 @@
 --        while health alone pauses promotion, the target's state (0 unknown), the adaptive batch (0
 --        none), its bounds, and why it took the last step (lib/adaptive.lua); of the file and of
 --        the overrides the revision and, when the caller has not seen it, the packed part, else an
---        empty text; the rules in force as texts in the order of lib/rules.lua; for each override in
---        force its name, value and end (µs, 0 none); or NO_RULES
+--        empty text; the rules in force as texts in the order of lib/rules.lua; for each override
+--        in force its name, value and end (µs, 0 none); or NO_RULES
 -- Codes: OK NO_RULES
 
 if

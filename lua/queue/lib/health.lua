@@ -2,8 +2,8 @@
 -- whether the target has recovered, and the way back to the whole pace. Needs state.lua.
 --
 -- In fallback nothing is promoted (state.lua). While the target is probed at most `probes` places
--- are in any `open_for`. From then on a quarter of the pace is in force, a half, three quarters, and
--- all of it, for an `open_for` each.
+-- are in any `open_for`. From then on a quarter of the pace is in force, a half, three quarters,
+-- and all of it, for an `open_for` each.
 local HEALTH_FIELDS = {
   'health_version', 'probes', 'open_for', 'probed', 'probed_at', 'ramp_at', 'adaptive_batch',
   'adaptive_seen',

@@ -48,12 +48,13 @@ local function settle_rules()
 end
 
 -- Applies the end of an override that has come since the last call, or that the clock has leapt
--- back behind; and takes in the rules that an older version did not know.
+-- back behind; and takes in what an older version did not know.
 local function refresh_rules()
   if
     wall < m.last_change
     or (m.next_change ~= 0 and wall >= m.next_change)
     or m.known < KNOWN_RULES
+    or not m.overrides_batch
   then
     settle_rules()
   end

@@ -10,6 +10,7 @@ use anteroom_testkit::{PATIENCE, Process, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::health::{SHOP, Shop};
 use crate::room::Room;
 
 const PAGE: &str = "/queues/concert";
@@ -48,6 +49,14 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
     look("a turn that leads on", &first, "?return_to=/seats").await;
     room.authorize(&first).await.is(200);
     look("a visit", &first, "").await;
+    Shop::of(room).await.falls().await;
+    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert");
+    patch.json(json!({ "state": null, "reason": null })).send().await.is(200);
+    until("the page says why", PATIENCE, async || {
+        room.get(PAGE).send().await.is(200).text.contains("The service is recovering.")
+    })
+    .await;
+    look("the service recovers", &second, "").await;
     room.anteroom.deployment.redis.freeze();
     look("the store is away", &second, "").await;
     pages
@@ -63,7 +72,8 @@ async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
         eprintln!("skipped: there is no Chromium");
         return;
     };
-    let room = Room::start(&format!("[queues.concert]\ncapacity = 1\ntitle = \"{LONG}\"\n")).await;
+    let queue = format!("[queues.concert]\ncapacity = 1\ntitle = \"{LONG}\"\nhealth = \"shop\"\n");
+    let room = Room::start(&format!("{queue}{SHOP}")).await;
     let pages = pages(&room).await;
     let templates = pages.iter().map(|(name, html)| {
         format!("<template title=\"{}\">{}</template>", escaped(name), escaped(html))
@@ -94,7 +104,7 @@ async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
         assert_eq!(found["wrong"], json!([]), "dark: {is_dark}");
         assert_eq!(found["dark"], is_dark);
         assert_eq!(found["pages"], 3 * pages.len());
-        // Title, message and notice everywhere; three of the five, in two languages, have a button.
+        // Title, message and notice everywhere; three of the six, in two languages, have a button.
         assert!(found["texts"].as_u64() >= Some(9 * pages.len() as u64), "{found}");
         assert_eq!(found["buttons"], 3 * 3 * 2, "{found}");
     }

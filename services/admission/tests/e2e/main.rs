@@ -8,6 +8,7 @@ mod contract;
 mod gate_joins;
 mod gone_tokens;
 mod handover;
+mod health;
 mod http;
 mod joining;
 mod journey;

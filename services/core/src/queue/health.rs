@@ -1,5 +1,5 @@
-//! Promotion that follows the health of a target: what schedulers say of it with each tick, and what
-//! a queue has made of it.
+//! Promotion that follows the health of a target: what schedulers say of it with each tick, and
+//! what a queue has made of it.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ pub struct Health {
 pub struct TargetReading {
     /// Its state, …
     pub state: State,
-    /// … and the version of that, which only grows: a reading with an older one is passed over.
+    /// … and the version of that, which only grows: a reading with an older one is passed over,
+    /// unless nobody has read a newer one for 5 s.
     pub version: u64,
     /// Most places promoted in any `open_for` while it is half-open; at least 1.
     pub probes: u64,
@@ -109,9 +110,9 @@ pub(super) fn state(number: u64) -> Option<State> {
     [State::Closed, State::Open, State::HalfOpen].into_iter().find(|it| *it as u64 == number)
 }
 
-/// Successes, failures, and of the calls with a latency those within the target and those past it,
-/// as doubles. A call that may have taken longer than the target counts as past it. Without a target
-/// there are none of both.
+/// Successes, failures, and of the calls with a latency those within `p95_target` and those past
+/// it, as doubles. A call that may have taken longer counts as past it; without such an aim there
+/// are none of both.
 fn packed(totals: &Totals, p95_target: Option<Duration>) -> Vec<u8> {
     let (mut quick, mut slow) = (0, 0);
     if let Some(target) = p95_target {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Adaptive, Health, Override, Pace, Queue, Rules, StepReason, TargetReading,
+    Adaptive, Health, Override, Pace, Queue, RULES, Rules, StepReason, TargetReading,
 };
 use anteroom_core::target::{State as TargetState, Totals};
 
 use super::line::{join, rate};
+use super::overrides::known_before;
 use super::support::{SECOND, TimedStore};
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -275,6 +276,25 @@ async fn an_operator_s_batch_goes_before_it_and_what_happened_meanwhile_does_not
     assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
     let raised = [StepReason::Raised];
     assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, raised);
+}
+
+/// An older version writes the rules in force without saying that the batch is overridden.
+#[tokio::test]
+async fn a_batch_that_was_overridden_by_an_older_version_goes_before_it_too() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
+    let target = Target::new();
+    tick(&queue, &target.health(AIM)).await;
+    queue.override_rules(&[Override::Batch(Some(20))], None).await.expect("an override");
+    let names = RULES.iter().map(|rule| rule.name).collect::<Vec<_>>();
+    known_before(&world, &names).await;
+    world.pass(2 * INTERVAL);
+    let mut promoted = 0;
+    for _ in 0..10 {
+        world.pass(TICK);
+        promoted += tick(&queue, &target.health(AIM)).await.0;
+    }
+    assert!((18..=20).contains(&promoted), "{promoted} in an interval of 20");
 }
 
 #[tokio::test]

@@ -6,10 +6,10 @@
 //! first that knows of a change comes at the end of the interval in which it was made.
 //!
 //! - *Afterwards* B rises by a twentieth of what lies between its bounds, here 0.12 of the lower
-//!   capacity, until it has passed C ÷ 0.95 by less than a rise, and is cut to 0.8 of that: it stays
-//!   between 0.8 × C ÷ 0.95 = 0.84 C and C ÷ 0.95 plus a rise, at most 1.18 C.
-//! - *Halving.* From at most 1.12 C (of the higher C) three cuts lead to 0.57 C, which is 1.15 of the
-//!   half.
+//!   capacity, until it has passed C ÷ 0.95 by less than a rise, and is cut to 0.8 of that: it
+//!   stays between 0.8 × C ÷ 0.95 = 0.84 C and C ÷ 0.95 plus a rise, at most 1.18 C.
+//! - *Halving.* From at most 1.12 C (of the higher C) three cuts lead to 0.57 C, which is 1.15 of
+//!   the half.
 //! - *Doubling.* From at least 0.84 of the lower C it takes (1.5 − 0.84) ÷ 0.12, so six rises, to
 //!   three quarters of the double.
 

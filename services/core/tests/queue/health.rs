@@ -120,10 +120,23 @@ async fn a_target_that_cannot_be_read_stops_nothing_for_longer_than_five_seconds
     assert_eq!(sum(&ticks(&world, &queue, TICK, &Health::default()).await), 20);
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.health, snapshot.paused_by_health), (None, false));
-    // An older reading brings nothing back, the same one does.
-    tick(&queue, &reading(TargetState::Open, 0)).await;
-    assert_eq!(queue.snapshot().await.expect("a snapshot").health, None);
+    // It can be read again, and nothing has changed.
     tick(&queue, &reading(TargetState::Open, 1)).await;
+    assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
+}
+
+#[tokio::test]
+async fn a_target_that_the_store_forgot_is_followed_anew() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(50), 20).await;
+    tick(&queue, &reading(TargetState::Open, 9)).await;
+    // A target that the store knows nothing of has version 0.
+    let forgotten = reading(TargetState::Closed, 0);
+    assert_eq!(sum(&ticks(&world, &queue, 5 * 10 * TICK, &forgotten).await), 0);
+    assert_eq!(sum(&ticks(&world, &queue, TICK, &forgotten).await), 20);
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!(snapshot.health, Some(TargetState::Closed));
+    tick(&queue, &reading(TargetState::Open, 8)).await;
     assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
 }
 

@@ -1,7 +1,12 @@
 //! The queue's part: every operation called, and what its arguments repeat.
 
-use anteroom_core::queue::{Health, Join, Override, PlaceId, PlaceRef, Queue, Rules};
+use std::time::Duration;
+
+use anteroom_core::queue::{
+    Adaptive, Health, Join, Override, PlaceId, PlaceRef, Queue, Rules, TargetReading,
+};
 use anteroom_core::store::Store;
+use anteroom_core::target::{State, Totals};
 use futures_util::future::join_all;
 
 use super::Subsystem;
@@ -50,6 +55,21 @@ async fn join(queue: &Queue, n: u64) -> PlaceRef {
     }
 }
 
+fn reading() -> TargetReading {
+    TargetReading {
+        state: State::Closed,
+        version: 1_800_000_000_000_000,
+        probes: 5,
+        open_for: Duration::from_secs(10),
+        totals: Totals::default(),
+    }
+}
+
+fn adaptive() -> Adaptive {
+    let (success_target, p95_target) = (950_000, Some(Duration::from_millis(500)));
+    Adaptive { min_batch: 1, max_batch: 9, success_target, p95_target, min_samples: 20 }
+}
+
 async fn call_everything(store: &Store) {
     let capacity = |most| Rules { capacity: Some(most), ..Rules::default() };
     // The first join finds no rules, and seeds them.
@@ -65,6 +85,10 @@ async fn call_everything(store: &Store) {
     all.0.and(all.1).and(all.2).expect("a pass");
     queue.renew(first).await.expect("a renewal");
     queue.leave(first).await.expect("a leave");
+    for reading in [None, Some(reading())] {
+        let health = Health { reading, adaptive: Some(adaptive()) };
+        queue.promote(&health).await.expect("a tick");
+    }
     queue.promote(&Health::default()).await.expect("a tick");
     queue.sweep().await.expect("a sweep");
     let overrides = [Override::Capacity(Some(3)), Override::Reason(None)];

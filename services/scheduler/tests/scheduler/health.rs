@@ -103,3 +103,30 @@ async fn a_batch_adapts_and_the_metrics_show_it() {
     scheduler.until_metric(batch, |it| it.is_none()).await;
     scheduler.end().await;
 }
+
+#[tokio::test]
+async fn a_target_that_cannot_be_read_stops_nothing_and_says_so_once() {
+    let file = format!("[queues.concert]\ncapacity = 1\nhealth = \"shop\"\n{TARGET}");
+    let deployment = deployment(&file).await;
+    let scheduler = deployment.scheduler().await;
+    let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
+    until_health(&queue, State::Closed).await;
+    // What stands under its key is of another kind.
+    report(&target, 1, 0).await;
+    let meta = "anteroom:v1:target:{shop}:meta";
+    let _: () = deployment.redis.run(&["SET", meta, "?"]).await;
+    let fails = "a call to the store fails";
+    until("it is told", PATIENCE, async || scheduler.logged(fails) == 1).await;
+    let (first, _) = join(&queue, 1).await;
+    let (second, place) = join(&queue, 2).await;
+    assert_eq!(place.status(), Status::Waiting);
+    queue.leave(first).await.expect("a leave");
+    until_place(&queue, second, |place| place.status() == Status::Ready).await;
+    until_snapshot(&queue, |snapshot| snapshot.health.is_none()).await;
+    assert_eq!(scheduler.logged(fails), 1, "not at each tick");
+
+    let _: () = deployment.redis.run(&["DEL", meta]).await;
+    until_health(&queue, State::Closed).await;
+    assert_eq!(scheduler.logged("a call to the store works again"), 1);
+    scheduler.end().await;
+}

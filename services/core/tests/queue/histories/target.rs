@@ -9,6 +9,7 @@ use anteroom_testkit::model::queue as model;
 use proptest::prelude::*;
 
 use super::history::QueueHistory;
+use super::step::{Op, VISITORS};
 
 const PROBES: u64 = 2;
 const OPEN_FOR: Duration = Duration::from_secs(7);
@@ -25,6 +26,8 @@ pub enum Target {
     Closes,
     Opens,
     HalfOpens,
+    /// It opens, everybody joins, and it closes, with a tick each.
+    Recovers,
     /// So many calls succeed and fail, and so many are quick and slow.
     Outcomes([u64; 4]),
     /// The store forgets what was reported.
@@ -100,6 +103,14 @@ impl QueueHistory<'_> {
             Target::Closes => self.watched.turn(State::Closed, wall),
             Target::Opens => self.watched.turn(State::Open, wall),
             Target::HalfOpens => self.watched.turn(State::HalfOpen, wall),
+            Target::Recovers => {
+                self.watched.turn(State::Open, wall);
+                self.tick(self.watched.health(0)).await?;
+                let everyone: Vec<_> = (0..VISITORS).map(|who| (who, 0)).collect();
+                self.visits(Op::Join, &everyone).await?;
+                self.watched.turn(State::Closed, wall);
+                self.tick(self.watched.health(0)).await?;
+            }
             Target::Outcomes([successes, failures, quick, slow]) => {
                 self.watched.change(|TargetReading { totals, .. }| {
                     totals.successes += successes;
@@ -120,8 +131,8 @@ impl QueueHistory<'_> {
 
     /// What the queue shows of the target.
     pub async fn followed(&mut self) -> Outcome {
+        self.look().await?;
         let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
-        self.refresh();
         differ("health", &snapshot.health.map(state), &self.model.health())?;
         let told = snapshot.paused_by_health;
         differ("paused by health", &told, &self.model.is_paused_by_health())?;
@@ -181,6 +192,7 @@ pub fn target() -> impl Strategy<Value = Target> {
         3 => Just(Target::Closes),
         2 => Just(Target::Opens),
         2 => Just(Target::HalfOpens),
+        4 => Just(Target::Recovers),
         8 => good.prop_map(calls),
         3 => bad.prop_map(calls),
         1 => Just(Target::Forgotten),

@@ -145,8 +145,8 @@ impl Queue {
         if let Some(reading) = health.reading {
             let before = self.health();
             match &mut self.followed.reading {
-                Some((known, _)) if reading.version < known.version => {}
-                Some((known, at)) if reading.version == known.version => {
+                Some((known, _)) if before.is_some() && reading.version < known.version => {}
+                Some((known, at)) if before.is_some() && reading.version == known.version => {
                     let state = known.state;
                     (*known, *at) = (TargetReading { state, ..reading }, self.now);
                 }

@@ -1,0 +1,98 @@
+//! What visitors and operators are told while promotion follows the health of a target.
+
+use anteroom_core::store::{Config, Store};
+use anteroom_core::target::{Outcome, Rules, Target};
+use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::room::Room;
+use crate::schema::Book;
+
+/// A target that falls with a few failures and stays so.
+pub const SHOP: &str = "[targets.shop]\nmin_samples = 5\nopen_for = \"1h\"\n";
+
+const QUEUE: &str = "/v1/queues/{queue}";
+const ADMIN: &str = "/v1/admin/queues/{queue}";
+
+/// The target `shop`, as those who call it report to it.
+pub struct Shop(Target);
+
+impl Shop {
+    pub async fn of(room: &Room) -> Self {
+        let config = Config::new(room.anteroom.deployment.redis.socket_url());
+        let config = Config { command_timeout: PATIENCE, request_timeout: PATIENCE, ..config };
+        let registry = prometheus::Registry::new();
+        let store = Store::open(&config, &anteroom_core::scripts(), &registry).expect("an address");
+        assert!(store.wait_up(PATIENCE).await, "the store is up");
+        Self(Target::open(&store, "shop", 10))
+    }
+
+    /// So many calls fail that callers take their fallback.
+    pub async fn falls(&self) {
+        let rules = Rules { min_samples: 5, ..Rules::default() };
+        let rules = Rules { open_for: std::time::Duration::from_secs(3_600), ..rules };
+        self.0.record(&rules, &Outcome::counted(0, 5)).await.expect("a report");
+    }
+}
+
+#[tokio::test]
+async fn everyone_is_told_that_the_service_recovers() {
+    let adaptive = "adaptive = { min_batch = 5, max_batch = 50, success_target = 0.9 }\n";
+    let queue = "[queues.concert]\ncapacity = 1\nhealth = \"shop\"\n";
+    let room = Room::start(&format!("{queue}{adaptive}{SHOP}")).await;
+    let public = Book::of(&room, "public").await;
+    let service = Book::of(&room, "service").await;
+    let state = async || {
+        let answer = room.get("/v1/queues/concert").send().await;
+        public.note("GET", QUEUE, &answer);
+        answer.is(200).json()
+    };
+    let admin = async || {
+        let answer = room.call("service", Method::GET, "/v1/admin/queues/concert").send().await;
+        service.note("GET", ADMIN, &answer);
+        answer.is(200).json()
+    };
+    until("the target is read", PATIENCE, async || admin().await["health"] == "closed").await;
+    assert!(state().await.get("paused_by").is_none());
+    let adaptive = &admin().await["adaptive"];
+    let begun = json!({ "batch": 5, "min_batch": 5, "max_batch": 50, "reason": "start" });
+    assert_eq!(*adaptive, begun);
+    assert_eq!(admin().await["rules"]["batch"], 5, "the rule that it began with");
+
+    let _ready = room.join().await;
+    let waiting = room.join().await.token();
+    Shop::of(&room).await.falls().await;
+    until("it is paused", PATIENCE, async || state().await["paused_by"] == "health").await;
+    let seen = admin().await;
+    assert_eq!((&seen["state"], &seen["health"]), (&json!("paused"), &json!("open")));
+    let place = room.get("/v1/queues/concert/token").token(&waiting).send().await;
+    public.note("GET", "/v1/queues/{queue}/token", &place);
+    assert_eq!(place.is(200).json()["eta_ms"], json!(null));
+
+    let cookie = format!("__Host-anteroom_concert={waiting}");
+    for (language, sentence) in [
+        ("en", "The service is recovering. Places in line are kept."),
+        ("ko", "서비스가 회복되는 중입니다. 줄 선 자리는 그대로 유지됩니다."),
+    ] {
+        for cookie in [cookie.as_str(), ""] {
+            let page = room.get("/queues/concert").header("accept-language", language);
+            let page = page.header("cookie", cookie).send().await;
+            let notice = format!("<p id=\"notice\" aria-live=\"polite\">{sentence}</p>");
+            assert!(page.is(200).text.contains(&notice), "{}", page.text);
+        }
+    }
+    let paused = "anteroom_queue_paused_by_health{queue=\"concert\"}";
+    room.anteroom.admission.until_metric(paused, |it| it == Some(1.0)).await;
+    room.anteroom.scheduler.until_metric(paused, |it| it == Some(1.0)).await;
+
+    // The brake is off once the file names no target any more.
+    let without = "[queues.concert]\ncapacity = 1\n";
+    room.anteroom.deployment.write(&format!("{without}{SHOP}"));
+    until("it goes on", PATIENCE, async || state().await.get("paused_by").is_none()).await;
+    let seen = admin().await;
+    assert_eq!(
+        (seen.get("health"), seen.get("adaptive"), &seen["state"]),
+        (None, None, &json!("open"))
+    );
+}
