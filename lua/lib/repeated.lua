@@ -1,7 +1,8 @@
 -- Calls that their callers named: what such a call did is not done again. Needs store.lua.
--- KEYS: one for each name. ARGV: now, by store.lua. Reply: none; a part gives `repeated`, `remember`.
+-- KEYS: one for each name. ARGV: now, by store.lua. Reply: none; gives `repeated`, `remember`.
 --
--- The key of a name holds when the call was made, in the caller's clock, and a digest of what it said.
+-- The key of a name holds when the call was made, in the caller's clock, and a digest of what it
+-- said.
 
 -- Whether the call of this name was made after `since`: nil when it was not, false when it said
 -- something else then.

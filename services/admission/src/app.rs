@@ -23,6 +23,7 @@ use crate::entities::{Entities, EntityContext};
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::PendingRetries;
 use crate::queue::{self, QueueState};
+use crate::target::{self, TargetState};
 
 /// The state behind every handler.
 pub struct App {
@@ -58,6 +59,7 @@ pub(crate) struct LiveConfig {
     /// Tells of forwarding headers that were not believed.
     pub forwarding: Arc<Forwarding>,
     pub queues: Entities<QueueState>,
+    pub targets: Entities<TargetState>,
 }
 
 impl App {
@@ -99,6 +101,11 @@ impl App {
         self.live.load().queues.get(name)
     }
 
+    /// The target of this name, if one is configured.
+    pub(crate) fn target(&self, name: &str) -> Option<Arc<TargetState>> {
+        self.live.load().targets.get(name)
+    }
+
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
@@ -108,6 +115,9 @@ impl App {
         let live = LiveConfig::new(config, Some(&before), &context, metrics, &self.own_secret);
         for name in before.queues.left_out(&live.queues) {
             metrics.queues.gauges.forget(name);
+        }
+        for name in before.targets.left_out(&live.targets) {
+            metrics.targets.gauges.forget(name);
         }
         self.live.store(Arc::new(live));
     }
@@ -123,19 +133,27 @@ impl LiveConfig {
     ) -> Self {
         let queues = before.map(|before| &before.queues);
         let queues = queue::reload(&config, queues, context, &metrics.queues);
+        let targets = before.map(|before| &before.targets);
+        let targets = target::reload(&config, targets, context, &metrics.targets);
         let tokens = TokenKeys::new(&config.admission.token_secrets)
             .or_else(|| TokenKeys::new(std::slice::from_ref(own_secret)))
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
         let forwarding = metrics.forwarding.clone();
-        Self { config, tokens, assertions, origins, forwarding, queues }
+        Self { config, tokens, assertions, origins, forwarding, queues, targets }
     }
 }
 
 impl AsRef<Entities<QueueState>> for LiveConfig {
     fn as_ref(&self) -> &Entities<QueueState> {
         &self.queues
+    }
+}
+
+impl AsRef<Entities<TargetState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<TargetState> {
+        &self.targets
     }
 }
 

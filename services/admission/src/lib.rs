@@ -15,6 +15,7 @@ mod problem;
 mod queue;
 pub mod role;
 mod serve;
+mod target;
 mod tasks;
 
 // What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
@@ -28,6 +29,7 @@ pub use crate::http::queue::hot;
 pub use crate::http::queue::overrides::Overrides;
 pub use crate::http::queue::page::form_key;
 pub use crate::http::shell::{Answer, Shell};
+pub use crate::http::target::outcome::OutcomeBody;
 pub use crate::http::{PortService, port, public, service};
 pub use app::App;
 pub use callers::client_address::client_address;

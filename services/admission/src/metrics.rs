@@ -10,6 +10,7 @@ use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, R
 
 use crate::callers::client_address::Forwarding;
 use crate::queue::metrics::QueueFamilies;
+use crate::target::metrics::TargetFamilies;
 
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
@@ -55,6 +56,8 @@ pub struct AdmissionMetrics {
     http: HistogramVec,
     /// Those of the queues.
     pub queues: QueueFamilies,
+    /// Those of the targets.
+    pub targets: TargetFamilies,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -84,6 +87,7 @@ impl AdmissionMetrics {
                 &["port", "method", "route", "status"],
             )?,
             queues: QueueFamilies::register(registry)?,
+            targets: TargetFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http;
 use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
-use crate::tasks::{revocations, snapshots};
+use crate::tasks::{revocations, snapshots, target_snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -36,8 +36,9 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let (tell, in_force) = watch::channel(app.live().config.clone());
     tokio::spawn(follow_changes(app.clone(), changes, tell));
     watch_store(&app.store, &readiness, app.live().config.declares_nothing(), &registry)?;
-    spawn_for_queues(&supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
-    spawn_for_queues(&supervisor, "queue_revocations", &app, &in_force, revocations::keep);
+    spawn_for(QUEUES, &supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
+    spawn_for(QUEUES, &supervisor, "queue_revocations", &app, &in_force, revocations::keep);
+    spawn_for(TARGETS, &supervisor, "target_snapshots", &app, &in_force, target_snapshots::keep);
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
@@ -72,8 +73,15 @@ async fn follow_changes(app: Arc<App>, mut changes: Changes, tell: watch::Sender
     }
 }
 
-/// Keeps one such task for each queue of the configuration in force, until the process stops.
-fn spawn_for_queues<F: Future<Output = ()> + Send + 'static>(
+/// The names of the entities of a kind.
+type Names = fn(&Config) -> Vec<String>;
+const QUEUES: Names = |config| config.queues.keys().cloned().collect();
+const TARGETS: Names = |config| config.targets.keys().cloned().collect();
+
+/// Keeps one such task for each of these names in the configuration in force, until the process
+/// stops.
+fn spawn_for<F: Future<Output = ()> + Send + 'static>(
+    names: Names,
     supervisor: &Supervisor,
     task: &'static str,
     app: &Arc<App>,
@@ -82,7 +90,7 @@ fn spawn_for_queues<F: Future<Output = ()> + Send + 'static>(
 ) {
     let (supervisor, app, in_force) = (supervisor.clone(), app.clone(), in_force.clone());
     tokio::spawn(async move {
-        let names = |config: &Arc<Config>| config.queues.keys().cloned().collect();
+        let names = |config: &Arc<Config>| names(config);
         let stop = app.stopping.clone();
         let run = move |name, stop| run(app.clone(), name, stop);
         supervisor.keep(task, in_force, names, stop, run).await;

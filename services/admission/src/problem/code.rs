@@ -101,12 +101,17 @@ pub(super) mod tests {
 
     use super::*;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
+    use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
     use crate::queue::codes::{QUEUE, TOKEN};
+    use crate::target::codes::TARGET;
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {
-        [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, TOKEN, QUEUE].into_iter().flatten().copied()
+        [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, TOKEN, QUEUE, REPEATED, TARGET]
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     #[test]

@@ -12,10 +12,12 @@ use crate::{
 const JSON: &str = "application/json";
 const JOIN: &str = "/v1/queues/concert/tokens";
 const ADMIN: &str = "/v1/admin/queues/concert";
+const OUTCOMES: &str = "/v1/targets/shop/outcomes";
+const PERMITS: &str = "/v1/targets/shop/permits";
 
 /// A room with somebody in it and no ticks, so that nothing but a request changes the store.
 async fn still() -> (Room, Vec<Vec<u8>>) {
-    let room = Room::start(ONE).await;
+    let room = Room::start(&format!("{ONE}[targets.shop]\n")).await;
     room.join().await.is(201);
     room.join().await.is(201);
     room.anteroom.scheduler.process.freeze();
@@ -54,6 +56,8 @@ async fn bodies_that_are_no_such_object_are_refused_by_name() {
         ("public", Method::POST, JOIN),
         ("service", Method::POST, JOIN),
         ("service", Method::PATCH, ADMIN),
+        ("service", Method::POST, OUTCOMES),
+        ("service", Method::POST, PERMITS),
     ];
     for (port, method, path) in targets {
         let call = || room.call(port, method.clone(), path);
@@ -102,6 +106,31 @@ async fn fields_of_a_wrong_type_or_value_are_refused_by_name() {
     for value in ["", "nonsense", "ara1...", &huge] {
         let refused = room.post(JOIN).json(json!({ "assertion": value })).send().await;
         refused.refuses(401, "assertion_invalid");
+    }
+    nothing_changed(&room, &before).await;
+}
+
+/// What each rule says is tested with the body itself.
+#[tokio::test]
+async fn outcomes_beyond_their_rules_are_refused_by_name() {
+    let (room, before) = still().await;
+    let long = "x".repeat(129);
+    for (field, value) in [
+        ("success", json!({ "success": true, "failures": 1 })),
+        ("successes", json!({ "successes": 0 })),
+        ("failures", json!({ "failures": 1_000_001 })),
+        ("reporter", json!({ "success": true, "reporter": long })),
+        ("id", json!({ "success": true, "id": "a\nb" })),
+        ("latency_ms", json!({ "success": true, "latency_ms": 3_600_001 })),
+        ("permit", json!({ "success": true, "permit": "forged" })),
+    ] {
+        let refused = room.call("service", Method::POST, OUTCOMES).json(value).send().await;
+        let refused = refused.refuses(422, "invalid_value");
+        assert!(refused.text.contains(field), "{refused:?}");
+    }
+    for value in [json!({ "success": 1 }), json!({ "successes": "7" }), json!({ "failures": -1 })] {
+        let refused = room.call("service", Method::POST, OUTCOMES).json(value).send().await;
+        refused.refuses(400, "invalid_body");
     }
     nothing_changed(&room, &before).await;
 }

@@ -31,4 +31,5 @@ mod secrecy;
 mod servers;
 mod store_dump;
 mod streams;
+mod targets;
 mod tokens;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use anteroom_testkit::{PATIENCE, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -18,7 +19,10 @@ const OPS: &str = "ark1.the-key-of-an-operator";
 const SHOP: &str = "ark1.the-key-of-a-backend";
 const NARROW: &str = "ark1.the-key-for-another-queue";
 
-const QUEUES: &str = "[queues.later]\ncapacity = 1\njoins_at = \"2199-01-01T00:00:00Z\"\n\
+const OUTCOMES: &str = "/v1/targets/{target}/outcomes";
+const PERMITS: &str = "/v1/targets/{target}/permits";
+const TARGET: &str = "/v1/targets/{target}";
+const QUEUES: &str = "[targets.shop]\nmin_samples = 1\nopen_for = \"1s\"\n[queues.later]\ncapacity = 1\njoins_at = \"2199-01-01T00:00:00Z\"\n\
     [queues.few]\ncapacity = 1\njoins_per_address = \"1/1h\"\nrequests_per_place = 1\n\
     [admission]\nsse_max = 1\n";
 
@@ -54,7 +58,7 @@ impl Asker<'_> {
     ) -> Answer {
         let filled =
             parts.iter().fold(template.to_owned(), |path, (name, value)| path.replace(name, value));
-        let path = filled.replace("{queue}", "concert");
+        let path = filled.replace("{queue}", "concert").replace("{target}", "shop");
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
         let answer = change(self.room.call(self.port, method.clone(), &path)).send().await;
         self.book.note(method.as_str(), template, &answer);
@@ -250,6 +254,7 @@ async fn the_service_port_answers_as_documented() {
         asker.ask("DELETE", ADMIN, &[("{queue}", name)], ops).await.is(status);
     }
 
+    targets(&asker).await;
     let operations: Vec<_> =
         asker.book.operations().map(|(path, method, _)| (path, method)).collect();
     for (path, method) in operations.into_iter().filter(|(path, _)| path.starts_with("/v1/")) {
@@ -260,14 +265,45 @@ async fn the_service_port_answers_as_documented() {
             .ask(&method, path, &parts, |call| call.key(NARROW))
             .await
             .refuses(403, "key_forbidden");
-        let none = [("{queue}", "none"), parts[0], parts[1]];
+        let none = [("{queue}", "none"), ("{target}", "none"), parts[0], parts[1]];
+        let unknown = if path.contains("{target}") { "unknown_target" } else { "unknown_queue" };
         if (&*method, path) != ("DELETE", ADMIN) {
-            asker.ask(&method, path, &none, ops).await.refuses(404, "unknown_queue");
+            asker.ask(&method, path, &none, ops).await.refuses(404, unknown);
         }
     }
     asker.book.is_complete();
     well_formed(&asker.book);
     methods(&room, &asker.book, "service").await;
+}
+
+/// What backends call about a target, in each of its states.
+async fn targets(asker: &Asker<'_>) {
+    let shop = |call: Call| call.key(SHOP);
+    let all = json!({
+        "successes": 1, "failures": 2, "reporter": "a", "latency_ms": 70, "id": "one",
+        "permit": "AAAAAAAAAAAAAAAAAAAAAA",
+    });
+    asker.ask("GET", TARGET, &[], shop).await.is(200);
+    asker.tell("POST", PERMITS, json!({}), shop).await.is(200);
+    asker.tell("POST", OUTCOMES, all, shop).await.is(200);
+    asker.ask("GET", TARGET, &[], shop).await.is(200);
+    asker.ask("POST", PERMITS, &[], shop).await.is(200);
+    asker.tell("POST", OUTCOMES, json!({ "success": false }), shop).await.is(200);
+    let refused = async |path, body: Value, status| {
+        asker.ask("POST", path, &[], |call| shop(call).json(body)).await.is(status);
+    };
+    refused(OUTCOMES, json!({ "success": true, "id": "one" }), 409).await;
+    refused(OUTCOMES, json!({}), 422).await;
+    refused(OUTCOMES, json!({ "success": "yes" }), 400).await;
+    refused(PERMITS, json!({ "x": 1 }), 400).await;
+    for path in [OUTCOMES, PERMITS] {
+        asker.ask("POST", path, &[], |call| shop(call).body("text/plain", "x")).await.is(415);
+    }
+    until("a permit", PATIENCE, async || {
+        let answer = asker.ask("POST", PERMITS, &[], shop).await;
+        answer.is(200).json()["permit"].is_string()
+    })
+    .await;
 }
 
 /// What the document says of values and what the calls do with them is the same.
@@ -340,6 +376,17 @@ async fn the_rules_of_values_are_those_of_the_calls() {
         let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
         assert_eq!((allowed, looked != 400), (good, good), "{name}={value}");
     }
+    for (name, good) in
+        [("a", true), (&*long, true), ("", false), (" a", false), ("a\u{85}b", false)]
+    {
+        for field in ["reporter", "id"] {
+            let body = json!({ "success": true, field: name });
+            let allowed = service.allows("post", OUTCOMES, &body);
+            let call = room.call("service", Method::POST, "/v1/targets/shop/outcomes").key(SHOP);
+            let taken = call.json(body).send().await.status == 200;
+            assert_eq!((allowed, taken), (good, good), "{field} {name:?}");
+        }
+    }
     for (reason, good) in [("a", true), ("-", true), ("", false), ("a\u{7}", false)] {
         let body = json!({ "reason": reason });
         let allowed = service.allows("patch", ADMIN, &body);
@@ -358,7 +405,7 @@ async fn the_rules_of_values_are_those_of_the_calls() {
     for (book, port) in [(&public, "public"), (&service, "service")] {
         for (path, method, operation) in book.operations() {
             let body = &operation["requestBody"];
-            let needed = port == "service" && path == TOKENS;
+            let needed = port == "service" && [TOKENS, OUTCOMES].contains(&path);
             assert!(
                 body.is_null() || body["required"].as_bool() == Some(needed),
                 "{method} {path}"

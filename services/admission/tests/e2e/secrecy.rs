@@ -37,7 +37,7 @@ async fn secrets_stay_secret(level: &str) {
         ("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET),
         ("ANTEROOM_LOG__LEVEL", level),
     ];
-    let mut room = Room::start_with(&format!("{ONE}{keys}"), &env).await;
+    let mut room = Room::start_with(&format!("{ONE}[targets.shop]\n{keys}"), &env).await;
     let mut tokens = successes(&room).await;
     failures(&room, &tokens[0]).await;
     search(&room, &tokens).await;
@@ -86,6 +86,9 @@ async fn successes(room: &Room) -> Vec<String> {
     room.get("/v1/queues/concert/token/events").token(&fourth).open().await;
     let path = format!("/v1/queues/concert/places/{handle}/renew");
     room.call("service", Method::POST, &path).key(SHOP).send().await.is(200);
+    let outcome = room.call("service", Method::POST, "/v1/targets/shop/outcomes").key(SHOP);
+    let body = json!({ "success": true, "reporter": "replica-MARK", "id": "report-MARK" });
+    outcome.json(body).send().await.is(200);
     let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert").key(OPS);
     patch.json(json!({ "capacity": 1 })).send().await.is(200);
     let path = "/v1/admin/queues/concert/places/2?query=MARK";
@@ -115,6 +118,10 @@ async fn failures(room: &Room, token: &str) {
         room.call("service", Method::POST, join).key(SHOP).json(json!({ "visitor_id": "MARK\n" })),
         room.call("service", Method::POST, join).key(SHOP).json(json!({ "visitor_id": "MARK" })),
         room.call("service", Method::DELETE, "/v1/queues/concert/places/MARK").key(SHOP),
+        room.call("service", Method::POST, "/v1/targets/shop/outcomes").key(SHOP).json(json!({
+            "success": true, "permit": "MARK", "reporter": "MARK\n", "id": "MARK"
+        })),
+        room.call("service", Method::POST, "/v1/targets/MARK/permits").key(SHOP),
         room.call("service", Method::GET, "/v1/admin/queues/concert/places/MARK").key(OPS),
         room.call("service", Method::POST, "/v1/admin/queues/concert/reset").key("MARK"),
     ] {

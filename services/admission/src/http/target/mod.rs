@@ -1,0 +1,34 @@
+//! Targets over HTTP: what backends report and ask.
+
+pub mod calls;
+pub mod hot;
+pub mod outcome;
+pub mod problems;
+pub mod view;
+
+use std::sync::Arc;
+
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::document;
+use crate::app::App;
+
+/// These operations take an empty body for `{}`.
+const MAY_BE_EMPTY: &[&str] = &["ask_for_permit"];
+
+/// What backends call.
+pub fn service() -> OpenApiRouter<Arc<App>> {
+    let mut routes = OpenApiRouter::new()
+        .routes(routes!(calls::record))
+        .routes(routes!(calls::permit))
+        .routes(routes!(calls::look));
+    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
+    routes
+}
+
+fn parameter(name: &str) -> Option<ObjectBuilder> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    (name == "target").then(|| text.pattern(Some("^[a-z0-9-]{1,40}$")))
+}
