@@ -1,7 +1,5 @@
 //! What visitors and operators are told while promotion follows the health of a target.
 
-use anteroom_core::store::{Config, Store};
-use anteroom_core::target::{Outcome, Rules, Target};
 use anteroom_testkit::{PATIENCE, until};
 use reqwest::Method;
 use serde_json::json;
@@ -15,25 +13,11 @@ pub const SHOP: &str = "[targets.shop]\nmin_samples = 5\nopen_for = \"1h\"\n";
 const QUEUE: &str = "/v1/queues/{queue}";
 const ADMIN: &str = "/v1/admin/queues/{queue}";
 
-/// The target `shop`, as those who call it report to it.
-pub struct Shop(Target);
-
-impl Shop {
-    pub async fn of(room: &Room) -> Self {
-        let config = Config::new(room.anteroom.deployment.redis.socket_url());
-        let config = Config { command_timeout: PATIENCE, request_timeout: PATIENCE, ..config };
-        let registry = prometheus::Registry::new();
-        let store = Store::open(&config, &anteroom_core::scripts(), &registry).expect("an address");
-        assert!(store.wait_up(PATIENCE).await, "the store is up");
-        Self(Target::open(&store, "shop", 10))
-    }
-
-    /// So many calls fail that callers take their fallback.
-    pub async fn falls(&self) {
-        let rules = Rules { min_samples: 5, ..Rules::default() };
-        let rules = Rules { open_for: std::time::Duration::from_secs(3_600), ..rules };
-        self.0.record(&rules, &Outcome::counted(0, 5)).await.expect("a report");
-    }
+/// So many calls to the target fail that callers take their fallback.
+pub async fn shop_falls(room: &Room) {
+    let report = room.call("service", Method::POST, "/v1/targets/shop/outcomes");
+    let told = report.json(json!({ "failures": 5 })).send().await.is(200).json();
+    assert_eq!((&told["state"], &told["fallback"]), (&json!("open"), &json!(true)));
 }
 
 #[tokio::test]
@@ -62,7 +46,7 @@ async fn everyone_is_told_that_the_service_recovers() {
 
     let _ready = room.join().await;
     let waiting = room.join().await.token();
-    Shop::of(&room).await.falls().await;
+    shop_falls(&room).await;
     until("it is paused", PATIENCE, async || state().await["paused_by"] == "health").await;
     let seen = admin().await;
     assert_eq!((&seen["state"], &seen["health"]), (&json!("paused"), &json!("open")));

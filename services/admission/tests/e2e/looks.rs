@@ -10,7 +10,7 @@ use anteroom_testkit::{PATIENCE, Process, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::health::{SHOP, Shop};
+use crate::health::{SHOP, shop_falls};
 use crate::room::Room;
 
 const PAGE: &str = "/queues/concert";
@@ -49,7 +49,7 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
     look("a turn that leads on", &first, "?return_to=/seats").await;
     room.authorize(&first).await.is(200);
     look("a visit", &first, "").await;
-    Shop::of(room).await.falls().await;
+    shop_falls(room).await;
     let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert");
     patch.json(json!({ "state": null, "reason": null })).send().await.is(200);
     until("the page says why", PATIENCE, async || {

@@ -117,6 +117,18 @@ async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
 }
 
 #[tokio::test]
+async fn bounds_that_are_changed_take_the_batch_along() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", rate(40, INTERVAL, Pace::Even)).await;
+    let target = Target::new();
+    for (min_batch, max_batch, then) in [(10, 110, 40), (60, 110, 60), (10, 30, 30), (1, 90, 30)] {
+        let adaptive = Adaptive { min_batch, max_batch, ..AIM };
+        assert_eq!(tick(&queue, &target.health(adaptive)).await.1, None, "it is no step");
+        assert_eq!(batch(&queue).await, then);
+    }
+}
+
+#[tokio::test]
 async fn it_rises_by_a_twentieth_and_falls_by_a_fifth_once_an_interval() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(90, INTERVAL, Pace::Even), 2_500).await;
