@@ -19,7 +19,8 @@ local function look()
   local dead = min(size - taken, MOST_EVICTED)
   if dead > 0 then call('ZREMRANGEBYRANK', PERMITS, 0, dead - 1) end
   local from = '(' .. text(now)
-  first = call('ZRANGEBYSCORE', PERMITS, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  local next = call('ZRANGEBYSCORE', PERMITS, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  first = tonumber(next[2]) or math.huge
 end
 
 -- One window without outcomes closes the target, so no permit is of use for longer.
@@ -30,10 +31,9 @@ local function permit(name)
   if not taken then look() end
   local ends = tonumber(call('ZSCORE', PERMITS, name) or 0)
   if ends > now then return 1, 0 end
-  if taken >= probes then return 0, (first and tonumber(first) or now + lasts) - now end
+  if taken >= probes then return 0, first - now end
   call('ZADD', PERMITS, text(now + lasts), name)
-  if taken == 0 then first = now + lasts end
-  taken = taken + 1
+  taken, first = taken + 1, min(first, now + lasts)
   return 1, 0
 end
 

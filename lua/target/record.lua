@@ -24,7 +24,6 @@ elseif own_window ~= window or own_kind ~= kept_in then
   forget_buckets()
 end
 begins = move_on() or begins
-read_bucket()
 local all = { struct.unpack(TOTALS, totals) }
 
 local function record(good_ones, bad_ones, latency, reporter, permit)

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use anteroom_admission::{
-    BackendJoin, Code, JoinBody, Overrides, Problem, form_key, is_strong_key, parse_json,
+    BackendJoin, Code, JoinBody, OutcomeBody, Overrides, Problem, form_key, is_strong_key,
+    parse_json,
 };
 use anteroom_core::queue::{Override, Rules};
+use anteroom_core::target::{self, Kept};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -21,6 +23,11 @@ pub fn check(data: &[u8]) {
     parsed::<BackendJoin>(data, &["visitor_id"]);
     if let Some(overrides) = parsed::<Overrides>(data, &OVERRIDES) {
         overridden(&overrides, data);
+    }
+    for kept in [Kept::InBuckets, Kept::InLog] {
+        if let Some(outcome) = parsed::<OutcomeBody>(data, &OUTCOME) {
+            reported(outcome, &target::Rules { kept, ..target::Rules::default() });
+        }
     }
     if let Some(key) = form_key(data) {
         assert!(is_strong_key(key.as_bytes()));
@@ -47,6 +54,22 @@ const OVERRIDES: [&str; 18] = [
     "local_answers",
     "until",
 ];
+
+const OUTCOME: [&str; 7] =
+    ["success", "successes", "failures", "reporter", "latency_ms", "permit", "id"];
+
+fn reported(outcome: OutcomeBody, rules: &target::Rules) {
+    let outcome = match outcome.outcome(rules) {
+        Ok(outcome) => outcome,
+        Err(problem) => return refused(&problem, Code::INVALID_VALUE),
+    };
+    let all = u64::from(outcome.successes) + u64::from(outcome.failures);
+    assert!((1..=u64::from(rules.most_outcomes())).contains(&all), "{outcome:?}");
+    assert!(outcome.latency_ms.is_none_or(|latency_ms| latency_ms <= 3_600_000), "{outcome:?}");
+    for name in [&outcome.reporter, &outcome.id].into_iter().flatten() {
+        assert!((1..=128).contains(&name.len()) && name.trim() == name, "{outcome:?}");
+    }
+}
 
 fn parsed<T: DeserializeOwned>(body: &[u8], fields: &[&str]) -> Option<T> {
     match parse_json::<T>(body) {

@@ -53,7 +53,7 @@ fn bad(line: &str, file: &str, text: Option<&str>, variables: &[(&str, &str)]) {
         return;
     };
     let document = document.into_inner();
-    let sections = ["store", "log", "keys", "admission", "scheduler", "queues"];
+    let sections = ["store", "log", "keys", "admission", "scheduler", "queues", "targets"];
     let in_file = document.keys().map(|key| key.as_ref().as_ref());
     let given = variables.iter().filter_map(|(name, _)| {
         Some((*name, name.get("ANTEROOM_".len()..)?.split("__").next()?.to_ascii_lowercase()))

@@ -10,7 +10,7 @@ local BUCKET = '>' .. string.rep('I4', COUNTS)
 local FULL = 200000000
 
 local left, all_left = {}, false -- the fields that have left the window
-local counts, is_first -- the present bucket; nothing stands in the store for it yet
+local counts, is_first -- the present bucket, once it is counted; nothing stands in the store for it
 
 local function present_bucket()
   return floor(now / (window / (RING - 1)))
@@ -44,6 +44,7 @@ local function rotate()
 end
 
 local function read_bucket()
+  if counts then return end
   local packed = not all_left and #left == 0 and call('HGET', BUCKETS, text(bucket % RING))
   is_first = not packed
   if is_first then
@@ -55,6 +56,7 @@ end
 
 -- Counts `n` more of the i-th; returns how many found room.
 local function count(i, n)
+  read_bucket()
   if n > FULL - counts[i] then n = FULL - counts[i] end
   counts[i] = counts[i] + n
   return n
@@ -69,6 +71,7 @@ local function forget_left()
 end
 
 local function save_bucket()
+  if not counts then return end
   call('HSET', BUCKETS, text(bucket % RING), struct.pack(BUCKET, unpack(counts, 1, COUNTS)))
   if is_first then expire(BUCKETS) end
 end

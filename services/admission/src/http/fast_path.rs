@@ -125,6 +125,7 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::http::queue::hot::{PUBLIC, SERVICE};
+    use crate::http::target;
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {
@@ -147,6 +148,18 @@ mod tests {
                 routes.iter().position(|route| Shape::of(route).fits(&method, path))
             };
             assert_eq!((row(PUBLIC), row(SERVICE)), (public, service), "{method} {path}");
+        }
+        let (outcomes, permits) = (Some(0), Some(1));
+        for (method, path, row) in [
+            (Method::POST, "/v1/targets/a/outcomes", outcomes),
+            (Method::POST, "/v1/targets/a/permits", permits),
+            (Method::GET, "/v1/targets/a/outcomes", None),
+            (Method::GET, "/v1/targets/a", None),
+            (Method::POST, "/v1/targets/a/b/permits", None),
+        ] {
+            let found =
+                target::hot::SERVICE.iter().position(|route| Shape::of(route).fits(&method, path));
+            assert_eq!(found, row, "{method} {path}");
         }
     }
 }

@@ -214,6 +214,7 @@ impl Call<'_> {
                 Err(Fault::Forbidden(reason)) => {
                     return Err(self.failed(unknown, Error::Forbidden(reason)));
                 }
+                Err(Fault::Full) => return Err(self.failed(unknown, Error::Full)),
                 Err(Fault::Broken(reason)) => {
                     if self.repeat == Repeat::Never || unknown.is_some() {
                         return Err(Error::Unknown(reason));

@@ -20,6 +20,8 @@ pub(super) enum Fault {
     Wrong(String),
     /// Nothing was executed, and it is no use to send the command again soon.
     Refused(String),
+    /// Nothing was executed: the store has no memory left for it.
+    Full,
     /// Nothing was executed: the user has no permission, until somebody gives it.
     Forbidden(String),
     /// The connection broke; the command may have been executed.
@@ -57,14 +59,16 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
             _ => match code_inside(error) {
                 Some("READONLY") if cluster => Fault::Again(text()),
                 Some("READONLY") => Fault::Wrong(text()),
-                Some("OOM" | "MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
+                Some("OOM") => Fault::Full,
+                Some("MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
                 _ => Fault::Mistake(text()),
             },
         },
         ErrorKind::Extension => match error.code() {
             Some("BUSY") => Fault::Again(text()),
             // Judged before the script's first write, and a script checks before it writes.
-            Some("OOM" | "MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
+            Some("OOM") => Fault::Full,
+            Some("MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
             Some("NOAUTH") => Fault::Wrong(text()),
             _ => Fault::Mistake(text()),
         },
@@ -120,7 +124,7 @@ mod tests {
             ("-LOADING x\r\n", "Wrong", "Again"),
             ("-NOAUTH x\r\n", "Wrong", "Wrong"),
             ("-NOPERM x\r\n", "Forbidden", "Forbidden"),
-            ("-OOM x\r\n", "Refused", "Refused"),
+            ("-OOM x\r\n", "Full", "Full"),
             ("-MISCONF x\r\n", "Refused", "Refused"),
             ("-NOREPLICAS x\r\n", "Refused", "Refused"),
             ("-CROSSSLOT x\r\n", "Mistake", "Mistake"),
@@ -147,8 +151,8 @@ mod tests {
             (
                 "-ERR Error running script (call to f_1b): @user_script:9: @user_script: 9: \
                  -OOM command not allowed when used memory > 'maxmemory'. \r\n",
-                "Refused",
-                "Refused",
+                "Full",
+                "Full",
             ),
         ] {
             for (cluster, expected) in [(false, single), (true, cluster)] {

@@ -87,7 +87,7 @@ fn shares_have_their_rule() {
         ("0.333333", 333_333),
         (".9", 900_000),
     ] {
-        let loader = Loader::new(None).environment([(variable, given)].into_iter());
+        let loader = Loader::new(None).environment([(variable, given)]);
         let config = loader.load().expect("valid");
         assert_eq!(config.targets["shop"].threshold, millionths, "{given}");
     }

@@ -1,6 +1,6 @@
 //! The pods' clocks are wrong by ten minutes, one ahead and one behind: they decide nothing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anteroom_core::queue::AssertionKeys;
 use anteroom_testkit::{
@@ -9,7 +9,7 @@ use anteroom_testkit::{
 };
 use jiff::Timestamp;
 use reqwest::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{WRONG, leap, service_is_off_by};
 use crate::{MACHINE, stage};
@@ -18,7 +18,8 @@ const QUEUES: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
     joins_per_address = \"none\"\nrequests_per_place = 0\n\
     [queues.desk]\ncapacity = 1\nsession_ttl = \"5s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+    joins_per_address = \"none\"\nrequests_per_place = 0\n\
+    [targets.shop]\nwindow = \"60s\"\nmin_samples = 4\nopen_for = \"2s\"\nprobes = 2\n";
 /// What the shop and the room share.
 const IDENTITY: &str = "the-secret-between-shop-and-room";
 
@@ -124,4 +125,42 @@ async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and
             until("it is judged so", PATIENCE, async || told.contains(&join(pod).await)).await;
         }
     }
+}
+
+/// One window for all: what one pod was told counts at the other, and the store's clock alone says
+/// when the target is tried again.
+#[tokio::test]
+async fn promise_12_a_target_is_the_same_at_every_pod_whatever_their_clocks_say() {
+    let _shared = MACHINE.read().await;
+    let pods = Pods::start().await;
+    let http = Client::new();
+    let target = |pod: usize| format!("{}/v1/targets/shop", pods.admissions[pod].url("service"));
+    let record = async |pod: usize, body: Value| {
+        let answer = http.post(format!("{}/outcomes", target(pod))).json(&body).send().await;
+        answer.expect("an answer").json::<Value>().await.expect("JSON")
+    };
+    for pod in [0, 1] {
+        until("the store answers", PATIENCE, async || {
+            let looked = http.get(target(pod)).send().await.expect("an answer");
+            looked.json::<Value>().await.expect("JSON")["degraded"].is_null()
+        })
+        .await;
+    }
+    let mut before = Instant::now();
+    for n in 1..=4 {
+        before = Instant::now();
+        let reporter = format!("pod-{}", n % 2);
+        let told = record(n % 2, json!({ "success": n == 1, "reporter": reporter })).await;
+        assert_eq!(told["successes"], 1, "{told}");
+        assert_eq!(told["failures"], n - 1, "{told}");
+        assert_eq!(told["fallback"], n == 4, "{told}");
+    }
+    until("it is tried again", PATIENCE, async || {
+        let looked = http.get(target(0)).send().await.expect("an answer");
+        looked.json::<Value>().await.expect("JSON")["state"] == "half_open"
+    })
+    .await;
+    assert!(before.elapsed() > Duration::from_millis(1_900), "not before open_for");
+    record(0, json!({ "success": true })).await;
+    assert_eq!(record(1, json!({ "success": true })).await["state"], "closed");
 }

@@ -1,0 +1,37 @@
+//! Histories that failed once.
+
+use anteroom_testkit::history::Harness as _;
+
+use super::step::{Base, Report, Step};
+use crate::support::TimedStore;
+
+/// Plays one history on a store of its own.
+async fn holds(base: Base, steps: &[Step]) {
+    if let Err(error) = TimedStore::new().await.play(&base, steps).await {
+        panic!("{error}");
+    }
+}
+
+/// A permit that ends before one given in an earlier call was not the first to end.
+#[tokio::test]
+async fn a_shorter_time_of_being_open_makes_permits_end_earlier() {
+    let base = Base {
+        window: 300_000,
+        threshold: 500_000,
+        min_samples: 1,
+        log: false,
+        quorum: 1,
+        open_for: 8_377,
+        probes: 1,
+    };
+    let failure =
+        Report { successes: 0, failures: 1, latency_ms: None, reporter: None, permit: None };
+    let steps = [
+        Step::Record(failure, None),
+        Step::PassOpen { short: false },
+        Step::Permit { permit: 0 },
+        Step::Change(Base { window: 1_000, open_for: 1_000, probes: 2, ..base }),
+        Step::Permits { first: 0, count: 3 },
+    ];
+    holds(base, &steps).await;
+}
