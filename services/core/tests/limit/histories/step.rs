@@ -18,19 +18,40 @@ pub type Asked = (usize, usize, u64);
 pub enum Step {
     /// A check of its own, with or without a name; `grouped`: in the group of the checks that are
     /// asked together.
-    Check { asked: Asked, grouped: bool, id: Option<u8> },
+    Check {
+        asked: Asked,
+        grouped: bool,
+        id: Option<u8>,
+    },
     /// Several, all or none.
-    Several { asked: Vec<Asked>, id: Option<u8> },
+    Several {
+        asked: Vec<Asked>,
+        id: Option<u8>,
+    },
     /// Checks of their own that share a call, each decided in its order.
-    Together { asked: Vec<Asked>, id: Option<u8> },
+    Together {
+        asked: Vec<Asked>,
+        id: Option<u8>,
+    },
     /// An operator forgets a key.
-    Forget { limit: usize, key: usize, grouped: bool },
+    Forget {
+        limit: usize,
+        key: usize,
+        grouped: bool,
+    },
     /// A limit has another rule.
-    Change { limit: usize, rule: Ruled },
+    Change {
+        limit: usize,
+        rule: Ruled,
+    },
     /// The store's clock goes on by so many microseconds.
-    Pass { micros: u64 },
+    Pass {
+        micros: u64,
+    },
     /// It leaps by so many seconds, as after a failover.
-    Leap { seconds: i64 },
+    Leap {
+        seconds: i64,
+    },
     ForgetScripts,
     /// The step before is sent once more.
     Again,

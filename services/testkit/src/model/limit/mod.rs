@@ -132,7 +132,8 @@ impl Limits {
         let counter = self.counter(check);
         let now = counter.now(wall);
         // Two windows later everything has gone.
-        let until = |units| first(2 * check.rule.window_ms + 1, |ms| counter.fits(units, now + 1000 * ms));
+        let until =
+            |units| first(2 * check.rule.window_ms + 1, |ms| counter.fits(units, now + 1000 * ms));
         let needed = check.cost.max(1);
         let told = Told {
             fits: counter.fits(needed, now),
