@@ -2,6 +2,10 @@
 //! one.
 
 mod asked;
+mod bounds;
 mod histories;
+mod promises;
+mod repeats;
+mod servers;
 #[path = "../support/mod.rs"]
 mod support;
