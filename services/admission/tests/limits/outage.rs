@@ -167,6 +167,7 @@ async fn promise_11_a_link_cut_after_execution_takes_units_once() {
 async fn on_a_cluster_only_the_groups_of_a_lost_primary_are_degraded() {
     let _shared = MACHINE.read().await;
     let mut cluster = Cluster::start(3, 1).await;
+    cluster.set("cluster-require-full-coverage", "no").await;
     let nodes = cluster.urls().join(",");
     let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &nodes)];
     let site = Deployment::new(Redis::start().await, LIMITS, &env);
