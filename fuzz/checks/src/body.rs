@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anteroom_admission::{
-    BackendJoin, Code, JoinBody, OutcomeBody, Overrides, Problem, form_key, is_strong_key,
-    parse_json,
+    BackendJoin, CheckBody, ChecksBody, Code, ForgetBody, JoinBody, OutcomeBody, Overrides,
+    Problem, form_key, is_strong_key, parse_json,
 };
 use anteroom_core::queue::{Override, Rules};
 use anteroom_core::target::{self, Kept};
@@ -24,6 +24,9 @@ pub fn check(data: &[u8]) {
     if let Some(overrides) = parsed::<Overrides>(data, &OVERRIDES) {
         overridden(&overrides, data);
     }
+    parsed::<CheckBody>(data, &["key", "cost", "group", "id"]);
+    parsed::<ChecksBody>(data, &["checks", "id"]);
+    parsed::<ForgetBody>(data, &["key", "group"]);
     for kept in [Kept::InBuckets, Kept::InLog] {
         if let Some(outcome) = parsed::<OutcomeBody>(data, &OUTCOME) {
             reported(outcome, &target::Rules { kept, ..target::Rules::default() });

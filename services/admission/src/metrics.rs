@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
 use crate::callers::client_address::Forwarding;
+use crate::limit::metrics::LimitFamilies;
 use crate::queue::metrics::QueueFamilies;
 use crate::target::metrics::TargetFamilies;
 
@@ -56,6 +57,8 @@ pub struct AdmissionMetrics {
     http: HistogramVec,
     /// Those of the queues.
     pub queues: QueueFamilies,
+    /// Those of the limits.
+    pub limits: LimitFamilies,
     /// Those of the targets.
     pub targets: TargetFamilies,
     /// Event streams open at the moment.
@@ -87,6 +90,7 @@ impl AdmissionMetrics {
                 &["port", "method", "route", "status"],
             )?,
             queues: QueueFamilies::register(registry)?,
+            limits: LimitFamilies::register(registry)?,
             targets: TargetFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(

@@ -25,17 +25,20 @@ impl<'c> SlotMove<'c> {
         Self { slot, from, to, to_id }
     }
 
-    /// The keys that have not moved yet.
-    pub async fn keys(&self) -> Vec<String> {
+    /// The keys that have not moved yet. Some hold digests, which are no text.
+    pub async fn keys(&self) -> Vec<Vec<u8>> {
         self.from.run(&["CLUSTER", "GETKEYSINSLOT", &self.slot, "1000"]).await
     }
 
     /// Moves some of them, in one step.
-    pub async fn step(&self, keys: &[String]) {
-        let port = self.to.port().to_string();
-        let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
-        words.extend(keys.iter().map(String::as_str));
-        self.from.run::<Value>(&words).await;
+    pub async fn step(&self, keys: &[impl AsRef<[u8]>]) {
+        let mut migrate = redis::cmd("MIGRATE");
+        migrate.arg("127.0.0.1").arg(self.to.port()).arg(&["", "0", "5000", "KEYS"]);
+        for key in keys {
+            migrate.arg(key.as_ref());
+        }
+        let mut connection = self.from.connection().await;
+        migrate.query_async::<Value>(&mut connection).await.expect("the keys move");
     }
 
     /// The slot belongs to the other primary from now on.

@@ -8,6 +8,7 @@ pub mod caller;
 pub mod document;
 pub mod extract;
 pub mod fast_path;
+pub mod limit;
 pub mod queue;
 pub mod shell;
 pub mod target;
@@ -70,8 +71,10 @@ pub fn public(app: &Arc<App>) -> PortService {
 pub fn service(app: &Arc<App>) -> PortService {
     let audit = Audit::default();
     let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
-    let routes = routes.merge(queue::service(&audit)).merge(target::service());
-    port(app, false, routes, &[queue::hot::SERVICE, target::hot::SERVICE].concat())
+    let routes =
+        routes.merge(queue::service(&audit)).merge(limit::service(&audit)).merge(target::service());
+    let hot = [queue::hot::SERVICE, limit::hot::SERVICE, target::hot::SERVICE].concat();
+    port(app, false, routes, &hot)
 }
 
 /// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them

@@ -1,10 +1,10 @@
-//! What a call may meet that its caller has named.
+//! What a call that its caller has named may meet.
 
 use super::code::codes;
 
 codes! {
-    /// What a call with an id may answer.
+    /// What any call with an id may answer.
     REPEATED by Rule;
-    /// Another call has this id.
+    /// An earlier call with the same id said something else.
     OPERATION_MISMATCH = CONFLICT, "operation_mismatch", "The id was used for another call";
 }

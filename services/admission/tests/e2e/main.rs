@@ -14,6 +14,7 @@ mod joining;
 mod journey;
 #[path = "../support/key.rs"]
 mod key;
+mod limit_checks;
 mod limits;
 mod local_answers;
 mod looks;

@@ -3,6 +3,7 @@
 
 mod calls;
 mod header;
+mod limit;
 mod monitor;
 mod names;
 mod queue;
@@ -28,7 +29,7 @@ struct Subsystem {
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
-const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM, target::SUBSYSTEM];
+const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

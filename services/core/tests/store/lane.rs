@@ -133,6 +133,62 @@ async fn what_arrives_in_flight_shares_the_next_call_in_order() {
     }
 }
 
+/// Appends like [`Append`]; an item weighs as much as it is long.
+struct Weighed(Append);
+
+impl Batch for Weighed {
+    type Item = String;
+    type Outcome = i64;
+    const MAX_ITEMS: usize = 16;
+
+    fn script(&self) -> &'static Script {
+        &LIST
+    }
+
+    fn keys(&self, items: &[String]) -> Cow<'_, Args> {
+        self.0.keys(items)
+    }
+
+    fn args(&self, items: &[String]) -> Args {
+        self.0.args(items)
+    }
+
+    fn outcomes(&self, reply: Value, items: &[String]) -> Result<Vec<Result<i64, Error>>, Error> {
+        self.0.outcomes(reply, items)
+    }
+
+    fn weight(item: &String) -> usize {
+        item.len()
+    }
+}
+
+/// Each call takes what is light enough; what is too heavy for any company goes alone.
+#[tokio::test]
+async fn heavy_items_share_a_call_with_fewer_others_in_order() {
+    let redis = Redis::start().await;
+    let store = opened(&patient(redis.url())).await;
+    let lane = Lane::start(&store, Weighed(Append::to("a")), 1000);
+    let weights = [1, 8, 8, 1, 15, 1, 40, 16, 1, 2, 3, 4, 5, 6];
+    // What a call is full of, in the order in which it came: the first goes alone.
+    let calls: [&[usize]; 7] = [&[1], &[8, 8], &[1, 15], &[1], &[40], &[16], &[1, 2, 3, 4, 5]];
+    redis.forget_calls().await;
+    redis.freeze();
+    let mut answers = tokio::task::JoinSet::new();
+    for (at, weight) in weights.into_iter().enumerate() {
+        let lane = lane.clone();
+        answers.spawn(async move { (at, lane.submit("x".repeat(weight)).await) });
+        tokio::task::yield_now().await;
+    }
+    redis.thaw();
+    for (at, answer) in answers.join_all().await {
+        assert_eq!(answer, Ok(at as i64 + 1), "item {at}");
+    }
+    let stored: Vec<_> = stored(&redis, "a").await.iter().map(String::len).collect();
+    assert_eq!(stored, weights);
+    // And the last by itself.
+    assert_eq!(redis.evalsha_calls().await, calls.len() as u64 + 1);
+}
+
 #[tokio::test]
 async fn an_items_failure_is_its_own() {
     let redis = Redis::start().await;

@@ -10,6 +10,7 @@ mod document;
 mod environment;
 mod error;
 mod keys;
+mod limit;
 mod load;
 mod log;
 mod moment;
@@ -34,6 +35,7 @@ pub use adaptive::AdaptiveConfig;
 pub use admission::{AdmissionConfig, Origin};
 pub use error::ConfigError;
 pub use keys::{Digest, KeyConfig, Role, Scope};
+pub use limit::{LimitConfig, LimitWithoutStore};
 pub use load::Loader;
 pub use log::{Level, LogConfig, LogFormat};
 pub use moment::Moment;
@@ -65,6 +67,8 @@ pub struct Config {
     pub scheduler: SchedulerConfig,
     /// The waiting rooms, by name.
     pub queues: BTreeMap<String, QueueConfig>,
+    /// The limits, by name.
+    pub limits: BTreeMap<String, LimitConfig>,
     /// The success-rate windows, by name.
     pub targets: BTreeMap<String, TargetConfig>,
 }
@@ -80,6 +84,7 @@ struct Sections {
     admission: AdmissionConfig,
     scheduler: SchedulerConfig,
     queues: Tables,
+    limits: Tables,
     targets: Tables,
 }
 
@@ -93,6 +98,7 @@ impl Sections {
             admission: self.admission,
             scheduler: self.scheduler,
             queues: section::read(self.queues)?,
+            limits: section::read(self.limits)?,
             targets: section::read(self.targets)?,
         })
     }
@@ -123,9 +129,9 @@ impl Config {
         warnings
     }
 
-    /// Whether no queue and no target is declared.
+    /// Whether no queue, no limit and no target is declared.
     pub fn declares_nothing(&self) -> bool {
-        self.queues.is_empty() && self.targets.is_empty()
+        self.queues.is_empty() && self.limits.is_empty() && self.targets.is_empty()
     }
 
     /// Keys that differ from `running` and take effect only after a restart of the service.

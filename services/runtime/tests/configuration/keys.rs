@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anteroom_core::limit::{Algorithm, Rule};
 use anteroom_core::queue::{Pace, RULES, Rules};
 use anteroom_core::target::Rules as TargetRules;
-use anteroom_runtime::config::{DEFAULT_TOML, Loader, Rate, WithoutStore};
+use anteroom_runtime::config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, WithoutStore};
 use std::time::Duration;
 
 /// Every key that the specification names, by section.
-const EXPECTED: [(&str, &str); 8] = [
+const EXPECTED: [(&str, &str); 9] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -33,6 +34,7 @@ const EXPECTED: [(&str, &str); 8] = [
          pass_preflight on_store_error open_rate open_for title health adaptive",
     ),
     ("queues.*.adaptive", "min_batch max_batch success_target p95_target"),
+    ("limits.*", "algorithm limit window shadow on_store_error"),
     ("targets.*", "window threshold min_samples store quorum open_for probes"),
 ];
 
@@ -96,6 +98,7 @@ fn the_types_know_exactly_the_expected_keys() {
         let header = match section {
             "keys.NAME" => "keys.some",
             "queues.*" => "queues.some",
+            "limits.*" => "limits.some",
             "queues.*.adaptive" => "queues.some.adaptive",
             "targets.*" => "targets.some",
             other => other,
@@ -111,7 +114,7 @@ fn the_types_know_exactly_the_expected_keys() {
 
 #[test]
 fn unknown_sections_are_refused() {
-    for section in ["limits.login", "events.x", "pools.x", "issuer", "stroe"] {
+    for section in ["events.x", "pools.x", "issuer", "stroe"] {
         let error = load(&format!("[{section}]\nlimit = 5\n")).expect_err("unknown section");
         assert!(
             error.starts_with(section.split('.').next().expect("one"))
@@ -221,6 +224,12 @@ fn the_specifications_sample_is_valid() {
         public_url = "http://127.0.0.1:8080"
         return_to_origins = []
         on_store_error = "hold"
+        [limits.login]
+        on_store_error = "closed"
+        algorithm = "log"
+        limit = 5
+        window = "1m"
+        shadow = false
         [targets.reservations]
         window = "5m"
         threshold = 0.5
@@ -242,6 +251,12 @@ fn the_specifications_sample_is_valid() {
     assert_eq!(queue.without_store(), WithoutStore::Hold);
     assert_eq!(queue.public_url.as_str(), "http://127.0.0.1:8080");
     assert_eq!(config.keys["shop"].digest.0, [0xab; 32]);
+    let login = config.limits["login"];
+    let (algorithm, window) = (Algorithm::Log, Duration::from_secs(60));
+    assert_eq!(login.rule(), Rule { algorithm, limit: 5, window, shadow: false });
+    assert_eq!(login.on_store_error, LimitWithoutStore::Closed);
+    let short = load("[limits.login]\nlimit = 5").expect("valid");
+    assert_eq!(short.limits["login"], login);
     // A queue that says nothing but its batch is the same: the sample is the defaults.
     let short = load("[queues.concert]\nbatch = 2200\ncapacity = 5000").expect("valid");
     assert_eq!(short.queues["concert"], *queue);

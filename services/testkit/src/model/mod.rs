@@ -1,4 +1,5 @@
 //! Reference models: the rules again in plain Rust, without a store, to hold the scripts against.
 
+pub mod limit;
 pub mod queue;
 pub mod target;

@@ -1,0 +1,208 @@
+//! Every kind of store, a full one, and what is left in it.
+
+use std::time::{Duration, Instant};
+
+use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
+use anteroom_core::store::{Config, Error, Mode};
+use anteroom_testkit::{
+    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, SlotMove, until,
+};
+
+use crate::asked::{ask, login, rule};
+use crate::support::{TimedStore, open};
+
+/// Every operation once, by the store's own clock.
+async fn journey(limits: &Limits, key: &str) {
+    for (algorithm, name) in Algorithm::ALL {
+        let check = Check { limit: name, ..login(rule(algorithm, 3, 3_600), key, 2) };
+        assert_eq!(ask(limits, &check).await.outcome, Outcome::Allowed, "{name}");
+        assert_eq!(ask(limits, &check).await.outcome, Outcome::Refused, "{name}");
+        let named = Call::one(&Check { cost: 1, ..check }, Some("a")).expect("a call");
+        assert!(matches!(limits.check(named).await, Ok(Answer::Decided { allowed: true, .. })));
+    }
+    let checks = Algorithm::ALL
+        .map(|(algorithm, name)| Check { limit: name, ..login(rule(algorithm, 3, 3_600), key, 1) });
+    let all = || limits.check(Call::several(&checks, Some("b")).expect("a call"));
+    assert!(matches!(all().await, Ok(Answer::Decided { allowed: false, .. })), "{key}");
+    for (_, name) in Algorithm::ALL {
+        assert_eq!(limits.forget(name, key, None).await, Ok(true), "{name}");
+    }
+    assert!(matches!(all().await, Ok(Answer::Decided { allowed: true, .. })), "{key}");
+}
+
+#[tokio::test]
+async fn on_a_cluster_of_three_the_keys_are_spread_by_their_group() {
+    let cluster = Cluster::start(3, 0).await;
+    for node in &cluster.primaries {
+        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
+    }
+    let config = Config {
+        mode: Mode::Cluster,
+        urls: cluster.urls(),
+        username: Some("ann".into()),
+        password: Some("pass".to_owned().into()),
+        ..Config::new("")
+    };
+    let limits = Limits::open(&open(config).await, 100);
+    for key in 0..20 {
+        journey(&limits, &format!("key {key}")).await;
+    }
+    for node in &cluster.primaries {
+        assert!(node.run::<u64>(&["DBSIZE"]).await > 0, "every node has keys");
+    }
+}
+
+#[tokio::test]
+async fn a_slot_that_moves_forgets_no_unit() {
+    let cluster = Cluster::start(3, 0).await;
+    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
+    let limits = Limits::open(&open(config).await, 100);
+    let checks = Algorithm::ALL.map(|(algorithm, name)| Check {
+        limit: name,
+        ..login(rule(algorithm, 6, 3_600), "ann", 1)
+    });
+    let mut taken = 0;
+    let mut take = async || {
+        taken += 1;
+        for check in &checks {
+            let told = ask(&limits, check).await;
+            assert_eq!((told.outcome, told.remaining), (Outcome::Allowed, 6 - taken), "{check:?}");
+        }
+    };
+    take().await;
+    let mut tags = "0123456789abcdef".chars().map(String::from);
+    let mut moving = None;
+    for tag in tags.by_ref() {
+        let to = (cluster.owner(&format!("{{{tag}}}")).await + 1) % 3;
+        let begun = SlotMove::begin(&cluster, &tag, to).await;
+        if begun.keys().await.is_empty() {
+            begun.end().await;
+        } else {
+            moving = Some(begun);
+            break;
+        }
+    }
+    let moving = moving.expect("one of the tags has the keys");
+    take().await;
+    let keys = moving.keys().await;
+    moving.step(&keys[..1]).await;
+    take().await;
+    moving.step(&keys[1..]).await;
+    take().await;
+    moving.end().await;
+    take().await;
+}
+
+#[tokio::test]
+async fn a_full_store_takes_nothing_and_says_so() {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    for (algorithm, name) in Algorithm::ALL {
+        let check = login(rule(algorithm, 3, 60), name, 1);
+        ask(&limits, &check).await;
+        world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        for id in [None, Some("a")] {
+            let full = limits.check(Call::one(&check, id).expect("a call")).await;
+            assert!(matches!(full, Err(Error::Unavailable(_))), "{algorithm:?}: {full:?}");
+        }
+        // What takes nothing is answered.
+        let asked = ask(&limits, &Check { cost: 0, ..check }).await;
+        assert_eq!(asked.remaining, 2, "{algorithm:?}");
+        assert_eq!(limits.forget("login", name, None).await, Ok(true));
+        world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+        assert_eq!(ask(&limits, &check).await.remaining, 2, "{algorithm:?}");
+    }
+}
+
+/// A TTL is two windows at least behind the last unit, and at most four.
+#[tokio::test]
+async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    let ttls = "local least, most = 1e12, 0 \
+        for _, key in ipairs(redis.call('KEYS', 'anteroom:*')) do \
+        local ttl = redis.call('PTTL', key) \
+        least, most = math.min(least, ttl), math.max(most, ttl) end \
+        return { least, most }";
+    for window in [60, 600, 86_400] {
+        for (algorithm, name) in Algorithm::ALL {
+            let check = login(rule(algorithm, 50, window), name, 1);
+            for at in 0..40 {
+                world.pass(Duration::from_secs(window / 7));
+                let id = format!("{window} {at}");
+                let call = Call::one(&check, (at % 2 == 0).then_some(&*id)).expect("a call");
+                limits.check(call).await.expect("an answer");
+            }
+        }
+        let (least, most): (u64, u64) = world.redis.run(&["EVAL", ttls, "0"]).await;
+        assert!(least > 2_000 * window && most <= 4_000 * window, "{window}: {least} {most}");
+        world.empty().await;
+    }
+}
+
+/// By the store's own clock.
+#[tokio::test]
+async fn promise_13_what_is_not_asked_for_again_is_gone_after_five_windows() {
+    let redis = Redis::start().await;
+    let limits = Limits::open(&open(Config::new(redis.url())).await, 100);
+    for (algorithm, name) in Algorithm::ALL {
+        for id in [None, Some("a"), Some("b")] {
+            let check = login(rule(algorithm, 5, 1), name, 1);
+            limits.check(Call::one(&check, id).expect("a call")).await.expect("an answer");
+        }
+    }
+    assert_eq!(redis.run::<u64>(&["DBSIZE"]).await, 9);
+    until("all is gone", PATIENCE, async || redis.run::<u64>(&["DBSIZE"]).await == 0).await;
+}
+
+/// A log that is in use is kept, although its TTL is not set with every unit.
+#[tokio::test]
+async fn promise_13_no_unit_is_forgotten_while_it_counts() {
+    let redis = Redis::start().await;
+    let limits = Limits::open(&open(Config::new(redis.url())).await, 100);
+    let check = login(rule(Algorithm::Log, 10_000, 1), "ann", 1);
+    let ttl = "return redis.call('PTTL', redis.call('KEYS', 'anteroom:*')[1])";
+    let began = Instant::now();
+    until("six windows have passed", PATIENCE, async || {
+        assert_eq!(ask(&limits, &check).await.outcome, Outcome::Allowed);
+        let ttl: i64 = redis.run(&["EVAL", ttl, "0"]).await;
+        assert!(ttl > 2_000, "{ttl} ms behind a unit");
+        began.elapsed() > Duration::from_secs(6)
+    })
+    .await;
+}
+
+/// The budget of a key, Redis' own tables included.
+#[tokio::test]
+async fn a_key_of_two_counters_or_a_bucket_takes_at_most_200_bytes() {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    let used = async || -> u64 {
+        let info: String = world.redis.run(&["INFO", "memory"]).await;
+        let used = info.lines().find_map(|line| line.strip_prefix("used_memory_dataset:"));
+        let overhead = info.lines().find_map(|line| line.strip_prefix("used_memory_overhead:"));
+        [used, overhead]
+            .map(|it| it.expect("a figure").parse::<u64>().expect("a number"))
+            .iter()
+            .sum()
+    };
+    const KEYS: u64 = 1 << 14;
+    for algorithm in [Algorithm::Counter, Algorithm::Gcra] {
+        let before = used().await;
+        for from in (0..KEYS).step_by(1_024) {
+            let names: Vec<_> = (from..from + 1_024).map(|key| format!("key {key}")).collect();
+            let rule = rule(algorithm, 100, 3_600);
+            // Twice: the second unit is written into what the first made.
+            let names = names.iter().chain(&names);
+            let calls = names.map(|key| Call::one(&login(rule, key, 1), None));
+            let calls = calls.map(|call| limits.check(call.expect("a call")));
+            for answer in futures_util::future::join_all(calls).await {
+                answer.expect("an answer");
+            }
+        }
+        let bytes = used().await.saturating_sub(before) / KEYS;
+        eprintln!("{algorithm:?}: {bytes} bytes a key");
+        assert!((100..=200).contains(&bytes), "{algorithm:?}: {bytes}");
+        world.empty().await;
+    }
+}
