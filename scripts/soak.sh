@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What takes too long for `make test`: ANTEROOM_HISTORIES (1 000 000) random histories against the reference
-# model, new ones each time, and ANTEROOM_CHAOS_SECONDS (600) of killed and frozen processes. A history that
-# fails is written down as a test, ready for services/core/tests/queue/histories/fixed.rs.
+# model, of the queue and of limits, new ones each time, ANTEROOM_CHAOS_SECONDS (600) of killed and frozen
+# processes, and ANTEROOM_LIMIT_DECISIONS (1 000 000) for each algorithm of limits. A history that fails is
+# written down as a test, ready for histories/fixed.rs in services/core/tests/queue or limit.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/.."
@@ -10,6 +11,9 @@ export ANTEROOM_CHAOS_SECONDS=${ANTEROOM_CHAOS_SECONDS:-600}
 
 "$here/prerequisites.sh"
 cargo test --locked --profile soak -p anteroom-core --test queue random_histories -- --nocapture
+cargo test --locked --profile soak -p anteroom-core --test limit random_histories -- --nocapture
 cargo build --locked -p anteroom-admission -p anteroom-scheduler
 export ANTEROOM_BIN_DIR=${CARGO_TARGET_DIR:-$PWD/target}/debug
 cargo test --locked -p anteroom-admission --test faults every_process_is_killed -- --nocapture
+ANTEROOM_LIMIT_DECISIONS=${ANTEROOM_LIMIT_DECISIONS:-1000000} \
+  cargo test --locked -p anteroom-admission --test limits promise_07 -- --nocapture

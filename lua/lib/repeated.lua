@@ -1,5 +1,6 @@
 -- Calls that their callers named: what such a call did is not done again. Needs store.lua.
--- KEYS: one for each name. ARGV: now, by store.lua. Reply: none; a part gives `repeated`, `remember`.
+-- KEYS: one for each name. ARGV: now, by store.lua. Reply: none; a part gives `repeated`,
+-- `remember`.
 --
 -- The key of a name holds when the call was made, in the caller's clock, and a digest of what it
 -- said; behind that a note, where a repeat needs more than the digest to be answered.

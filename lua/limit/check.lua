@@ -1,14 +1,14 @@
--- limit.check: are so many units allowed now? If all checks of an item allow it they are taken, else
--- none. A shadow limit refuses nobody: where it would, nothing is taken from it alone.
+-- limit.check: are so many units allowed now? If all checks of an item allow it they are taken,
+-- else none. A shadow limit refuses nobody: where it would, nothing is taken from it alone.
 -- Uses: lib/store lib/forward lib/repeated codes kept log counter gcra
 -- KEYS: ([name,] (counter)*)*
 -- ARGV: now, named, (checks)*
 --       named: 1 when the items have names, else 0
 --       checks: for a named item 8 bytes of what it said, then for each of its counters (14 bytes)
 --       algorithm, shadow, limit, window (ms), cost; cost 0 asks for one unit and takes none
--- Reply: OK, outcomes: a string of doubles. Of each item a code (OK, REFUSED, REPEATED, MISMATCH);
---        then, unless it is MISMATCH, of each of its checks code (OK, REFUSED, SHADOW_REFUSED) + 8 *
---        units left, ms until all are back, ms until it would be allowed
+-- Reply: OK, outcomes: a string of doubles. Of each item a code (OK, REFUSED, REPEATED,
+--        MISMATCH); then, unless it is MISMATCH, of each of its checks code (OK, REFUSED,
+--        SHADOW_REFUSED) + 8 * units left, ms until all are back, ms until it would be allowed
 -- Codes: OK REFUSED SHADOW_REFUSED REPEATED MISMATCH
 
 local CHECK, CHECK_SIZE = '>BBI4I4I4', 14

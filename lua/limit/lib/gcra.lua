@@ -20,5 +20,6 @@ local function gcra(key, limit, window, needed, take)
     debt = debt + take * window
     keep(key, struct.pack(GCRA, debt, now, grown), window)
   end
-  return fits, limit - ceil(debt / window), ceil(debt / limit), fits and 0 or ceil(over / limit), now
+  local remaining, reset = limit - ceil(debt / window), ceil(debt / limit)
+  return fits, remaining, reset, fits and 0 or ceil(over / limit), now
 end

@@ -1,10 +1,11 @@
 -- The exact limit: every unit is a member of a sorted set, its score the limit time (µs) at which
--- it was taken. It counts while that is less than a window ago. Needs lib/store, lib/forward, codes.
+-- it was taken. It counts while that is less than a window ago. Needs lib/store, lib/forward,
+-- codes.
 -- KEYS: the counter. ARGV: none. Reply: none; a part gives `log`.
 
--- A member: a running number, so that two of one microsecond are two and stand in their order, and
--- the window (s) for which the TTL was set. The newest has the offset of limit time behind it, where
--- that is not 0.
+-- A member: a running number, so that two of one microsecond are two and stand in their order,
+-- and the window (s) for which the TTL was set. The newest has the offset of limit time behind
+-- it, where that is not 0.
 local MEMBER, MEMBER_SIZE = '>I5I3', 8
 
 -- Units that are over are taken away with those that come, so the set never grows past the limit:

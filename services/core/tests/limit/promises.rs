@@ -177,3 +177,24 @@ async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
     world.pass(Duration::from_secs(10));
     assert_eq!(taken(&limits, &login(few, "ann", 1), 99).await, 10);
 }
+
+/// Also where a call has evicted as many as it may, a set takes no more than it loses.
+#[tokio::test]
+async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    let full = rule(Algorithm::Log, 10_000, 10);
+    let groups = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let of = |key| Check { group: Some("all"), ..login(full, key, 100) };
+    let all = groups.map(of);
+    for _ in 0..100 {
+        let call = Call::several(&all, None).expect("a call");
+        assert!(limits.check(call).await.is_ok());
+    }
+    world.pass(Duration::from_secs(10));
+    let call = Call::several(&all, None).expect("a call");
+    assert!(limits.check(call).await.is_ok());
+    let sizes = "local most = 0 for _, key in ipairs(redis.call('KEYS', 'anteroom:v1:limit:*')) do \
+        most = math.max(most, redis.call('ZCARD', key)) end return most";
+    assert_eq!(world.redis.run::<u64>(&["EVAL", sizes, "0"]).await, 10_000);
+}

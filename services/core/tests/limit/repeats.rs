@@ -32,9 +32,9 @@ async fn promise_11_a_name_holds_for_one_window() {
         let check = login(rule(algorithm, 9, 60), name, 2);
         let named = || limits.check(Call::one(&check, Some("a")).expect("a call"));
         assert_eq!(decided(&named().await), (true, false));
-        world.pass(Duration::from_secs(59));
+        world.pass(Duration::from_micros(59_999_999));
         assert_eq!(decided(&named().await), (true, true), "{algorithm:?}");
-        world.pass(Duration::from_secs(1));
+        world.pass(Duration::from_micros(1));
         let other = Check { cost: 1, ..check };
         let other = limits.check(Call::one(&other, Some("a")).expect("a call")).await;
         assert_eq!(decided(&other), (true, false), "{algorithm:?}");

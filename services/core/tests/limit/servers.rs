@@ -1,6 +1,6 @@
 //! Every kind of store, a full one, and what is left in it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
 use anteroom_core::store::{Config, Error, Mode};
@@ -153,6 +153,23 @@ async fn promise_13_what_is_not_asked_for_again_is_gone_after_five_windows() {
     }
     assert_eq!(redis.run::<u64>(&["DBSIZE"]).await, 9);
     until("all is gone", PATIENCE, async || redis.run::<u64>(&["DBSIZE"]).await == 0).await;
+}
+
+/// A log that is in use is kept, although its TTL is not set with every unit.
+#[tokio::test]
+async fn promise_13_no_unit_is_forgotten_while_it_counts() {
+    let redis = Redis::start().await;
+    let limits = Limits::open(&open(Config::new(redis.url())).await, 100);
+    let check = login(rule(Algorithm::Log, 10_000, 1), "ann", 1);
+    let ttl = "return redis.call('PTTL', redis.call('KEYS', 'anteroom:*')[1])";
+    let began = Instant::now();
+    until("six windows have passed", PATIENCE, async || {
+        assert_eq!(ask(&limits, &check).await.outcome, Outcome::Allowed);
+        let ttl: i64 = redis.run(&["EVAL", ttl, "0"]).await;
+        assert!(ttl > 2_000, "{ttl} ms behind a unit");
+        began.elapsed() > Duration::from_secs(6)
+    })
+    .await;
 }
 
 /// The budget of a key, Redis' own tables included.

@@ -50,7 +50,8 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     run.until_running().await;
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
     let (before, _) = readme.split_once("\n### Who a visitor is\n").expect("a part on visitors");
-    let lines = blocks(before, "## The API by example").concat();
+    let limits = blocks(&readme, "## Limits");
+    let lines = [blocks(before, "## The API by example"), limits].concat().concat();
     let lines = lines
         .replace("127.0.0.1:8080", &run.address("waiting page"))
         .replace("127.0.0.1:8081", &run.address("service port"));
@@ -58,8 +59,10 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     let answers = String::from_utf8_lossy(&output.stdout);
     let public = [201, 200, 200, 200, 200, 204, 200];
     let service = [201, 204, 200, 200, 200];
-    assert_eq!(statuses, [&public[..], &service].concat(), "{answers}");
-    for answer in ["x-anteroom-visitor: 1", "\"status\":\"active\"", "\"state\":\"paused\""] {
+    let limits = [200, 200, 200, 200, 204];
+    assert_eq!(statuses, [&public[..], &service, &limits].concat(), "{answers}");
+    let left = "\"limit\":5,\"remaining\":1";
+    for answer in [left, "x-anteroom-visitor: 1", "\"status\":\"active\"", "\"state\":\"paused\""] {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }
     stands_on_lines_of_its_own(&answers);

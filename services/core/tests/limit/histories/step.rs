@@ -76,6 +76,8 @@ pub fn step() -> impl Strategy<Value = Step> {
     let micros = prop_oneof![
         2 => 0u64..2_000,
         4 => (0u64..3_000).prop_map(|ms| 1_000 * ms),
+        // To the microsecond at which a window is over.
+        2 => (1u64..20).prop_map(|seconds| 1_000_000 * seconds),
         2 => 0u64..30_000_000,
         1 => 0u64..200_000_000_000,
     ];

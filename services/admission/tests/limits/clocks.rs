@@ -1,0 +1,80 @@
+//! Promise 12: pods whose clocks are wrong by ten minutes, and a store whose clock leaps.
+
+use anteroom_testkit::{Clock, Deployment, Redis};
+use futures_util::future::join_all;
+
+use crate::MACHINE;
+use crate::limited::Limited;
+
+const WRONG: i64 = 600;
+const ALGORITHMS: [&str; 3] = ["log", "counter", "gcra"];
+
+fn limits() -> String {
+    ALGORITHMS
+        .map(|name| {
+            format!("[limits.{name}]\nlimit = 20\nwindow = \"10m\"\nalgorithm = \"{name}\"\n")
+        })
+        .concat()
+}
+
+/// How many of so many single units are allowed.
+async fn allowed(client: &Limited, limit: &str, key: &str, asked: usize) -> usize {
+    let checks = (0..asked).map(|_| client.check(limit, key, 1));
+    let told = join_all(checks).await;
+    assert!(!told.iter().any(super::limited::Told::degraded), "{told:?}");
+    told.iter().filter(|told| told.allowed()).count()
+}
+
+#[tokio::test]
+async fn promise_12_pods_clocks_wrong_by_ten_minutes_change_nothing() {
+    let _shared = MACHINE.read().await;
+    let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
+    let site = Deployment::new(redis, &limits(), &[]);
+    let clocks = [WRONG, -WRONG, 0].map(Clock::off_by);
+    let mut pods = Vec::new();
+    for clock in &clocks {
+        pods.push(site.admission_under(clock).await);
+    }
+    let clients: Vec<_> = pods.iter().map(Limited::of).collect();
+    for limit in ALGORITHMS {
+        let mut taken = 0;
+        for client in clients.iter().cycle().take(9) {
+            taken += allowed(client, limit, "ann", 3).await;
+        }
+        assert_eq!(taken, 20, "{limit}");
+        // And all of them tell the same time until there is more.
+        let mut resets = Vec::new();
+        for client in &clients {
+            resets.push(client.check(limit, "ann", 0).await.number("reset_ms"));
+        }
+        let (least, most) = (resets.iter().min(), resets.iter().max());
+        assert!(most.is_some_and(|most| *most <= 1_200_000), "{limit}: {resets:?}");
+        let spread = most.zip(least).map(|(most, least)| most - least);
+        assert!(spread.is_some_and(|spread| spread < 60_000), "{limit}: {resets:?}");
+    }
+}
+
+#[tokio::test]
+async fn promise_12_a_leap_of_the_stores_clock_frees_one_window_and_blocks_nobody_longer() {
+    let _shared = MACHINE.read().await;
+    let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
+    let site = Deployment::new(redis, &limits(), &[]);
+    let admission = site.admission().await;
+    admission.until_ready().await;
+    let client = Limited::of(&admission);
+    for limit in ALGORITHMS {
+        for (key, leaps) in [("ahead", [WRONG, 0]), ("back", [-WRONG, 0])] {
+            site.redis.clock().leaps_to(0);
+            let mut taken = allowed(&client, limit, key, 30).await;
+            assert_eq!(taken, 20, "{limit}");
+            for seconds in leaps {
+                site.redis.clock().leaps_to(seconds);
+                taken += allowed(&client, limit, key, 30).await;
+                let told = client.check(limit, key, 1).await;
+                let wait = told.number("reset_ms");
+                assert!(wait <= 1_200_000, "{limit}: {told:?}");
+            }
+            assert!(taken <= 40, "{limit} {key}: {taken}");
+        }
+    }
+}
