@@ -44,6 +44,7 @@ may('HMGET', key, 'a')
 may('MGET', key)
 may('PEXPIRE', key, 1)
 may('SET', key, 'a', 'XX')
+may('SETRANGE', key, 0, '')
 local deletes = may('HDEL', key, 'a')
 local unlinks = may('UNLINK', key)
 -- The one that makes the key: only where it can be taken away again.

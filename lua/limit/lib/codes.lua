@@ -1,10 +1,29 @@
 -- What every limit has: the codes, and the smallest parts of the rules. Needs lib/store.
--- KEYS: none. ARGV: none. Reply: none; a part names the codes.
+-- KEYS: none. ARGV: none. Reply: none; a part names the codes, and gives `text`,
+-- `ttl_does`.
 
 -- codes: services/core/src/limit/reply.rs mirrors them
 local REFUSED, SHADOW_REFUSED, REPEATED, MISMATCH = 2, 3, 4, 5
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+
+-- A number as Redis takes it. Most of a call are the same, and each is written once.
+local texts = {}
+local function text(number)
+  local written = texts[number]
+  if not written then
+    written = string.format('%.0f', number)
+    texts[number] = written
+  end
+  return written
+end
+
+-- Whether the TTL that was set with the units at `latest` still does: it is of four windows, and
+-- set anew with the first units of each window, so never less than three behind the last.
+local function ttl_does(latest, seconds, now, window)
+  local span = 1000 * window
+  return 1000 * seconds == window and floor(latest / span) == floor(now / span)
+end
 
 -- Each algorithm is a function of the key, the limit, the window (ms), the units that must fit and
 -- those that are taken if they do; nothing else is written than what is taken, and the offset where

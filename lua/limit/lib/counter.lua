@@ -3,8 +3,9 @@
 -- time. Needs lib/store, lib/forward, codes, kept.
 -- KEYS: the counter. ARGV: none. Reply: none; a part gives `counter`.
 
--- The latest time and the offset (µs), units of the present window and of the one before.
-local COUNTER = '>ddI4I4'
+-- The latest time and the offset (µs), units of the present window and of the one before, and the
+-- window (s) for which the TTL was set.
+local COUNTER = '>ddI4I4I3'
 
 -- In how many ms the units fit which do not yet, with so much of the present window left.
 local function until_counter_fits(limit, window, needed, current, previous, left)
@@ -19,8 +20,8 @@ local function until_counter_fits(limit, window, needed, current, previous, left
 end
 
 local function counter(key, limit, window, needed, take)
-  local value, latest, offset, current, previous = value_of(key), 0, 0, 0, 0
-  if value then latest, offset, current, previous = struct.unpack(COUNTER, value) end
+  local value, latest, offset, current, previous, seconds = value_of(key), 0, 0, 0, 0, 0
+  if value then latest, offset, current, previous, seconds = struct.unpack(COUNTER, value) end
   local now, grown = forward(offset, latest)
   local now_ms = floor(now / 1000)
   local passed = floor(now_ms / window) - floor(floor(latest / 1000) / window)
@@ -36,7 +37,8 @@ local function counter(key, limit, window, needed, take)
   end
   if take > 0 or grown ~= offset then
     current = current + take
-    keep(key, struct.pack(COUNTER, now, grown, current, previous), window)
+    local kept = struct.pack(COUNTER, now, grown, current, previous, window / 1000)
+    keep(key, kept, window, ttl_does(latest, seconds, now, window))
   end
   local remaining = max(0, limit - current - ceil(previous * left / window))
   local reset = current > 0 and left + window or previous > 0 and left or 0

@@ -2,13 +2,13 @@
 -- every window ÷ limit. Needs lib/store, lib/forward, codes, kept.
 -- KEYS: the counter. ARGV: none. Reply: none; a part gives `gcra`.
 
--- The debt, the latest time and the offset (µs). Each unit adds `window` to the debt, and `limit`
--- leak from it each ms, so that all numbers are whole.
-local GCRA = '>ddd'
+-- The debt, the latest time and the offset (µs), and the window (s) for which the TTL was set. Each
+-- unit adds `window` to the debt, and `limit` leak from it each ms, so that all numbers are whole.
+local GCRA = '>dddI3'
 
 local function gcra(key, limit, window, needed, take)
-  local value, debt, latest, offset = value_of(key), 0, 0, 0
-  if value then debt, latest, offset = struct.unpack(GCRA, value) end
+  local value, debt, latest, offset, seconds = value_of(key), 0, 0, 0, 0
+  if value then debt, latest, offset, seconds = struct.unpack(GCRA, value) end
   local now, grown = forward(offset, latest)
   local full, passed = limit * window, floor(now / 1000) - floor(latest / 1000)
   -- After a window nothing is left of any debt; the product could be too large for a double.
@@ -18,7 +18,8 @@ local function gcra(key, limit, window, needed, take)
   if not fits then take = 0 end
   if take > 0 or grown ~= offset then
     debt = debt + take * window
-    keep(key, struct.pack(GCRA, debt, now, grown), window)
+    local kept = struct.pack(GCRA, debt, now, grown, window / 1000)
+    keep(key, kept, window, ttl_does(latest, seconds, now, window))
   end
   local remaining, reset = limit - ceil(debt / window), ceil(debt / limit)
   return fits, remaining, reset, fits and 0 or ceil(over / limit), now

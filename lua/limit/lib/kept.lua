@@ -1,9 +1,9 @@
 -- Counters that are one string: read together when the first is needed, written together at the
--- end, however often a call decides on the same. Needs lib/store.
+-- end, however often a call decides on the same. Needs lib/store, codes.
 -- KEYS: the counters of the call. ARGV: none. Reply: none; a part gives `value_of`, `keep`,
 -- `write_kept`.
 local values -- of each key; nil until one is needed
-local changed, ttls = {}, {}
+local changed, is_changed, ttls = {}, {}, {}
 
 local function value_of(key)
   if not values then
@@ -15,15 +15,23 @@ local function value_of(key)
   return values[key]
 end
 
--- A TTL of four windows is never less than two behind the last unit.
-local function keep(key, value, window)
-  if not ttls[key] then changed[#changed + 1] = key end
-  values[key], ttls[key] = value, 4 * window
+-- Of one that is there already and whose TTL does, the value alone is written: all of an algorithm
+-- have the same length.
+local function keep(key, value, window, does)
+  if not is_changed[key] then
+    changed[#changed + 1], is_changed[key] = key, true
+  end
+  values[key] = value
+  if not does then ttls[key] = 4 * window end
 end
 
 local function write_kept()
   for i = 1, #changed do
     local key = changed[i]
-    call('SET', key, values[key], 'PX', ttls[key])
+    if ttls[key] then
+      call('SET', key, values[key], 'PX', text(ttls[key]))
+    else
+      call('SETRANGE', key, '0', values[key])
+    end
   end
 end

@@ -14,7 +14,7 @@ local EVICT_MOST, left_to_evict = 128, 1024
 
 local function log(key, limit, window, needed, take)
   local span = 1000 * window
-  local newest = call('ZRANGE', key, -1, -1, 'WITHSCORES')
+  local newest = call('ZRANGE', key, '-1', '-1', 'WITHSCORES')
   local member, latest = newest[1], tonumber(newest[2] or 0)
   local number, seconds, offset, stored, used = 0, 0, 0, 0, 0
   if member then
@@ -22,22 +22,22 @@ local function log(key, limit, window, needed, take)
     if #member > MEMBER_SIZE then offset = tonumber(string.sub(member, MEMBER_SIZE + 1)) end
   end
   local now, grown = forward(offset, latest)
-  local behind = grown ~= 0 and string.format('%.0f', grown) or ''
+  local behind = grown ~= 0 and text(grown) or ''
   if latest > now - span then
-    used = call('ZCOUNT', key, string.format('(%.0f', now - span), '+inf')
+    used = call('ZCOUNT', key, '(' .. text(now - span), '+inf')
   end
   local fits = used + needed <= limit
   if member and (not fits or take > 0) then stored = call('ZCARD', key) end
   local reset, retry = max(0, ceil((latest + span - now) / 1000)), 0
   if not fits then
     -- When so many of the oldest are over, there is room.
-    local last = stored - used + (used + needed - limit) - 1
+    local last = text(stored - used + (used + needed - limit) - 1)
     local oldest = call('ZRANGE', key, last, last, 'WITHSCORES')
     retry = ceil((oldest[2] + span - now) / 1000)
   elseif take > 0 then
-    local added = {}
+    local added, at = {}, text(now)
     for i = 1, take do
-      added[2 * i - 1] = now
+      added[2 * i - 1] = at
       added[2 * i] = struct.pack(MEMBER, number + i, window / 1000)
     end
     added[2 * take] = added[2 * take] .. behind
@@ -45,16 +45,16 @@ local function log(key, limit, window, needed, take)
     used, reset = used + take, window
     local over = min(stored - (used - take), max(take, min(EVICT_MOST, left_to_evict)))
     if over > 0 then
-      call('ZREMRANGEBYRANK', key, 0, over - 1)
+      call('ZREMRANGEBYRANK', key, '0', text(over - 1))
       left_to_evict = left_to_evict - over
     end
-    if 1000 * seconds ~= window or floor(latest / span) ~= floor(now / span) then
-      call('PEXPIRE', key, 4 * window)
+    if not ttl_does(latest, seconds, now, window) then
+      call('PEXPIRE', key, text(4 * window))
     end
     return true, limit - used, reset, 0, now
   end
   if grown ~= offset then
-    call('ZADD', key, latest, string.sub(member, 1, MEMBER_SIZE) .. behind)
+    call('ZADD', key, text(latest), string.sub(member, 1, MEMBER_SIZE) .. behind)
     call('ZREM', key, member)
   end
   return fits, max(0, limit - used), reset, retry, now

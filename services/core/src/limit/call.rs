@@ -2,7 +2,7 @@
 
 use std::iter::once;
 
-use super::rule::Rule;
+use super::rule::{Algorithm, MAX_LOG_COST, Rule};
 use crate::operation::{Operation, digest};
 
 /// The most checks that a call may have.
@@ -53,7 +53,8 @@ pub(super) struct Asked {
 pub enum CallError {
     /// There is none, or there are more than [`MAX_CHECKS`].
     Count,
-    /// This check asks for more units than can ever be allowed.
+    /// This check asks for more units than can ever be allowed, or than are left of those that all
+    /// logs of a call may take together.
     Cost {
         /// Which check.
         at: usize,
@@ -100,8 +101,13 @@ impl Call {
 
     fn of(checks: &[Check<'_>], id: Option<&str>, scope: &[&[u8]]) -> Result<Self, CallError> {
         let mut asked: Vec<Asked> = Vec::with_capacity(checks.len());
+        let mut log_units = 0;
         for (at, check) in checks.iter().enumerate() {
-            let most = check.rule.max_cost();
+            let mut most = check.rule.max_cost();
+            if check.rule.algorithm == Algorithm::Log {
+                most = most.min(MAX_LOG_COST - log_units);
+                log_units += check.cost.min(most);
+            }
             let cost = u32::try_from(check.cost).ok().filter(|_| check.cost <= most);
             let cost = cost.ok_or(CallError::Cost { at, most })?;
             if check.group() != checks[0].group() {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The most units that a check of a `log` may ask for: each is a member of its set.
+/// The most units that the checks of a call may ask of `log` limits, all together: each is a member
+/// of a set.
 pub const MAX_LOG_COST: u64 = 100;
 
 /// How units are counted. `lua/limit/check.lua` names the same numbers.

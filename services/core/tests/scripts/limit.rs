@@ -16,10 +16,10 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
 
 /// What an item said, where it has a name, and 14 bytes for each of its checks.
 fn are_checks(item: &[u8]) -> bool {
-    let nameless = item.len() % 14 == 0;
+    let nameless = item.len().is_multiple_of(14);
     let checks = if nameless { item } else { item.get(8..).unwrap_or_default() };
     !checks.is_empty()
-        && checks.len() % 14 == 0
+        && checks.len().is_multiple_of(14)
         && checks.chunks(14).all(|check| (1..=3).contains(&check[0]) && check[1] <= 1)
 }
 

@@ -76,7 +76,8 @@ pub struct CheckOf {
         example = "customer-4711"
     )]
     pub key: String,
-    /// How many units it takes; 0 asks whether there is one.
+    /// How many units it takes, at most `limit`; those of all `log` limits of the call are at most
+    /// 100. 0 takes none, and asks whether there is one.
     #[serde(default = "one")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,

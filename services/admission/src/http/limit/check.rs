@@ -172,7 +172,9 @@ fn refused(error: CallError, several: bool) -> Problem {
         CallError::Count => (Code::INVALID_VALUE, "checks must be 1 to 16".to_owned()),
         CallError::Cost { at, most } => {
             let field = field(at);
-            let rule = format!("{field}cost must be at most {most}: the limit, and 100 of a log");
+            let rule = format!(
+                "{field}cost must be at most {most}: the limit, and 100 of all logs of a call"
+            );
             (Code::INVALID_VALUE, rule)
         }
         CallError::GroupsDiffer { at } => {
