@@ -9,7 +9,9 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
 use http_body_util::BodyExt as _;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize as _, Deserializer};
+use serde_json::Number;
 
 use crate::app::{App, LiveConfig};
 use crate::entities::{Entities, Entity};
@@ -149,6 +151,23 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         Problem::new(Code::INVALID_BODY).detail("something follows the JSON object")
     })?;
     Ok(value)
+}
+
+/// JSON does not tell 9.0 from 9, and neither do we.
+pub fn integer(number: &Number) -> Option<u64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: from here on a double skips integers
+    number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        let whole = (0.0..EXACT).contains(&float) && float.fract() == 0.0;
+        // In this range the text of a whole double is its digits.
+        whole.then(|| format!("{float:.0}").parse().ok()).flatten()
+    })
+}
+
+/// Reads a whole number, of any size that JSON can tell exactly.
+pub fn whole<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
+    let number = Number::deserialize(reader)?;
+    integer(&number).ok_or_else(|| D::Error::custom("must be a whole number that is not negative"))
 }
 
 /// The message may quote the caller's own value: enough of it to recognise, not all 16 KiB.

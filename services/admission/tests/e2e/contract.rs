@@ -9,7 +9,8 @@ use std::{env, path::Path, process::Command};
 use anteroom_testkit::{Anteroom, PATIENCE, Process};
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 5\njoins_per_address = \"none\"\n\
-    requests_per_place = 0\n[queues.spare]\ncapacity = 1\n";
+    requests_per_place = 0\n[queues.spare]\ncapacity = 1\n\
+    [limits.login]\nlimit = 100\n";
 /// Seconds for each port: what is asked first is the same each time, the rest is more of it.
 const SECONDS: &str = "20";
 

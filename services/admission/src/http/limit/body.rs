@@ -4,6 +4,7 @@ use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::http::extract::whole;
 use crate::problem::{Code, Problem};
 
 /// One check.
@@ -21,7 +22,7 @@ pub struct CheckBody {
     pub key: String,
     /// How many units it takes, at most `limit`, and 100 of a `log`. 0 takes none, and asks whether
     /// there is one.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,
     /// The key unless set. Limit, group and key name what is counted.
@@ -78,7 +79,7 @@ pub struct CheckOf {
     pub key: String,
     /// How many units it takes, at most `limit`; those of all `log` limits of the call are at most
     /// 100. 0 takes none, and asks whether there is one.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,
     /// The key unless set. All checks of a call have the same.

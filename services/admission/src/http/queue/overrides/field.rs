@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
 use crate::durations::millis;
+use crate::http::extract::integer;
 use crate::http::queue::view::queue::moment;
 
 /// The name of a rule here.
@@ -85,17 +86,6 @@ fn sentence(kind: Kind) -> String {
             format!("must be 1 to {most} characters without control characters")
         }
     }
-}
-
-/// JSON does not tell 9.0 from 9, and neither do we.
-fn integer(number: &Number) -> Option<u64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: from here on a double skips integers
-    number.as_u64().or_else(|| {
-        let float = number.as_f64()?;
-        let whole = (0.0..EXACT).contains(&float) && float.fract() == 0.0;
-        // In this range the text of a whole double is its digits.
-        whole.then(|| format!("{float:.0}").parse().ok()).flatten()
-    })
 }
 
 /// The value of a rule, as a change takes it.
