@@ -24,6 +24,14 @@ elseif own_window ~= window or own_kind ~= kept_in then
   forget_buckets()
 end
 begins = move_on() or begins
+if kept_in == IN_LOG then
+  local coming = 0
+  for at = ARGS_BEFORE + 1, #ARGV do
+    local good_ones, bad_ones = struct.unpack('>I4I4', ARGV[at])
+    coming = coming + min(good_ones + bad_ones, MOST_LOGGED)
+  end
+  make_room(coming)
+end
 local all = { struct.unpack(TOTALS, totals) }
 
 local function record(good_ones, bad_ones, latency, reporter, permit)

@@ -26,21 +26,10 @@ local function forget_log()
   successes, failures, good_size, bad_size = 0, 0, 0, 0
 end
 
-local function add(set, members, renews)
-  if #members == 0 then return end
-  call('ZADD', set, unpack(members))
-  if renews then expire(set) end
-end
-
--- Writes what is to be added. `renews`: the time has come to set the keys' TTL again.
-local function write_log(renews)
-  add(SUCCESSES, good, renews or #good / 2 == good_size)
-  add(FAILURES, bad, renews or #bad / 2 == bad_size)
-  good, bad = {}, {}
-end
-
--- Lets the `over` oldest of both sets go.
-local function drop(over)
+-- Makes room for `n` more: the oldest of both sets go.
+local function make_room(n)
+  local over = good_size + bad_size + n - LONGEST
+  if over <= 0 then return end
   local last = text(over - 1)
   local goods = call('ZRANGE', SUCCESSES, 0, last, 'WITHSCORES')
   local bads = call('ZRANGE', FAILURES, 0, last, 'WITHSCORES')
@@ -68,13 +57,20 @@ local function list(members, n)
 end
 
 local function log(more_good, more_bad)
-  local over = good_size + bad_size + more_good + more_bad - LONGEST
-  if over > 0 then
-    write_log(false)
-    drop(over)
-  end
   list(good, more_good)
   list(bad, more_bad)
   good_size, bad_size = good_size + more_good, bad_size + more_bad
   successes, failures = successes + more_good, failures + more_bad
+end
+
+local function add(set, members, renews)
+  if #members == 0 then return end
+  call('ZADD', set, unpack(members))
+  if renews then expire(set) end
+end
+
+-- Writes what is to be added. `renews`: the time has come to set the keys' TTL again.
+local function write_log(renews)
+  add(SUCCESSES, good, renews or #good / 2 == good_size)
+  add(FAILURES, bad, renews or #bad / 2 == bad_size)
 end

@@ -34,27 +34,23 @@ local function find(name)
   return at
 end
 
--- Takes a reporter out; returns its last failure (ms), if it had one.
-local function take(at)
-  local _, heard, before = struct.unpack(ENTRY, reporters, at)
-  if failing and is_failing(heard, before) then failing = failing - 1 end
-  reporters = string.sub(reporters, 1, at - 1) .. string.sub(reporters, at + SIZE)
-  return before ~= NEVER and heard - before
-end
-
--- Notes that a reporter was heard. With 64 known, a further one takes the place of the last.
+-- Notes that a reporter was heard: it comes to the front. With 64 known, a further one takes the
+-- place of the last.
 local function hear(name, has_failed)
-  local at, failed = find(name), false
+  local known_at, heard, since = find(name), floor(now / 1000), NEVER
+  local at = known_at or known() == MOST and #reporters - SIZE + 1
   if at then
-    failed = take(at)
-  elseif known() == MOST then
-    take(#reporters - SIZE + 1)
+    local _, before, failed = struct.unpack(ENTRY, reporters, at)
+    if failing and is_failing(before, failed) then failing = failing - 1 end
+    if known_at and failed ~= NEVER then since = min(heard - before + failed, NEVER) end
   end
-  local heard = floor(now / 1000)
-  if has_failed then failed = heard end
-  local before = failed and min(heard - failed, NEVER) or NEVER
-  reporters = struct.pack(ENTRY, name, heard, before) .. reporters
-  if failing and is_failing(heard, before) then failing = failing + 1 end
+  if has_failed then since = 0 end
+  if failing and is_failing(heard, since) then failing = failing + 1 end
+  local entry = struct.pack(ENTRY, name, heard, since)
+  if at == 1 and string.sub(reporters, 1, SIZE) == entry then return end
+  local front, behind = reporters, ''
+  if at then front, behind = string.sub(front, 1, at - 1), string.sub(front, at + SIZE) end
+  reporters = entry .. front .. behind
 end
 
 -- Whether the failures come from enough reporters: from `quorum` of them, once so many are known.

@@ -20,11 +20,11 @@ async fn call_everything(store: &Store) {
     let (buckets, permit) = (Rules { min_samples: 1, ..Rules::default() }, PermitId::random());
     target.record(&buckets, &Outcome::counted(0, 9)).await.expect("recorded");
     let one = |n: u64| Outcome {
-        latency_ms: (n % 3 > 0).then_some(n),
-        reporter: (n % 2 > 0).then(|| format!("reporter {n}")),
-        permit: (n % 5 > 0).then_some(permit),
-        id: (n % 4 > 0).then(|| format!("id {n}")),
-        ..Outcome::of(n % 7 > 0)
+        latency_ms: (!n.is_multiple_of(3)).then_some(n),
+        reporter: (!n.is_multiple_of(2)).then(|| format!("reporter {n}")),
+        permit: (!n.is_multiple_of(5)).then_some(permit),
+        id: (!n.is_multiple_of(4)).then(|| format!("id {n}")),
+        ..Outcome::of(!n.is_multiple_of(7))
     };
     join_all((0..40).map(async |n| target.record(&buckets, &one(n)).await.is_ok())).await;
     join_all((0..40).map(async |_| target.permit(&buckets, permit).await.is_ok())).await;

@@ -119,12 +119,12 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
         let (target, rules) = (world.target("t"), Rules { kept, ..quick(3) });
         let named = |n: u64| Outcome {
             id: Some(format!("call {n}")),
-            latency_ms: (n % 3 > 0).then_some(n),
-            ..Outcome::of(n % 2 > 0)
+            latency_ms: (!n.is_multiple_of(3)).then_some(n),
+            ..Outcome::of(!n.is_multiple_of(2))
         };
         for n in 0..30 {
             record(&target, &rules, &named(n)).await;
-            if n % 7 == 0 {
+            if n.is_multiple_of(7) {
                 look(&target, &rules).await;
             }
             world.pass(Duration::from_secs(7));
