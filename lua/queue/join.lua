@@ -112,16 +112,17 @@ local function tell(ticket)
 end
 
 -- Tells the place that this call gave to an identity once more. It is heard again, as if it had
--- come in a call of its own.
+-- come in a call of its own; and whoever has returned since goes before it.
 local function tell_again(id, first)
   local ticket, head = out[first], out[first + 1] - CREATED + OK
   tell(ticket)
-  used = used + 1
-  out[used] = head
   if math.floor(head / 8) % 16 == S_WAITING then
     see(WAITING, id, ticket)
-    out[used + 1], out[used + 2] = out[first + 2], out[first + 3]
-    used = used + 2
+    local place = math.floor(head / 128)
+    answer_line(OK, promotes, place, place + returned)
+  else
+    used = used + 1
+    out[used] = head
   end
 end
 

@@ -1,4 +1,4 @@
--- How many may be promoted in a tick by the rate rule. Needs pace.lua and SLICE_FIELDS.
+-- How many may be promoted in a tick by the rate rule. Needs state.lua, pace.lua and SLICE_FIELDS.
 local SLICE_FIELDS = { 'slice_at', 'carry', 'left', 'left_until', 'credit', 'credit_at' }
 
 -- The most that a slice ever gives: two slices' time, and one's worth of shares given back.
@@ -44,6 +44,9 @@ local function free_by_rate(waited_at)
   if m.pace == EVEN then
     -- One that began under a larger batch gives no more than one of the batch in force.
     free = math.min(free, most_of_a_slice())
+  elseif health() == PROBING then
+    -- Those who find out how the target is do not wait for the next batch.
+    free = m.batch
   else
     free = free + (m.credit or 0)
   end

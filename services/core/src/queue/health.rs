@@ -107,7 +107,7 @@ impl Health {
 
 /// The state of this number in the scripts.
 pub(super) fn state(number: u64) -> Option<State> {
-    [State::Closed, State::Open, State::HalfOpen].into_iter().find(|it| *it as u64 == number)
+    State::ALL.into_iter().find(|state| *state as u64 == number)
 }
 
 /// Successes, failures, and of the calls with a latency those within `p95_target` and those past

@@ -172,6 +172,19 @@ async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
 }
 
 #[tokio::test]
+async fn half_open_does_not_wait_for_the_next_batch() {
+    let world = TimedStore::new().await;
+    let rules = rate(5, Duration::from_secs(600), Pace::Batch);
+    let queue = line(&world, "q", rules, 9).await;
+    // A batch that began in the fallback would be over.
+    ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Open, 2)).await;
+    let probing = reading(TargetState::HalfOpen, 3);
+    assert_eq!(sum(&ticks(&world, &queue, OPEN_FOR, &probing).await), 3);
+    let made = sum(&ticks(&world, &queue, 3 * OPEN_FOR, &probing).await);
+    assert_eq!(made, 2, "no more than the batch in the interval");
+}
+
+#[tokio::test]
 async fn half_open_counts_the_joins_that_find_nobody_waiting() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(50), 0).await;

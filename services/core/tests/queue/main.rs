@@ -2,7 +2,6 @@
 //! one by one.
 
 mod adaptive;
-mod capacity_changes;
 mod estimates;
 mod full_store;
 mod health;

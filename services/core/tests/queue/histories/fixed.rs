@@ -142,3 +142,32 @@ async fn two_tabs_renew_in_one_call_what_a_lowered_session_max_cuts() {
     ];
     holds(base, &steps).await;
 }
+
+/// The second join of a place that was given in the same call did not count who had come back in
+/// between.
+#[tokio::test]
+async fn one_comes_back_between_the_joins_of_two_tabs() {
+    let base = Base {
+        capacity: Some(3),
+        interval: 2,
+        claim_ttl: 5,
+        session_ttl: 5,
+        max_waiting: 6,
+        ..two_at_a_time()
+    };
+    let steps = [
+        Step::Batch(1, Some(69)),
+        Step::Together { op: Op::Join, whom: vec![(0, 0)] },
+        Step::Join { who: 5 },
+        Step::Wait { seconds: 33, asleep: 10912 },
+        Step::Join { who: 0 },
+        Step::Pass { ms: 10000, scheduler: false },
+        Step::Tick,
+        Step::Together { op: Op::Join, whom: vec![(2, 0), (8, 0)] },
+        Step::Pass { ms: 26001, scheduler: false },
+        Step::Wait { seconds: 25, asleep: 18176 },
+        Step::Pause(false, None),
+        Step::Together { op: Op::Join, whom: vec![(1, 0), (2, 0), (0, 0), (7, 0), (8, 0), (7, 0)] },
+    ];
+    holds(base, &steps).await;
+}

@@ -18,8 +18,8 @@ use std::time::Duration;
 use anteroom_core::queue::{Adaptive, Health, Pace, Queue, Rules, TargetReading};
 use anteroom_core::target::{State, Totals};
 
-use super::line::{join, rate};
-use super::support::TimedStore;
+use crate::line::{join, rate};
+use crate::support::TimedStore;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 const TICKS: u64 = 10;

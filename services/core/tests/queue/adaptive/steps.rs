@@ -1,132 +1,13 @@
-//! A batch that follows what becomes of the calls of those who were let in.
+//! The steps: when there is one, which way, and why.
 
 use std::time::Duration;
 
-use anteroom_core::queue::{
-    Adaptive, Health, Override, Pace, Queue, RULES, Rules, StepReason, TargetReading,
-};
+use anteroom_core::queue::{Pace, Rules, StepReason};
 use anteroom_core::target::{State as TargetState, Totals};
 
-use super::line::{join, rate};
-use super::overrides::known_before;
-use super::support::{SECOND, TimedStore};
-
-const INTERVAL: Duration = Duration::from_secs(1);
-const TICK: Duration = Duration::from_millis(100);
-const AIM: Adaptive = Adaptive {
-    min_batch: 10,
-    max_batch: 110,
-    success_target: 950_000,
-    p95_target: Some(Duration::from_millis(200)),
-    min_samples: 10,
-};
-
-/// A target of which everything is known.
-struct Target {
-    totals: Totals,
-    state: TargetState,
-    version: u64,
-}
-
-impl Target {
-    fn new() -> Self {
-        Self { totals: Totals::default(), state: TargetState::Closed, version: 1 }
-    }
-
-    fn calls(&mut self, successes: u64, failures: u64) {
-        self.totals.successes += successes;
-        self.totals.failures += failures;
-    }
-
-    fn turn(&mut self, state: TargetState) {
-        self.state = state;
-        self.version += 1;
-    }
-
-    fn health(&self, adaptive: Adaptive) -> Health {
-        let reading = TargetReading {
-            state: self.state,
-            version: self.version,
-            probes: 3,
-            open_for: Duration::from_secs(2),
-            totals: self.totals,
-        };
-        Health { reading: Some(reading), adaptive: Some(adaptive) }
-    }
-}
-
-/// One tick to its end; how many were promoted, and the step.
-async fn tick(queue: &Queue, health: &Health) -> (u64, Option<StepReason>) {
-    let (mut promoted, mut step) = (0, None);
-    loop {
-        let promotion = queue.promote(health).await.expect("a tick");
-        promoted += promotion.promoted;
-        step = step.or(promotion.step);
-        if !promotion.more {
-            return (promoted, step);
-        }
-    }
-}
-
-/// An interval of ticks, after ten times these calls were reported; the steps in it. The first tick
-/// takes the one that they call for.
-async fn interval(
-    world: &TimedStore,
-    queue: &Queue,
-    target: &mut Target,
-    calls: (u64, u64),
-) -> Vec<StepReason> {
-    let mut steps = Vec::new();
-    target.calls(10 * calls.0, 10 * calls.1);
-    for _ in 0..10 {
-        world.pass(TICK);
-        steps.extend(tick(queue, &target.health(AIM)).await.1);
-    }
-    steps
-}
-
-async fn batch(queue: &Queue) -> u64 {
-    queue.snapshot().await.expect("a snapshot").adaptive.expect("it adapts").batch
-}
-
-/// A queue with so many in line whose first polls may be long in coming.
-async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Queue {
-    let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
-    let queue = world.queue(name, rules).await;
-    let joins = (0..visitors).map(|n| {
-        let queue = queue.clone();
-        async move { join(&queue, n).await }
-    });
-    futures_util::future::join_all(joins).await;
-    queue
-}
-
-#[tokio::test]
-async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
-    let world = TimedStore::new().await;
-    for (name, of_the_rules, begins) in [("a", 40, 40), ("b", 5, 10), ("c", 500, 110)] {
-        let queue = world.queue(name, rate(of_the_rules, INTERVAL, Pace::Even)).await;
-        assert_eq!(queue.snapshot().await.expect("a snapshot").adaptive, None);
-        assert_eq!(tick(&queue, &Target::new().health(AIM)).await, (0, None));
-        let snapshot = queue.snapshot().await.expect("a snapshot");
-        let adaptive = snapshot.adaptive.expect("it adapts");
-        assert_eq!((adaptive.batch, adaptive.reason), (begins, StepReason::Start));
-        assert_eq!((adaptive.min_batch, adaptive.max_batch), (10, 110));
-        assert_eq!(snapshot.rules.batch, Some(of_the_rules), "the rule itself stays");
-    }
-}
-
-#[tokio::test]
-async fn bounds_that_are_changed_take_the_batch_along() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(40, INTERVAL, Pace::Even)).await;
-    let target = Target::new();
-    for (min_batch, max_batch, then) in [(10, 110, 40), (60, 110, 60), (10, 30, 30), (1, 90, 30)] {
-        let adaptive = Adaptive { min_batch, max_batch, ..AIM };
-        assert_eq!(tick(&queue, &target.health(adaptive)).await.1, None, "it is no step");
-        assert_eq!(batch(&queue).await, then);
-    }
-}
+use super::{AIM, INTERVAL, TICK, Target, batch, interval, line, tick};
+use crate::line::{join, rate};
+use crate::support::{SECOND, TimedStore};
 
 #[tokio::test]
 async fn it_rises_by_a_twentieth_and_falls_by_a_fifth_once_an_interval() {
@@ -268,48 +149,6 @@ async fn a_batch_that_is_not_used_up_stays() {
 }
 
 #[tokio::test]
-async fn an_operator_s_batch_goes_before_it_and_what_happened_meanwhile_does_not_count() {
-    let world = TimedStore::new().await;
-    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
-    let mut target = Target::new();
-    interval(&world, &queue, &mut target, (9, 0)).await;
-    queue.override_rules(&[Override::Batch(Some(20))], None).await.expect("an override");
-    let mut promoted = 0;
-    for _ in 0..30 {
-        world.pass(TICK);
-        target.calls(0, 50);
-        let (made, step) = tick(&queue, &target.health(AIM)).await;
-        assert_eq!(step, None);
-        promoted += made;
-    }
-    assert!((40..=60).contains(&promoted), "{promoted} in three intervals of 20");
-    assert_eq!(batch(&queue).await, 50);
-    queue.override_rules(&[Override::Batch(None)], None).await.expect("an override");
-    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
-    let raised = [StepReason::Raised];
-    assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, raised);
-}
-
-/// An older version writes the rules in force without saying that the batch is overridden.
-#[tokio::test]
-async fn a_batch_that_was_overridden_by_an_older_version_goes_before_it_too() {
-    let world = TimedStore::new().await;
-    let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
-    let target = Target::new();
-    tick(&queue, &target.health(AIM)).await;
-    queue.override_rules(&[Override::Batch(Some(20))], None).await.expect("an override");
-    let names = RULES.iter().map(|rule| rule.name).collect::<Vec<_>>();
-    known_before(&world, &names).await;
-    world.pass(2 * INTERVAL);
-    let mut promoted = 0;
-    for _ in 0..10 {
-        world.pass(TICK);
-        promoted += tick(&queue, &target.health(AIM)).await.0;
-    }
-    assert!((18..=20).contains(&promoted), "{promoted} in an interval of 20");
-}
-
-#[tokio::test]
 async fn a_fallback_and_the_way_back_take_no_step_and_do_not_count() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
@@ -342,25 +181,4 @@ async fn totals_that_the_store_forgot_are_counted_anew() {
     }
     let first = steps.iter().position(|steps| !steps.is_empty()).expect("it goes on");
     assert_eq!((first, &steps[first]), (5, &vec![StepReason::Raised]), "{steps:?}");
-}
-
-#[tokio::test]
-async fn without_its_bounds_the_batch_of_the_rules_is_in_force_again() {
-    let world = TimedStore::new().await;
-    let queue = line(&world, "q", rate(10, INTERVAL, Pace::Even), 500).await;
-    let adaptive = Adaptive { min_batch: 100, ..AIM };
-    tick(&queue, &Target::new().health(adaptive)).await;
-    let nothing = Health::default();
-    let mut made = Vec::new();
-    for _ in 0..8 {
-        let mut promoted = 0;
-        for _ in 0..10 {
-            world.pass(TICK);
-            promoted += tick(&queue, &nothing).await.0;
-        }
-        made.push(promoted);
-    }
-    assert!(made[..5].iter().all(|promoted| (90..=100).contains(promoted)), "{made:?}");
-    assert!(made[6..].iter().all(|promoted| *promoted <= 10), "{made:?}");
-    assert_eq!(queue.snapshot().await.expect("a snapshot").adaptive, None);
 }
