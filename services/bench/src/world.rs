@@ -10,9 +10,7 @@ use std::{
 };
 
 use anteroom_core::{
-    queue::{
-        Join, Place, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, Status, Token, TokenKeys, Visit,
-    },
+    queue::{Join, Place, PlaceId, PlaceRef, Queue, Rules, Status, Token, TokenKeys, Visit},
     store::{Config as StoreConfig, Store},
 };
 use anteroom_runtime::Config;
@@ -65,6 +63,8 @@ pub struct World {
     pub more_schedulers: Vec<Service>,
     /// Public addresses of all admissions.
     pub public: Vec<SocketAddr>,
+    /// Service addresses of all admissions.
+    pub service: Vec<SocketAddr>,
     /// Metrics addresses of all admissions.
     pub metrics: Vec<SocketAddr>,
     store: Store,
@@ -73,9 +73,10 @@ pub struct World {
 }
 
 impl World {
-    /// Starts an admission and a scheduler with these queues (TOML) and waits until they are ready.
-    pub async fn start(queues: &[String]) -> anyhow::Result<Self> {
-        let config = format!("{EVERY_QUEUE}{}", queues.concat());
+    /// Starts an admission and a scheduler with these queues, limits and targets (TOML) and waits
+    /// until they are ready.
+    pub async fn start(sections: &[String]) -> anyhow::Result<Self> {
+        let config = format!("{EVERY_QUEUE}{}", sections.concat());
         let redis = Redis::start().await;
         let env = [
             ("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET),
@@ -85,7 +86,7 @@ impl World {
         let anteroom = Anteroom::start_on(redis, &config, &env).await;
         let url = StoreConfig::new(anteroom.deployment.redis.socket_url());
         let patient = StoreConfig { command_timeout: AMPLE, request_timeout: AMPLE, ..url };
-        let store = Store::open(&patient, &SCRIPTS, &prometheus::Registry::new())?;
+        let store = Store::open(&patient, &anteroom_core::scripts(), &prometheus::Registry::new())?;
         ensure!(store.wait_up(AMPLE).await, "the store is not up");
         let file = anteroom.deployment.config_file();
         let config = Config::load(Some(&file)).context("the benchmark's own configuration")?;
@@ -93,6 +94,7 @@ impl World {
         anteroom.admission.until_ready().await;
         anteroom.scheduler.until_ready().await;
         let public = vec![anteroom.admission.address("public").parse()?];
+        let service = vec![anteroom.admission.address("service").parse()?];
         let metrics = vec![anteroom.admission.address("metrics").parse()?];
         Ok(Self {
             rules: rules.collect(),
@@ -100,6 +102,7 @@ impl World {
             more_admissions: Vec::new(),
             more_schedulers: Vec::new(),
             public,
+            service,
             metrics,
             store,
             anteroom,
@@ -167,6 +170,7 @@ impl World {
         let admission = self.anteroom.deployment.admission().await;
         admission.until_ready().await;
         self.public.push(admission.address("public").parse()?);
+        self.service.push(admission.address("service").parse()?);
         self.metrics.push(admission.address("metrics").parse()?);
         self.more_admissions.push(admission);
         Ok(())
@@ -176,7 +180,14 @@ impl World {
     pub fn end_more_admissions(&mut self) {
         self.more_admissions.clear();
         self.public.truncate(1);
+        self.service.truncate(1);
         self.metrics.truncate(1);
+    }
+
+    /// Where the requests of an operation go.
+    pub fn addresses(&self, operation: &str) -> Vec<SocketAddr> {
+        let is_public = operation.starts_with("queue.");
+        if is_public { self.public.clone() } else { self.service.clone() }
     }
 
     /// Processor time of all admissions, of all schedulers and of the store, in nanoseconds.
