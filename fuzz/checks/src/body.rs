@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use anteroom_admission::{
-    BackendJoin, Code, JoinBody, Overrides, Problem, form_key, is_strong_key, parse_json,
+    BackendJoin, CheckBody, ChecksBody, Code, ForgetBody, JoinBody, Overrides, Problem, form_key,
+    is_strong_key, parse_json,
 };
 use anteroom_core::queue::{Override, Rules};
 use serde::de::DeserializeOwned;
@@ -22,6 +23,9 @@ pub fn check(data: &[u8]) {
     if let Some(overrides) = parsed::<Overrides>(data, &OVERRIDES) {
         overridden(&overrides, data);
     }
+    parsed::<CheckBody>(data, &["key", "cost", "group", "id"]);
+    parsed::<ChecksBody>(data, &["checks", "id"]);
+    parsed::<ForgetBody>(data, &["key", "group"]);
     if let Some(key) = form_key(data) {
         assert!(is_strong_key(key.as_bytes()));
     }

@@ -43,6 +43,11 @@ fn good(config: &Config, loader: &Loader) {
         assert!(rules.first_poll_ttl <= rules.idle_ttl, "{name}");
         queue.without_store();
     }
+    for (name, limit) in &config.limits {
+        assert!((1..=limit.algorithm.max_limit()).contains(&limit.limit), "{name}");
+        let seconds = limit.window.as_secs();
+        assert!((1..=86_400).contains(&seconds) && limit.window.subsec_nanos() == 0, "{name}");
+    }
 }
 
 fn bad(line: &str, file: &str, text: Option<&str>, variables: &[(&str, &str)]) {
@@ -53,7 +58,7 @@ fn bad(line: &str, file: &str, text: Option<&str>, variables: &[(&str, &str)]) {
         return;
     };
     let document = document.into_inner();
-    let sections = ["store", "log", "keys", "admission", "scheduler", "queues"];
+    let sections = ["store", "log", "keys", "admission", "scheduler", "queues", "limits"];
     let in_file = document.keys().map(|key| key.as_ref().as_ref());
     let given = variables.iter().filter_map(|(name, _)| {
         Some((*name, name.get("ANTEROOM_".len()..)?.split("__").next()?.to_ascii_lowercase()))

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use anteroom_core::limit::Limits;
 use anteroom_core::queue::{AssertionKeys, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
@@ -20,6 +21,7 @@ use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{Entities, EntityContext};
+use crate::limit::{self, LimitState};
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::PendingRetries;
 use crate::queue::{self, QueueState};
@@ -30,6 +32,8 @@ pub struct App {
     /// The store, where no entity stands for it: its readiness, and the purge of what the
     /// configuration no longer names.
     pub store: Store,
+    /// The way to all limits.
+    pub(crate) limits: Limits,
     /// What admission counts.
     pub metrics: AdmissionMetrics,
     /// Where answers are counted for the success ratio.
@@ -58,6 +62,7 @@ pub(crate) struct LiveConfig {
     /// Tells of forwarding headers that were not believed.
     pub forwarding: Arc<Forwarding>,
     pub queues: Entities<QueueState>,
+    pub limits: Entities<LimitState>,
 }
 
 impl App {
@@ -78,6 +83,7 @@ impl App {
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
             live: ArcSwap::from_pointee(live),
+            limits: Limits::open(&store, lane_bound),
             store,
             metrics,
             operations,
@@ -123,19 +129,27 @@ impl LiveConfig {
     ) -> Self {
         let queues = before.map(|before| &before.queues);
         let queues = queue::reload(&config, queues, context, &metrics.queues);
+        let limits = before.map(|before| &before.limits);
+        let limits = limit::reload(&config, limits, &metrics.limits);
         let tokens = TokenKeys::new(&config.admission.token_secrets)
             .or_else(|| TokenKeys::new(std::slice::from_ref(own_secret)))
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
         let forwarding = metrics.forwarding.clone();
-        Self { config, tokens, assertions, origins, forwarding, queues }
+        Self { config, tokens, assertions, origins, forwarding, queues, limits }
     }
 }
 
 impl AsRef<Entities<QueueState>> for LiveConfig {
     fn as_ref(&self) -> &Entities<QueueState> {
         &self.queues
+    }
+}
+
+impl AsRef<Entities<LimitState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<LimitState> {
+        &self.limits
     }
 }
 

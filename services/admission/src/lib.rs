@@ -10,6 +10,7 @@ mod defences;
 mod durations;
 mod entities;
 mod http;
+mod limit;
 mod metrics;
 mod problem;
 mod queue;
@@ -20,6 +21,7 @@ mod tasks;
 // What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
 // compiler tells what nobody uses.
 pub use crate::http::extract::{Peer, parse_json, whole_body};
+pub use crate::http::limit::body::{CheckBody, ChecksBody, ForgetBody};
 pub use crate::http::queue::backend::BackendJoin;
 pub use crate::http::queue::calls::{JoinBody, is_strong_key};
 pub use crate::http::queue::gate::original::Original;

@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
 use crate::callers::client_address::Forwarding;
+use crate::limit::metrics::LimitFamilies;
 use crate::queue::metrics::QueueFamilies;
 
 /// Where routes without a template are counted.
@@ -55,6 +56,8 @@ pub struct AdmissionMetrics {
     http: HistogramVec,
     /// Those of the queues.
     pub queues: QueueFamilies,
+    /// Those of the limits.
+    pub limits: LimitFamilies,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -84,6 +87,7 @@ impl AdmissionMetrics {
                 &["port", "method", "route", "status"],
             )?,
             queues: QueueFamilies::register(registry)?,
+            limits: LimitFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",

@@ -1,12 +1,15 @@
 //! The domain and the store of Anteroom. One operation is one atomic Lua script.
 //!
 //! - [`queue`]: the waiting room: places, tickets, tokens, promotion.
+//! - [`limit`]: how many units a key may take in any window of time.
 //! - `entity`: what every entity shares whose rules the store keeps.
 //! - [`target`]: success-rate windows of what is called downstream.
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
 mod entity;
+pub mod identifier;
+pub mod limit;
 mod operation;
 pub mod queue;
 pub mod rules;
@@ -15,5 +18,5 @@ pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice()].concat()
+    [queue::SCRIPTS.as_slice(), limit::SCRIPTS.as_slice()].concat()
 }

@@ -21,6 +21,9 @@ use crate::problem::{Code, Problem};
 /// A backend, or an operator, that may touch the entity of the path.
 pub struct Backend<T>(pub Arc<T>);
 
+/// A backend, or an operator, whose call names in its body what it is about.
+pub struct AnyBackend(Caller);
+
 /// An operator that may touch the entity of the path.
 pub struct Operator<T> {
     /// What the audit log will say of the call.
@@ -61,6 +64,28 @@ where
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         Self::of(app, &parts.uri, &parts.headers, Peer::address_in(parts))
+    }
+}
+
+impl AnyBackend {
+    /// The entity of this name, if the caller may touch it.
+    pub fn entity<T: Entity>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem>
+    where
+        LiveConfig: AsRef<Entities<T>>,
+    {
+        let live = app.live();
+        let entities: &Entities<T> = (**live).as_ref();
+        let entity = entities.get(name).ok_or_else(|| Problem::new(T::UNKNOWN))?;
+        self.0.touches(T::SECTION, name)?;
+        Ok(entity)
+    }
+}
+
+impl FromRequestParts<Arc<App>> for AnyBackend {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        caller(&app.live(), &parts.uri, &parts.headers, Peer::address_in(parts)).map(Self)
     }
 }
 

@@ -124,11 +124,13 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::limit;
     use crate::http::queue::hot::{PUBLIC, SERVICE};
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {
         let (authorize, place, join) = (Some(0), Some(1), Some(2));
+        let of_service = [SERVICE, limit::hot::SERVICE].concat();
         for (method, path, public, service) in [
             (Method::GET, "/v1/queues/a/authorize", authorize, None),
             (Method::POST, "/v1/queues/a/authorize", authorize, None),
@@ -142,11 +144,14 @@ mod tests {
             (Method::GET, "/v1/queues/token", None, None),
             (Method::GET, "/v1/queues/a", None, None),
             (Method::GET, "/queues/a/token", None, None),
+            (Method::POST, "/v1/limits/a/check", None, Some(1)),
+            (Method::GET, "/v1/limits/a/check", None, None),
+            (Method::POST, "/v1/limits/check", None, None),
         ] {
             let row = |routes: &[HotRoute]| {
                 routes.iter().position(|route| Shape::of(route).fits(&method, path))
             };
-            assert_eq!((row(PUBLIC), row(SERVICE)), (public, service), "{method} {path}");
+            assert_eq!((row(PUBLIC), row(&of_service)), (public, service), "{method} {path}");
         }
     }
 }

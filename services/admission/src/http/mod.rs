@@ -8,6 +8,7 @@ pub mod caller;
 pub mod document;
 pub mod extract;
 pub mod fast_path;
+pub mod limit;
 pub mod queue;
 pub mod shell;
 
@@ -69,7 +70,8 @@ pub fn public(app: &Arc<App>) -> PortService {
 pub fn service(app: &Arc<App>) -> PortService {
     let audit = Audit::default();
     let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
-    port(app, false, routes.merge(queue::service(&audit)), queue::hot::SERVICE)
+    let routes = routes.merge(queue::service(&audit)).merge(limit::service(&audit));
+    port(app, false, routes, &[queue::hot::SERVICE, limit::hot::SERVICE].concat())
 }
 
 /// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them

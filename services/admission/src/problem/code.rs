@@ -100,13 +100,16 @@ pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::limit::codes::LIMIT;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
+    use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
     use crate::queue::codes::{QUEUE, TOKEN};
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {
-        [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, TOKEN, QUEUE].into_iter().flatten().copied()
+        let groups = [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT];
+        groups.into_iter().flatten().copied()
     }
 
     #[test]

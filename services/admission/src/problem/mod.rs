@@ -5,6 +5,7 @@
 
 pub mod code;
 pub mod edge;
+pub mod repeated;
 pub mod retry;
 pub mod store;
 

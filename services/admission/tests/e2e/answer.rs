@@ -22,6 +22,8 @@ impl Answer {
         assert!(!answer.header("x-request-id").is_empty(), "{answer:?}");
         if is_head {
             assert_eq!(answer.text, "");
+        } else if status == 429 && answer.header("content-type") == "application/json" {
+            answer.check_decision();
         } else if status >= 400 && !answer.header("content-type").starts_with("text/html") {
             answer.check_problem();
         }
@@ -89,6 +91,15 @@ impl Answer {
         let token = token.unwrap_or_else(|| panic!("no token: {self:?}"));
         assert!(token.starts_with("art1."), "{token}");
         token
+    }
+
+    /// That there are no units left of a limit is no problem, but a decision.
+    fn check_decision(&self) {
+        let body = self.json();
+        assert_eq!(body["allowed"], false, "{body}");
+        let retry_after = body["retry_after_ms"].as_u64().expect("a time");
+        assert!(retry_after > 0, "{body}");
+        assert_eq!(self.header("retry-after"), retry_after.div_ceil(1_000).to_string());
     }
 
     fn check_problem(&self) {

@@ -13,6 +13,7 @@ mod joining;
 mod journey;
 #[path = "../support/key.rs"]
 mod key;
+mod limit_checks;
 mod limits;
 mod local_answers;
 mod looks;

@@ -9,6 +9,7 @@ use crate::{
     answer::Answer,
     joining::vouched,
     key::key,
+    limit_checks::LIMITS,
     room::{Call, ONE, Room},
     schema::{Book, METHODS},
 };
@@ -27,13 +28,20 @@ const TOKENS: &str = "/v1/queues/{queue}/tokens";
 const TOKEN: &str = "/v1/queues/{queue}/token";
 const GATE: &str = "/v1/queues/{queue}/authorize";
 const ADMIN: &str = "/v1/admin/queues/{queue}";
+const CHECK: &str = "/v1/limits/{limit}/check";
+const CHECKS: &str = "/v1/limits/check";
+const FORGET: &str = "/v1/admin/limits/{limit}/forget";
+
+/// What a path may name, one that there is, and the refusal where there is none.
+const NAMED: [(&str, &str, &str); 2] =
+    [("{queue}", "concert", "unknown_queue"), ("{limit}", "login", "unknown_limit")];
 
 async fn start() -> Room {
     let keys = key("ops", OPS, "operator", &[])
         + &key("shop", SHOP, "backend", &[])
         + &key("narrow", NARROW, "operator", &["queues:few"]);
     let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY)];
-    Room::start_with(&format!("{ONE}{QUEUES}{keys}"), &env).await
+    Room::start_with(&format!("{ONE}{QUEUES}{LIMITS}{keys}"), &env).await
 }
 
 /// Asks, and holds the answer against the document.
@@ -54,7 +62,7 @@ impl Asker<'_> {
     ) -> Answer {
         let filled =
             parts.iter().fold(template.to_owned(), |path, (name, value)| path.replace(name, value));
-        let path = filled.replace("{queue}", "concert");
+        let path = named(&filled);
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
         let answer = change(self.room.call(self.port, method.clone(), &path)).send().await;
         self.book.note(method.as_str(), template, &answer);
@@ -72,6 +80,11 @@ impl Asker<'_> {
         self.book.takes(method, template, &body);
         self.ask(method, template, &[], |call| change(call.json(body))).await
     }
+}
+
+/// A template with the names of what there is.
+fn named(template: &str) -> String {
+    NAMED.iter().fold(template.to_owned(), |path, (part, name, _)| path.replace(part, name))
 }
 
 #[tokio::test]
@@ -250,24 +263,61 @@ async fn the_service_port_answers_as_documented() {
         asker.ask("DELETE", ADMIN, &[("{queue}", name)], ops).await.is(status);
     }
 
+    limits(&asker).await;
+
     let operations: Vec<_> =
         asker.book.operations().map(|(path, method, _)| (path, method)).collect();
     for (path, method) in operations.into_iter().filter(|(path, _)| path.starts_with("/v1/")) {
         let (method, parts) = (method.to_uppercase(), [("{ticket}", "1"), handle[0]]);
+        let kind = NAMED.iter().find(|(part, ..)| path.contains(part));
         asker.ask(&method, path, &parts, |call| call).await.refuses(401, "key_missing");
         asker.ask(&method, path, &parts, |call| call.key("x")).await.refuses(401, "key_invalid");
+        // Else what it is about stands in the body.
+        let Some((part, _, unknown)) = kind else { continue };
         asker
             .ask(&method, path, &parts, |call| call.key(NARROW))
             .await
             .refuses(403, "key_forbidden");
-        let none = [("{queue}", "none"), parts[0], parts[1]];
+        let none = [(*part, "none"), parts[0], parts[1]];
         if (&*method, path) != ("DELETE", ADMIN) {
-            asker.ask(&method, path, &none, ops).await.refuses(404, "unknown_queue");
+            asker.ask(&method, path, &none, ops).await.refuses(404, unknown);
         }
     }
     asker.book.is_complete();
     well_formed(&asker.book);
     methods(&room, &asker.book, "service").await;
+}
+
+/// What is asked of limits.
+async fn limits(asker: &Asker<'_>) {
+    let shop = |call: Call| call.key(SHOP);
+    let one = json!({ "key": "ann", "cost": 1, "group": "ann", "id": "a" });
+    let both = json!({ "id": "b", "checks": [
+        { "limit": "login", "key": "ann", "cost": 1, "group": "ann" },
+        { "limit": "quiet", "key": "ann" },
+    ] });
+    asker.tell("POST", CHECK, one, shop).await.is(200);
+    asker.tell("POST", CHECKS, both.clone(), shop).await.is(200);
+    asker.tell("POST", CHECK, json!({ "key": "ann" }), shop).await.is(429);
+    let again = json!({ "checks": both["checks"] });
+    asker.tell("POST", CHECKS, again, shop).await.is(429);
+    let ask = async |template, body: Value, status| {
+        asker.ask("POST", template, &[], |call| shop(call).json(body)).await.is(status);
+    };
+    ask(CHECK, json!({ "key": "ann", "cost": 2, "id": "a" }), 409).await;
+    ask(CHECK, json!({ "key": "ann", "cost": 3 }), 422).await;
+    ask(CHECK, json!({ "x": 1 }), 400).await;
+    let of = |limit: &str, key: &str| json!({ "limit": limit, "key": key });
+    ask(CHECKS, json!({ "id": "b", "checks": [of("login", "ann")] }), 409).await;
+    ask(CHECKS, json!({ "checks": [of("login", "ann"), of("login", "bob")] }), 422).await;
+    ask(CHECKS, json!({ "checks": [of("none", "ann")] }), 404).await;
+    ask(CHECKS, json!({ "checks": 1 }), 400).await;
+    let narrow = json!({ "checks": [of("login", "ann")] });
+    let narrow = asker.ask("POST", CHECKS, &[], |call| call.key(NARROW).json(narrow)).await;
+    narrow.refuses(403, "key_forbidden");
+    let ops = |call: Call| call.key(OPS);
+    asker.tell("POST", FORGET, json!({ "key": "ann", "group": "ann" }), ops).await.is(204);
+    asker.ask("POST", FORGET, &[], |call| ops(call).json(json!({ "key": "" }))).await.is(422);
 }
 
 /// What the document says of values and what the calls do with them is the same.
@@ -298,6 +348,16 @@ async fn the_rules_of_values_are_those_of_the_calls() {
         let allowed = service.allows("post", TOKENS, &body);
         let taken = backend(body).await.status < 300;
         assert_eq!((allowed, taken), (good, good), "{visitor_id:?}");
+        for body in [
+            json!({ "key": visitor_id }),
+            json!({ "key": "a", "group": visitor_id }),
+            json!({ "key": "a", "id": visitor_id, "group": "b" }),
+        ] {
+            let allowed = service.allows("post", CHECK, &body);
+            let call = room.call("service", Method::POST, "/v1/limits/upload/check").key(SHOP);
+            let taken = call.json(body.clone()).send().await.status == 200;
+            assert_eq!((allowed, taken), (good, good), "{body}");
+        }
     }
     let key = |length: usize, with: &str| format!("{}{with}", "k".repeat(length));
     for (key, good) in [
@@ -358,7 +418,7 @@ async fn the_rules_of_values_are_those_of_the_calls() {
     for (book, port) in [(&public, "public"), (&service, "service")] {
         for (path, method, operation) in book.operations() {
             let body = &operation["requestBody"];
-            let needed = port == "service" && path == TOKENS;
+            let needed = port == "service" && (path == TOKENS || path.contains("/limits/"));
             assert!(
                 body.is_null() || body["required"].as_bool() == Some(needed),
                 "{method} {path}"
@@ -405,8 +465,7 @@ async fn methods(room: &Room, book: &Book, port: &str) {
         if expected.contains("GET") {
             expected.insert("HEAD".to_owned());
         }
-        let path =
-            path.replace("{queue}", "concert").replace("{place}", "x").replace("{ticket}", "1");
+        let path = named(path).replace("{place}", "x").replace("{ticket}", "1");
         let refused = room.call(port, Method::TRACE, &path).send().await;
         refused.refuses(405, "method_not_allowed");
         let allowed: BTreeSet<_> =

@@ -37,7 +37,7 @@ async fn secrets_stay_secret(level: &str) {
         ("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET),
         ("ANTEROOM_LOG__LEVEL", level),
     ];
-    let mut room = Room::start_with(&format!("{ONE}{keys}"), &env).await;
+    let mut room = Room::start_with(&format!("{ONE}[limits.login]\nlimit = 3\n{keys}"), &env).await;
     let mut tokens = successes(&room).await;
     failures(&room, &tokens[0]).await;
     search(&room, &tokens).await;
@@ -90,6 +90,19 @@ async fn successes(room: &Room) -> Vec<String> {
     patch.json(json!({ "capacity": 1 })).send().await.is(200);
     let path = "/v1/admin/queues/concert/places/2?query=MARK";
     room.call("service", Method::DELETE, path).key(OPS).send().await.is(204);
+    let check = |cost: u64| {
+        let call = room.call("service", Method::POST, "/v1/limits/login/check").key(SHOP);
+        call.json(json!({ "key": "key-MARK", "group": "MARK", "id": "id-MARK", "cost": cost }))
+            .send()
+    };
+    check(2).await.is(200);
+    check(1).await.refuses(409, "operation_mismatch");
+    let several = room.call("service", Method::POST, "/v1/limits/check").key(SHOP);
+    let checks = json!([{ "limit": "login", "key": "key-MARK", "cost": 3 }]);
+    several.json(json!({ "checks": checks, "id": "MARK" })).send().await;
+    let forget = room.call("service", Method::POST, "/v1/admin/limits/login/forget").key(OPS);
+    forget.json(json!({ "key": "key-MARK", "group": "MARK" })).send().await.is(204);
+    check(2).await.is(200);
     vec![first, second, third, fourth, handle]
 }
 
@@ -117,6 +130,11 @@ async fn failures(room: &Room, token: &str) {
         room.call("service", Method::DELETE, "/v1/queues/concert/places/MARK").key(SHOP),
         room.call("service", Method::GET, "/v1/admin/queues/concert/places/MARK").key(OPS),
         room.call("service", Method::POST, "/v1/admin/queues/concert/reset").key("MARK"),
+        room.call("service", Method::POST, "/v1/limits/login/check").key(SHOP).json(json!("MARK")),
+        room.call("service", Method::POST, "/v1/limits/login/check")
+            .key(SHOP)
+            .json(json!({ "key": "MARK", "cost": 1 })),
+        room.call("service", Method::POST, "/v1/limits/MARK/check").key(SHOP).json(json!({})),
     ] {
         // Which status it is, others test.
         call.header("x-request-id", "not sane: MARK").send().await;

@@ -33,7 +33,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::token::MAX_VISITOR_ID;
+use crate::identifier::is_identifier;
 
 /// What every assertion begins with.
 pub const ASSERTION_PREFIX: &str = "ara1.";
@@ -127,13 +127,9 @@ impl AssertionKeys {
     }
 }
 
-/// The rule for identifiers from callers: 1–128 bytes of UTF-8 without control characters, and
-/// without white space at either end, which HTTP would take away on the way to the protected
-/// service.
+/// Whether a visitor_id is an [identifier](is_identifier).
 pub fn check_visitor_id(visitor_id: &str) -> bool {
-    (1..=MAX_VISITOR_ID).contains(&visitor_id.len())
-        && !visitor_id.chars().any(char::is_control)
-        && visitor_id.trim() == visitor_id
+    is_identifier(visitor_id)
 }
 
 /// Takes an assertion apart: visitor_id, expiry as it was written, tag.
@@ -162,6 +158,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
+    use crate::queue::MAX_VISITOR_ID;
 
     const NOW: u64 = 1_795_000_000;
 

@@ -19,7 +19,7 @@ const KEY_ID_LEN: usize = 4;
 const PLACE_LEN: usize = 30;
 const TAG_LEN: usize = 16;
 /// Longest visitor_id in bytes.
-pub const MAX_VISITOR_ID: usize = 128;
+pub const MAX_VISITOR_ID: usize = crate::identifier::MAX_IDENTIFIER;
 /// The length byte and the longest name.
 const MAX_QUEUE: usize = 1 + 40;
 const MAX_TOKEN: usize = TOKEN_PREFIX.len()

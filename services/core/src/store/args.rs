@@ -43,6 +43,14 @@ impl Args {
         self.ends.extend(others.ends.iter().map(|end| start + end));
     }
 
+    /// Appends bytes to the last argument.
+    pub(crate) fn extend_last(&mut self, bytes: &[u8]) {
+        self.data.extend_from_slice(bytes);
+        if let Some(end) = self.ends.last_mut() {
+            *end = self.data.len();
+        }
+    }
+
     /// How many arguments there are.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -95,10 +103,7 @@ struct Last<'a>(&'a mut Args);
 
 impl Write for Last<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.data.extend_from_slice(bytes);
-        if let Some(end) = self.0.ends.last_mut() {
-            *end = self.0.data.len();
-        }
+        self.0.extend_last(bytes);
         Ok(bytes.len())
     }
 

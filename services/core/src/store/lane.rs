@@ -29,7 +29,7 @@ pub trait Batch: Send + Sync + 'static {
     type Item: Send + Sync + 'static;
     /// What a caller gets.
     type Outcome: Send + 'static;
-    /// At most so many items share a call.
+    /// At most so many items share a call, or so much of their [`weight`](Self::weight).
     const MAX_ITEMS: usize;
 
     /// The script that decides all items of a call, in order.
@@ -48,6 +48,12 @@ pub trait Batch: Send + Sync + 'static {
         reply: Value,
         items: &[Self::Item],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error>;
+
+    /// As how many items it counts: more than one where it costs the store so many times as much.
+    /// An item that is too heavy for any company goes alone.
+    fn weight(_item: &Self::Item) -> usize {
+        1
+    }
 
     /// What to do about a call of these items whose effect is unknown; idempotent unless said
     /// otherwise.

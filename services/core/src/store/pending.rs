@@ -38,15 +38,20 @@ impl<B: Batch> Pending<B> {
     pub(super) async fn take(&mut self, taken: &mut Vec<Waiting<B>>) -> bool {
         let most = B::MAX_ITEMS.max(1);
         if self.drained.is_empty() {
-            return self.receiver.recv_many(taken, most).await > 0;
+            self.receiver.recv_many(taken, most).await;
+        } else {
+            taken.extend(self.drained.drain(..most.min(self.drained.len())));
+            while taken.len() < most
+                && let Ok(waiting) = self.receiver.try_recv()
+            {
+                taken.push(waiting);
+            }
         }
-        taken.extend(self.drained.drain(..most.min(self.drained.len())));
-        while taken.len() < most
-            && let Ok(waiting) = self.receiver.try_recv()
-        {
-            taken.push(waiting);
+        // What is too much for one call waits for the next.
+        for waiting in taken.drain(light_enough(taken, most)..).rev() {
+            self.drained.push_front(waiting);
         }
-        true
+        !taken.is_empty()
     }
 
     /// Those whose time was up before they were sent.
@@ -64,6 +69,18 @@ impl<B: Batch> Pending<B> {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.drained.front().map(|waiting| waiting.slot.deadline)
     }
+}
+
+/// How many from the front on have no more weight together; one at least.
+fn light_enough<B: Batch>(taken: &[Waiting<B>], most: usize) -> usize {
+    let mut left = most;
+    let fit = taken.iter().take_while(|waiting| {
+        let weight = B::weight(&waiting.item);
+        let fits = weight <= left;
+        left = left.saturating_sub(weight);
+        fits
+    });
+    fit.count().max(1).min(taken.len())
 }
 
 /// Those whose call is under way, oldest first; `None` once answered.

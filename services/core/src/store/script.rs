@@ -68,6 +68,19 @@ impl Script {
         keys.write_arg_fmt(format_args!("anteroom:v1:{subsystem}:{{{tag}}}:{key}"));
     }
 
+    /// [`push_key`](Self::push_key) for one of very many: a letter says of what kind it is, and a
+    /// digest which.
+    pub(crate) fn push_digest_key(
+        &self,
+        keys: &mut Args,
+        tag: impl Display,
+        kind: char,
+        digest: &[u8],
+    ) {
+        self.push_key(keys, tag, kind);
+        keys.extend_last(digest);
+    }
+
     /// Lua that gives each key its name in capitals; a ring is the number of its first key.
     fn names(&self) -> String {
         let (mut names, mut values, mut next) = (Vec::new(), Vec::new(), 1);

@@ -3,6 +3,7 @@
 
 mod calls;
 mod header;
+mod limit;
 mod monitor;
 mod names;
 mod queue;
@@ -27,7 +28,7 @@ struct Subsystem {
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
-const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM];
+const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM, limit::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

@@ -55,7 +55,8 @@ impl Evalsha {
         let text = |word: &[u8]| String::from_utf8(word.to_vec()).expect("a text");
         let count: usize = text(&words[2]).parse().expect("the number of keys");
         let (keys, args) = words[3..].split_at(count);
-        let keys = keys.iter().map(|key| text(key)).collect();
+        // A digest in a key is no text.
+        let keys = keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
         Some(Self { sha: text(&words[1]), keys, args: args.to_vec() })
     }
 }

@@ -9,6 +9,7 @@ mod document;
 mod environment;
 mod error;
 mod keys;
+mod limit;
 mod load;
 mod log;
 mod moment;
@@ -31,6 +32,7 @@ use serde::Deserialize;
 pub use admission::{AdmissionConfig, Origin};
 pub use error::ConfigError;
 pub use keys::{Digest, KeyConfig, Role, Scope};
+pub use limit::{LimitConfig, LimitWithoutStore};
 pub use load::Loader;
 pub use log::{Level, LogConfig, LogFormat};
 pub use moment::Moment;
@@ -61,6 +63,8 @@ pub struct Config {
     pub scheduler: SchedulerConfig,
     /// The waiting rooms, by name.
     pub queues: BTreeMap<String, QueueConfig>,
+    /// The limits, by name.
+    pub limits: BTreeMap<String, LimitConfig>,
 }
 
 /// The same as it stands in the merged layers.
@@ -74,6 +78,7 @@ struct Sections {
     admission: AdmissionConfig,
     scheduler: SchedulerConfig,
     queues: Tables,
+    limits: Tables,
 }
 
 impl Sections {
@@ -86,6 +91,7 @@ impl Sections {
             admission: self.admission,
             scheduler: self.scheduler,
             queues: section::read(self.queues)?,
+            limits: section::read(self.limits)?,
         })
     }
 }
@@ -109,7 +115,7 @@ impl Config {
             warnings.extend(self.admission.warnings(!self.keys.is_empty()));
             warnings.extend(queue::warning(&self.queues, self.admission.listen));
         }
-        if self.queues.is_empty() {
+        if self.queues.is_empty() && self.limits.is_empty() {
             warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
         }
         warnings

@@ -66,7 +66,7 @@ fn every_rule_has_its_line() {
     };
     let table: Vec<(String, String)> = vec![
         // Queues.
-        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `queues`".into()),
+        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `queues`, `limits`".into()),
         ("[queues.\"a\\u001bb\"]\nbatch = 1".into(), "queues.a\\u{1b}b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
         ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),
@@ -110,6 +110,20 @@ fn every_rule_has_its_line() {
         ("[queues]\nconcert = 3".into(), "queues.concert = 3 (FILE): must be a table".into()),
         ("[queues.\"*\"]\nidle_ttl = \"1s\"".into(), format!("queues.*.idle_ttl = \"1s\" (FILE): {}", span("1m", "1day"))),
         ("[queues.\"*\"]\nsession_ttl = \"1h\"".into(), "queues.*.session_max = \"30m\": must be at least session_ttl".into()),
+        // Limits.
+        ("[limits.login]\nwindow = \"1m\"".into(), "limits.login.limit: is required".into()),
+        ("[limits.login]\nlimit = 0".into(), "limits.login.limit = 0 (FILE): must be a whole number from 1 to 100_000_000".into()),
+        ("[limits.login]\nlimit = 10_001".into(), "limits.login.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
+        ("[limits.\"*\"]\nlimit = 10_001".into(), "limits.*.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
+        ("[limits.login]\nlimit = 100_000_001\nalgorithm = \"gcra\"".into(), "limits.login.limit = 100000001 (FILE): must be a whole number from 1 to 100_000_000".into()),
+        ("[limits.login]\nlimit = 5\nalgorithm = \"leaky\"".into(), "limits.login.algorithm = \"leaky\" (FILE): must be one of log, counter, gcra".into()),
+        ("[limits.login]\nlimit = 5\nwindow = \"999ms\"".into(), format!("limits.login.window = \"999ms\" (FILE): {}", span("1s", "1day"))),
+        ("[limits.login]\nlimit = 5\nwindow = \"1500ms\"".into(), "limits.login.window = \"1500ms\" (FILE): must be in whole seconds".into()),
+        ("[limits.login]\nlimit = 5\nwindow = 60".into(), format!("limits.login.window = 60 (FILE): {}", span("1s", "1day"))),
+        ("[limits.login]\nlimit = 5\nshadow = 1".into(), "limits.login.shadow = 1 (FILE): must be true or false".into()),
+        ("[limits.login]\nlimit = 5\non_store_error = \"hold\"".into(), "limits.login.on_store_error = \"hold\" (FILE): must be one of closed, open".into()),
+        ("[limits.Login]\nlimit = 5".into(), "limits.Login (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
+        ("[limits.login]\nlimit = 5\nburst = 2".into(), "limits.login.burst (FILE): unknown key, expected one of `algorithm`, `limit`, `window`, `shadow`, `on_store_error`".into()),
         // The store.
         ("[store]\nurl = \"http://redis\"".into(), "store.url = \"http://redis\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
         ("[store]\nurl = \"rediss://redis/#insecure\"".into(), "store.url = \"rediss://redis/#insecure\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
@@ -214,12 +228,12 @@ fn the_environment_is_named_as_the_origin() {
         (
             "ANTEROOM_METRICS__LISTEN",
             "x",
-            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, queues",
+            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, queues, limits",
         ),
         (
             "ANTEROOM_FOO__BAR",
             "1",
-            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, queues",
+            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, queues, limits",
         ),
         ("ANTEROOM_STORE__URL__X", "1", "store.url"),
         ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),

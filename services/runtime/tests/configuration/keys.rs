@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anteroom_core::limit::{Algorithm, Rule};
 use anteroom_core::queue::{Pace, RULES, Rules};
-use anteroom_runtime::config::{DEFAULT_TOML, Loader, Rate, WithoutStore};
+use anteroom_runtime::config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, WithoutStore};
 use std::time::Duration;
 
 /// Every key that the specification names, by section.
-const EXPECTED: [(&str, &str); 6] = [
+const EXPECTED: [(&str, &str); 7] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -31,6 +32,7 @@ const EXPECTED: [(&str, &str); 6] = [
          joins_per_address exempt requests_per_place public_url return_to_origins return_query \
          pass_preflight on_store_error open_rate open_for title",
     ),
+    ("limits.*", "algorithm limit window shadow on_store_error"),
 ];
 
 /// The line `key = value` of a section, and whether it is only shown, behind a `#`.
@@ -90,6 +92,7 @@ fn the_types_know_exactly_the_expected_keys() {
         let header = match section {
             "keys.NAME" => "keys.some",
             "queues.*" => "queues.some",
+            "limits.*" => "limits.some",
             other => other,
         };
         let error = load(&format!("[{header}]\nno_such_key = 1\n")).expect_err("unknown key");
@@ -103,7 +106,7 @@ fn the_types_know_exactly_the_expected_keys() {
 
 #[test]
 fn unknown_sections_are_refused() {
-    for section in ["limits.login", "targets.x", "events.x", "pools.x", "issuer", "stroe"] {
+    for section in ["targets.x", "events.x", "pools.x", "issuer", "stroe"] {
         let error = load(&format!("[{section}]\nlimit = 5\n")).expect_err("unknown section");
         assert!(
             error.starts_with(section.split('.').next().expect("one"))
@@ -114,9 +117,9 @@ fn unknown_sections_are_refused() {
 }
 
 #[test]
-fn the_defaults_are_valid_and_declare_no_queue() {
+fn the_defaults_are_valid_and_declare_nothing() {
     let config = Loader::new(None).load().expect("valid");
-    assert!(config.queues.is_empty() && config.keys.is_empty());
+    assert!(config.queues.is_empty() && config.keys.is_empty() && config.limits.is_empty());
     assert_eq!(config.store().urls, ["redis://127.0.0.1:6379"]);
     assert_eq!(config.store().request_timeout, Duration::from_secs(1));
     assert_eq!(config.admission.listen.to_string(), "127.0.0.1:8080");
@@ -197,6 +200,12 @@ fn the_specifications_sample_is_valid() {
         public_url = "http://127.0.0.1:8080"
         return_to_origins = []
         on_store_error = "hold"
+        [limits.login]
+        on_store_error = "closed"
+        algorithm = "log"
+        limit = 5
+        window = "1m"
+        shadow = false
         "#
     ))
     .expect("valid");
@@ -210,6 +219,12 @@ fn the_specifications_sample_is_valid() {
     assert_eq!(queue.without_store(), WithoutStore::Hold);
     assert_eq!(queue.public_url.as_str(), "http://127.0.0.1:8080");
     assert_eq!(config.keys["shop"].digest.0, [0xab; 32]);
+    let login = config.limits["login"];
+    let (algorithm, window) = (Algorithm::Log, Duration::from_secs(60));
+    assert_eq!(login.rule(), Rule { algorithm, limit: 5, window, shadow: false });
+    assert_eq!(login.on_store_error, LimitWithoutStore::Closed);
+    let short = load("[limits.login]\nlimit = 5").expect("valid");
+    assert_eq!(short.limits["login"], login);
     // A queue that says nothing but its batch is the same: the sample is the defaults.
     let short = load("[queues.concert]\nbatch = 2200\ncapacity = 5000").expect("valid");
     assert_eq!(short.queues["concert"], *queue);

@@ -1,3 +1,4 @@
 //! Reference models: the rules again in plain Rust, without a store, to hold the scripts against.
 
+pub mod limit;
 pub mod queue;

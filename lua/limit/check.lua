@@ -1,0 +1,102 @@
+-- limit.check: are so many units allowed now? If all checks of an item allow it they are taken, else
+-- none. A shadow limit refuses nobody: where it would, nothing is taken from it alone.
+-- Uses: lib/store lib/forward lib/repeated codes kept log counter gcra
+-- KEYS: ([name,] (counter)*)*
+-- ARGV: now, named, (checks)*
+--       named: 1 when the items have names, else 0
+--       checks: for a named item 8 bytes of what it said, then for each of its counters (14 bytes)
+--       algorithm, shadow, limit, window (ms), cost; cost 0 asks for one unit and takes none
+-- Reply: OK, outcomes: a string of doubles. Of each item a code (OK, REFUSED, REPEATED, MISMATCH);
+--        then, unless it is MISMATCH, of each of its checks code (OK, REFUSED, SHADOW_REFUSED) + 8 *
+--        units left, ms until all are back, ms until it would be allowed
+-- Codes: OK REFUSED SHADOW_REFUSED REPEATED MISMATCH
+
+local CHECK, CHECK_SIZE = '>BBI4I4I4', 14
+local ALGORITHMS = { log, counter, gcra }
+
+read_wall()
+local KEYS, named = KEYS, ARGV[2] == '1'
+local out, told = {}, 0
+
+-- Decides the check that stands at `from`, and tells it behind what was told. Its code, limit time,
+-- its window (ms) and what it took.
+local function decide(checks, from, key, takes)
+  local algorithm, shadow, limit, window, cost = struct.unpack(CHECK, checks, from)
+  local fits, remaining, reset, retry, now =
+    ALGORITHMS[algorithm](key, limit, window, max(cost, 1), takes and cost or 0)
+  local code = fits and OK or shadow == 1 and SHADOW_REFUSED or REFUSED
+  out[told + 1], out[told + 2], out[told + 3] = code + 8 * remaining, reset, retry
+  told = told + 3
+  return code, now, window, fits and cost or 0
+end
+
+-- Decides all checks of an item, from key `first` on, and tells them. Whether one refuses; the
+-- longest window (ms) and its limit time; what was taken; a bit for each that only shadows refused.
+local function decide_all(checks, from, first, count, takes)
+  local refused, clock, longest, taken, shadows = false, 0, 0, 0, 0
+  for i = 0, count - 1 do
+    local code, now, window, cost = decide(checks, from + CHECK_SIZE * i, KEYS[first + i], takes)
+    if code == REFUSED then refused = true end
+    if code == SHADOW_REFUSED then shadows = shadows + 2 ^ i end
+    if window > longest then clock, longest = now, window end
+    taken = taken + cost
+  end
+  return refused, clock, longest, taken, shadows
+end
+
+-- A repeat is told what was decided, and what is left now.
+local function tell_again(at, shadows)
+  for i = 0, (told - at) / 3 - 1 do
+    local place = at + 1 + 3 * i
+    local was = floor(shadows / 2 ^ i) % 2 == 1 and SHADOW_REFUSED or OK
+    out[place], out[place + 2] = out[place] - out[place] % 8 + was, 0
+  end
+end
+
+local function decide_named(checks, name, first, count)
+  local said, at = string.sub(checks, 1, 8), told
+  local refused, clock, longest = decide_all(checks, 9, first, count, false)
+  local same, note = repeated(name, said, clock - 1000 * longest)
+  if same then
+    tell_again(at, note ~= '' and struct.unpack('>I2', note) or 0)
+    return REPEATED
+  elseif same == false then
+    told = at
+    return MISMATCH
+  elseif refused then
+    return REFUSED
+  end
+  told = at
+  local _, now, _, taken, shadows = decide_all(checks, 9, first, count, true)
+  if taken > 0 then
+    local noted = shadows > 0 and struct.pack('>I2', shadows) or ''
+    remember(name, said .. noted, now, 4 * longest)
+  end
+  return OK
+end
+
+local function decide_nameless(checks, first, count)
+  if count == 1 then return decide(checks, 1, KEYS[first], true) == REFUSED and REFUSED or OK end
+  local at = told
+  if decide_all(checks, 1, first, count, false) then return REFUSED end
+  told = at
+  decide_all(checks, 1, first, count, true)
+  return OK
+end
+
+local key = 1 -- the next one
+for i = 3, #ARGV do
+  local checks = ARGV[i]
+  local count = floor(#checks / CHECK_SIZE)
+  told = told + 1
+  local at = told
+  if named then
+    out[at] = decide_named(checks, KEYS[key], key + 1, count)
+    key = key + 1 + count
+  else
+    out[at] = decide_nameless(checks, key, count)
+    key = key + count
+  end
+end
+write_kept()
+return { OK, struct.pack('>' .. string.rep('d', told), unpack(out, 1, told)) }

@@ -1,0 +1,24 @@
+-- The limit as a leaky bucket (the generic cell rate algorithm): `limit` units at once, then one
+-- every window ÷ limit. Needs lib/store, lib/forward, codes, kept.
+-- KEYS: the counter. ARGV: none. Reply: none; a part gives `gcra`.
+
+-- The debt, the latest time and the offset (µs). Each unit adds `window` to the debt, and `limit`
+-- leak from it each ms, so that all numbers are whole.
+local GCRA = '>ddd'
+
+local function gcra(key, limit, window, needed, take)
+  local value, debt, latest, offset = value_of(key), 0, 0, 0
+  if value then debt, latest, offset = struct.unpack(GCRA, value) end
+  local now, grown = forward(offset, latest)
+  local full, passed = limit * window, floor(now / 1000) - floor(latest / 1000)
+  -- After a window nothing is left of any debt; the product could be too large for a double.
+  debt = passed < window and max(0, min(debt, full) - passed * limit) or 0
+  local over = debt - (limit - needed) * window
+  local fits = over <= 0
+  if not fits then take = 0 end
+  if take > 0 or grown ~= offset then
+    debt = debt + take * window
+    keep(key, struct.pack(GCRA, debt, now, grown), window)
+  end
+  return fits, limit - ceil(debt / window), ceil(debt / limit), fits and 0 or ceil(over / limit), now
+end

@@ -1,0 +1,10 @@
+//! What a call that its caller has named may meet.
+
+use super::code::codes;
+
+codes! {
+    /// What any call with an id may answer.
+    REPEATED by Rule;
+    /// An earlier call with the same id said something else.
+    OPERATION_MISMATCH = CONFLICT, "operation_mismatch", "The id was used for another call";
+}

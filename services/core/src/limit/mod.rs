@@ -1,0 +1,95 @@
+//! Limits: at most so many units in any window, per key.
+//!
+//! A limit is ruled by the call: the store keeps what was taken, and its [`Rule`] travels with each
+//! check. [`Limits`] asks for all limits of a program: its checks share calls whatever limit they
+//! are of.
+//!
+//! What each algorithm promises, of the units that are taken in any span of one window (shorter
+//! than the window by any bit), as long as the rule stays and the store's clock does not leap:
+//!
+//! | [`Algorithm`] | at most | store |
+//! |---|---|---|
+//! | `log` | `limit` | a member of a sorted set for each unit, at most `limit` |
+//! | `counter` | 2 × `limit` − 1; `limit` where they come evenly | one string |
+//! | `gcra` | 2 × `limit` − 1: the burst, and what a window lets in evenly | one string |
+
+mod batch;
+mod call;
+mod reply;
+mod rule;
+mod scripts;
+
+pub use call::{Call, CallError, Check, MAX_CHECKS};
+pub use reply::{Answer, Checked, Outcome};
+pub use rule::{Algorithm, MAX_LOG_COST, Rule};
+pub use scripts::SCRIPTS;
+
+use batch::Checks;
+use call::{SHARDS, counter_id, shard_of};
+
+use crate::store::{Args, Clock, Error, Repeat, Reply, Sharded, Store};
+
+/// The way to all limits.
+pub struct Limits {
+    store: Store,
+    clock: Clock,
+    /// Checks whose call has a name: they are sent again when their effect is unknown.
+    named: Sharded<Checks>,
+    /// Those that would count again.
+    nameless: Sharded<Checks>,
+}
+
+impl Limits {
+    /// Opens the way; `lane_bound` is how many checks may wait for each of the 16 shards. Must be
+    /// called inside a Tokio runtime.
+    pub fn open(store: &Store, lane_bound: usize) -> Self {
+        Self::open_with_clock(store, lane_bound, Clock::Store)
+    }
+
+    /// [`open`](Self::open) with a time that a test gives.
+    pub fn open_with_clock(store: &Store, lane_bound: usize, clock: Clock) -> Self {
+        let lanes = |named: bool| {
+            let batch = || Checks { named, clock: clock.clone() };
+            Sharded::start(store, SHARDS, batch, lane_bound)
+        };
+        Self { named: lanes(true), nameless: lanes(false), store: store.clone(), clock }
+    }
+
+    /// Takes what the checks of a call ask for, if all of them allow it; else nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer. A call with a name is then sent once more before; without
+    /// one, [`Error::Unknown`] may mean that the units are taken.
+    pub async fn check(&self, call: Call) -> Result<Answer, Error> {
+        let lanes = if call.name.is_some() { &self.named } else { &self.nameless };
+        lanes.submit(call.shard.into(), call).await
+    }
+
+    /// Forgets what a key has taken of a limit; whether it had taken anything. `group` as in
+    /// [`Check`].
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn forget(&self, limit: &str, key: &str, group: Option<&str>) -> Result<bool, Error> {
+        let group = group.unwrap_or(key);
+        let (shard, id) = (shard_of(group), counter_id(limit, group, key));
+        let (mut keys, mut args) = (Args::new(), Args::new());
+        for (algorithm, _) in Algorithm::ALL {
+            let letter = algorithm.letter();
+            scripts::FORGET.push_digest_key(&mut keys, call::tag(shard), letter, &id);
+        }
+        self.clock.push_to(&mut args);
+        let reply = self.store.call(&scripts::FORGET, &keys, &args, Repeat::IfUnknown).await?;
+        let mut reply = Reply::new(scripts::FORGET.name, reply)?;
+        reply.integer()?;
+        Ok(reply.count()? > 0)
+    }
+}
+
+impl std::fmt::Debug for Limits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! What the script tells of checks.
+
+use std::time::Duration;
+
+use crate::store::{Error, Numbers, millis};
+
+/// What the script answers. `lua/limit/lib/codes.lua` names the same numbers, all but the first,
+/// which is every subsystem's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Code {
+    Ok = 0,
+    Refused = 2,
+    ShadowRefused = 3,
+    Repeated = 4,
+    Mismatch = 5,
+}
+
+impl Code {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Ok, "OK"),
+        (Self::Refused, "REFUSED"),
+        (Self::ShadowRefused, "SHADOW_REFUSED"),
+        (Self::Repeated, "REPEATED"),
+        (Self::Mismatch, "MISMATCH"),
+    ];
+
+    fn of(number: u64, numbers: &Numbers) -> Result<Self, Error> {
+        let mut all = Self::ALL.iter().map(|(code, _)| *code);
+        let found = all.find(|code| *code as u64 == number);
+        found.ok_or_else(|| numbers.error(format!("unknown code {number}")))
+    }
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was decided.
+    Decided {
+        /// Whether all of it is allowed: what it asked for is taken then, and nothing else.
+        allowed: bool,
+        /// Whether that was decided by an earlier call of the same name; this one took nothing.
+        repeated: bool,
+        /// Of each check what it says, in their order.
+        checks: Vec<Checked>,
+    },
+    /// An earlier call of the same name said something else.
+    Mismatch,
+}
+
+/// What one check says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Whether there was room for its units.
+    pub outcome: Outcome,
+    /// How many units are left now.
+    pub remaining: u32,
+    /// Until all units are there again, if none are taken meanwhile.
+    pub reset: Duration,
+    /// Until there is room for its units, if none are taken meanwhile: at that time there is, and
+    /// one millisecond before there is not. Zero where there is room.
+    pub retry_after: Duration,
+}
+
+/// Whether a check's units have room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// They have.
+    Allowed,
+    /// They have not: nothing of the whole call is taken.
+    Refused,
+    /// They have not, and the limit is a shadow: nothing is taken from it.
+    ShadowRefused,
+}
+
+impl Answer {
+    /// Reads what is told of so many checks of one item.
+    pub(super) fn read(numbers: &mut Numbers, checks: usize) -> Result<Self, Error> {
+        let code = Code::of(numbers.count()?, numbers)?;
+        let (allowed, repeated) = match code {
+            Code::Ok => (true, false),
+            Code::Repeated => (true, true),
+            Code::Refused => (false, false),
+            Code::Mismatch => return Ok(Self::Mismatch),
+            Code::ShadowRefused => return Err(numbers.error("a shadow that refuses an item")),
+        };
+        let checks = (0..checks).map(|_| Checked::read(numbers)).collect::<Result<_, _>>()?;
+        Ok(Self::Decided { allowed, repeated, checks })
+    }
+}
+
+impl Checked {
+    fn read(numbers: &mut Numbers) -> Result<Self, Error> {
+        let head = numbers.count()?;
+        let outcome = match Code::of(head & 7, numbers)? {
+            Code::Ok => Outcome::Allowed,
+            Code::Refused => Outcome::Refused,
+            Code::ShadowRefused => Outcome::ShadowRefused,
+            code => return Err(numbers.error(format!("{code:?} of a check"))),
+        };
+        let remaining = u32::try_from(head >> 3).map_err(|_| numbers.error("too many units"))?;
+        let mut time = || {
+            let told = numbers.integer()?;
+            millis(told).ok_or_else(|| numbers.error(format!("a time of {told} ms")))
+        };
+        Ok(Self { outcome, remaining, reset: time()?, retry_after: time()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_scripts() {
+        let lua = include_str!("../../../../lua/limit/lib/codes.lua");
+        let own = &Code::ALL[1..];
+        let names: Vec<_> = own.iter().map(|(_, name)| *name).collect();
+        let numbers: Vec<_> = own.iter().map(|(code, _)| (*code as u8).to_string()).collect();
+        let line = format!("local {} = {}\n", names.join(", "), numbers.join(", "));
+        assert!(lua.contains(&line), "{line}");
+    }
+}
