@@ -89,6 +89,9 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     if settings.wants(limits::NAME) {
         limits::run(&settings, &sections).await.context(limits::NAME)?;
     }
+    if settings.wants(limits::growth::NAME) {
+        limits::growth::run(&settings, &sections).await.context(limits::growth::NAME)?;
+    }
     if settings.wants(batching::NAME) {
         batching::run(&settings, &sections).await.context(batching::NAME)?;
     }

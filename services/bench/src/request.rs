@@ -1,7 +1,10 @@
 //! The requests, built before the load begins. All carry the headers that a gateway passes on, the
 //! hello-world's too, so that reading a request costs the same in every row.
 
-use std::io::Write as _;
+use std::{
+    fmt::{self, Display},
+    io::Write as _,
+};
 
 /// What NGINX passes on when it asks for a browser.
 const HEADERS: &str = "host: shop.example\r\n\
@@ -75,7 +78,7 @@ impl Requests {
                 buffer.clear();
                 buffer.extend_from_slice(in_turn(before, n / each));
                 // A vector takes every byte.
-                let _ = write!(buffer, "{:0DIGITS$x}{behind}", n % numbers);
+                let _ = write!(buffer, "{}{behind}", number(n % numbers));
                 buffer
             }
         }
@@ -85,6 +88,11 @@ impl Requests {
 /// `GET path` with a token.
 pub fn with_token(path: &str, token: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\n{HEADERS}x-anteroom-token: {token}\r\n\r\n").into_bytes()
+}
+
+/// A number as it stands in requests.
+pub fn number(n: u64) -> impl Display {
+    fmt::from_fn(move |text| write!(text, "{n:0DIGITS$x}"))
 }
 
 fn in_turn(all: &[Vec<u8>], n: u64) -> &[u8] {

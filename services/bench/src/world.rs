@@ -23,7 +23,7 @@ use crate::cpu;
 /// Signs the tokens of the run.
 const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
 /// How many calls the driver keeps in flight while it fills a line.
-const IN_FLIGHT: usize = 2_000;
+pub const IN_FLIGHT: usize = 2_000;
 /// For the driver's own calls, which compete with nothing.
 const AMPLE: Duration = Duration::from_secs(20);
 /// About as often as places are promoted.
@@ -201,6 +201,19 @@ impl World {
             scheduler: sum(&self.anteroom.scheduler, &self.more_schedulers)?,
             store: cpu::of_process(self.store_id()?)?,
         })
+    }
+
+    /// A way to the store that goes past admission.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Bytes that the store's allocator has given out.
+    pub async fn used_memory(&self) -> anyhow::Result<f64> {
+        let info: String = self.anteroom.deployment.redis.run(&["INFO", "memory"]).await;
+        let used =
+            info.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
+        used.context("no used_memory")
     }
 
     /// The process id of the store.

@@ -1,5 +1,6 @@
 //! Limit checks and target outcomes beside our own authorize, and beside limitador.
 
+pub mod growth;
 mod limitador;
 
 use std::sync::Arc;
