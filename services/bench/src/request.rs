@@ -1,5 +1,5 @@
-//! The requests, built before the load begins. All carry the headers that a gateway passes on, the
-//! hello-world's too, so that reading a request costs the same in every row.
+//! The requests, built before the load begins. Visitors' carry the headers that a gateway passes on,
+//! the hello-world's too, so that reading a request costs the same; a backend's carry its key.
 
 use std::{
     fmt::{self, Display},
@@ -15,6 +15,14 @@ const HEADERS: &str = "host: shop.example\r\n\
     accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
     accept-language: ko,en;q=0.5\r\n\
     cookie: session=0123456789abcdef0123456789abcdef\r\n";
+/// What a backend sends.
+const BACKEND_HEADERS: &str = concat!(
+    "host: anteroom:8081\r\nuser-agent: shop/1.0\r\naccept: */*\r\nauthorization: Bearer ",
+    "ark1.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n"
+);
+/// The digest of the key there.
+pub const KEY_DIGEST: &str =
+    "sha256:831cc2210c846aa7be2667b4b68691f28dfca3367db18ad0c45dbfedbf2d1de5";
 /// Digits of a number.
 const DIGITS: usize = 16;
 
@@ -63,7 +71,7 @@ impl Requests {
     pub fn posts(path: &str, json: &str, numbers: u64, behind: &'static str) -> Self {
         let length = json.len() + DIGITS + behind.len();
         let before = format!(
-            "POST {path} HTTP/1.1\r\n{HEADERS}content-type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\n{BACKEND_HEADERS}content-type: application/json\r\n\
              content-length: {length}\r\n\r\n{json}"
         );
         let before = vec![before.into_bytes()];

@@ -18,7 +18,7 @@ use anteroom_testkit::{Anteroom, Redis, Service};
 use anyhow::{Context as _, bail, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::cpu;
+use crate::{cpu, request::KEY_DIGEST};
 
 /// Signs the tokens of the run.
 const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
@@ -76,7 +76,8 @@ impl World {
     /// Starts an admission and a scheduler with these queues, limits and targets (TOML) and waits
     /// until they are ready.
     pub async fn start(sections: &[String]) -> anyhow::Result<Self> {
-        let config = format!("{EVERY_QUEUE}{}", sections.concat());
+        let key = format!("[keys.bench]\ndigest = \"{KEY_DIGEST}\"\nrole = \"backend\"\n");
+        let config = format!("{key}{EVERY_QUEUE}{}", sections.concat());
         let redis = Redis::start().await;
         let env = [
             ("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET),
