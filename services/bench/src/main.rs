@@ -27,7 +27,7 @@ use clap::Parser as _;
 
 use crate::{
     machine::Machine,
-    measure::{batching, growth, idle, longest, rows, scaling, streams, worst},
+    measure::{batching, growth, idle, limits, longest, rows, scaling, streams, worst},
     progress::say,
     report::Report,
     sections::Sections,
@@ -85,6 +85,12 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     if rows::wanted(&settings) {
         rows::run(&settings, &sections).await.context("rows")?;
+    }
+    if settings.wants(limits::NAME) {
+        limits::run(&settings, &sections).await.context(limits::NAME)?;
+    }
+    if settings.wants(limits::growth::NAME) {
+        limits::growth::run(&settings, &sections).await.context(limits::growth::NAME)?;
     }
     if settings.wants(batching::NAME) {
         batching::run(&settings, &sections).await.context(batching::NAME)?;

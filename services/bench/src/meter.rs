@@ -91,7 +91,7 @@ pub async fn measure(
     question: &Question,
 ) -> anyhow::Result<Window> {
     let load = Load::start(Plan {
-        addresses: world.public.clone(),
+        addresses: world.addresses(question.operation),
         requests: question.requests.clone(),
         expect: question.expect,
         connections: settings.connections,
@@ -212,46 +212,61 @@ impl Told {
     }
 }
 
-/// What the hello-world did in one window.
+/// What another server did in one window.
 #[derive(Clone, Copy, Debug)]
-pub struct Hello {
+pub struct Other {
     /// Requests per second.
     pub rate: f64,
     /// Processor time in µs a request.
     pub server_us: f64,
+    /// The same of its store, if it has one.
+    pub store_us: f64,
     /// The same of the load generator.
     pub generator_us: f64,
 }
 
-impl Hello {
+impl Other {
     /// Processor time of everything that took part, a request.
     pub fn all_us(&self) -> f64 {
-        self.server_us + self.generator_us
+        self.server_us + self.store_us + self.generator_us
     }
 }
 
-/// Loads the hello-world, the process `id`, and measures like [`measure`].
-pub async fn hello(
-    id: u32,
-    address: SocketAddr,
-    settings: &Settings,
-    requests: Arc<Requests>,
-) -> anyhow::Result<Hello> {
-    let (connections, threads) = (settings.connections, settings.threads);
-    let addresses = vec![address];
-    let load = Load::start(Plan { addresses, requests, expect: 200, connections, threads });
-    warm_up(&load, settings).await?;
-    let read = || -> anyhow::Result<_> {
-        Ok((Instant::now(), load.answered(), cpu::of_process(id)?, load.cpu_ns()))
-    };
-    let before = read()?;
-    pass(&load, settings.window).await?;
-    let after = read()?;
-    load.finish()?;
-    let requests = (after.1 - before.1) as f64;
-    Ok(Hello {
-        rate: requests / (after.0 - before.0).as_secs_f64(),
-        server_us: (after.2 - before.2) as f64 / 1e3 / requests,
-        generator_us: (after.3 - before.3) as f64 / 1e3 / requests,
-    })
+/// Another server that is measured beside ours.
+pub struct OtherServer {
+    /// Its process id.
+    pub id: u32,
+    /// The process id of its store.
+    pub store: Option<u32>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it is asked; all is answered 200.
+    pub requests: Arc<Requests>,
+}
+
+impl OtherServer {
+    /// Loads it and measures like [`measure`].
+    pub async fn measure(&self, settings: &Settings) -> anyhow::Result<Other> {
+        let (connections, threads) = (settings.connections, settings.threads);
+        let (addresses, requests) = (vec![self.address], self.requests.clone());
+        let load = Load::start(Plan { addresses, requests, expect: 200, connections, threads });
+        warm_up(&load, settings).await?;
+        let store = || self.store.map_or(Ok(0), cpu::of_process);
+        let read = || -> anyhow::Result<_> {
+            let cpu = [cpu::of_process(self.id)?, store()?, load.cpu_ns()];
+            Ok((Instant::now(), load.answered(), cpu))
+        };
+        let before = read()?;
+        pass(&load, settings.window).await?;
+        let after = read()?;
+        load.finish()?;
+        let requests = (after.1 - before.1) as f64;
+        let us = |of: usize| (after.2[of] - before.2[of]) as f64 / 1e3 / requests;
+        Ok(Other {
+            rate: requests / (after.0 - before.0).as_secs_f64(),
+            server_us: us(0),
+            store_us: us(1),
+            generator_us: us(2),
+        })
+    }
 }

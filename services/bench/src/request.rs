@@ -1,7 +1,10 @@
-//! The requests, built before the load begins. All carry the headers that a gateway passes on, the
-//! hello-world's too, so that reading a request costs the same in every row.
+//! The requests, built before the load begins. Visitors' carry the headers that a gateway passes on,
+//! the hello-world's too, so that reading a request costs the same; a backend's carry its key.
 
-use std::io::Write as _;
+use std::{
+    fmt::{self, Display},
+    io::Write as _,
+};
 
 /// What NGINX passes on when it asks for a browser.
 const HEADERS: &str = "host: shop.example\r\n\
@@ -12,23 +15,35 @@ const HEADERS: &str = "host: shop.example\r\n\
     accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n\
     accept-language: ko,en;q=0.5\r\n\
     cookie: session=0123456789abcdef0123456789abcdef\r\n";
-/// Digits of the number in an Idempotency-Key.
+/// What a backend sends.
+const BACKEND_HEADERS: &str = concat!(
+    "host: anteroom:8081\r\nuser-agent: shop/1.0\r\naccept: */*\r\nauthorization: Bearer ",
+    "ark1.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n"
+);
+/// The digest of the key there.
+pub const KEY_DIGEST: &str =
+    "sha256:831cc2210c846aa7be2667b4b68691f28dfca3367db18ad0c45dbfedbf2d1de5";
+/// Digits of a number.
 const DIGITS: usize = 16;
 
 /// The requests of one run: the n-th is the same whenever it is asked for.
 pub enum Requests {
     /// These, in turn.
     Cycle(Vec<Vec<u8>>),
-    /// Joins, each with an Idempotency-Key of its own.
-    Joins(Joins),
+    /// Requests that a number in them makes each its own.
+    Numbered(Numbered),
 }
 
-/// Joins of one queue after the other.
-pub struct Joins {
-    /// For each queue the request up to the number that makes its key its own.
+/// Requests with a number in them, to one path after the other.
+pub struct Numbered {
+    /// For each path the request up to the number.
     before: Vec<Vec<u8>>,
-    /// So many to one queue, then on to the next.
+    /// What stands behind it.
+    behind: &'static str,
+    /// So many to one path, then on to the next.
     each: u64,
+    /// So many numbers there are, in turn.
+    numbers: u64,
 }
 
 impl Requests {
@@ -48,18 +63,30 @@ impl Requests {
             )
         };
         let before = queues.iter().map(before).map(String::into_bytes).collect();
-        Self::Joins(Joins { before, each: each.max(1) })
+        let (behind, each) = ("\r\n\r\n{}", each.max(1));
+        Self::Numbered(Numbered { before, behind, each, numbers: u64::MAX })
+    }
+
+    /// `POST path` with the JSON that begins so, has one of so many numbers, and ends with `behind`.
+    pub fn posts(path: &str, json: &str, numbers: u64, behind: &'static str) -> Self {
+        let length = json.len() + DIGITS + behind.len();
+        let before = format!(
+            "POST {path} HTTP/1.1\r\n{BACKEND_HEADERS}content-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{json}"
+        );
+        let before = vec![before.into_bytes()];
+        Self::Numbered(Numbered { before, behind, each: 1, numbers: numbers.max(1) })
     }
 
     /// The n-th request; `buffer` is for one that is put together now.
     pub fn get<'a>(&'a self, n: u64, buffer: &'a mut Vec<u8>) -> &'a [u8] {
         match self {
             Self::Cycle(requests) => in_turn(requests, n),
-            Self::Joins(joins) => {
+            Self::Numbered(Numbered { before, behind, each, numbers }) => {
                 buffer.clear();
-                buffer.extend_from_slice(in_turn(&joins.before, n / joins.each));
+                buffer.extend_from_slice(in_turn(before, n / each));
                 // A vector takes every byte.
-                let _ = write!(buffer, "{n:0DIGITS$x}\r\n\r\n{{}}");
+                let _ = write!(buffer, "{}{behind}", number(n % numbers));
                 buffer
             }
         }
@@ -69,6 +96,11 @@ impl Requests {
 /// `GET path` with a token.
 pub fn with_token(path: &str, token: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\n{HEADERS}x-anteroom-token: {token}\r\n\r\n").into_bytes()
+}
+
+/// A number as it stands in requests.
+pub fn number(n: u64) -> impl Display {
+    fmt::from_fn(move |text| write!(text, "{n:0DIGITS$x}"))
 }
 
 fn in_turn(all: &[Vec<u8>], n: u64) -> &[u8] {
@@ -97,6 +129,16 @@ mod tests {
         assert!(text(&one, 4).starts_with("POST /v1/queues/line/tokens "));
         assert!(text(&one, 5).starts_with("POST /v1/queues/other/tokens "));
         assert!(text(&one, 10).starts_with("POST /v1/queues/line/tokens "));
+    }
+
+    #[test]
+    fn a_numbered_post_says_how_long_it_is() {
+        let requests = Requests::posts("/v1/limits/log/check", r#"{"key":"client-"#, 3, "\"}");
+        let text = String::from_utf8(requests.get(4, &mut Vec::new()).to_vec()).expect("ASCII");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("POST /v1/limits/log/check HTTP/1.1\r\n"));
+        assert!(head.ends_with(&format!("content-length: {}", body.len())));
+        assert_eq!(body, r#"{"key":"client-0000000000000001"}"#);
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Arguments {
     /// Visitors who wait while the rows are measured
     #[arg(long, default_value_t = 10_000)]
     pub waiting: u64,
+    /// A limitador-server (github.com/Kuadrant/limitador) to be measured beside the limits
+    #[arg(long, value_name = "PROGRAM")]
+    pub limitador: Option<PathBuf>,
     /// Where report.json and report.md go
     #[arg(long, default_value = "target/bench", value_name = "FOLDER")]
     pub out: PathBuf,
@@ -53,6 +56,8 @@ pub struct Settings {
     pub quick: bool,
     /// Cores of the machine.
     pub cores: usize,
+    /// A limitador-server.
+    pub limitador: Option<PathBuf>,
     only: Vec<String>,
 }
 
@@ -73,6 +78,7 @@ impl Settings {
             waiting: if arguments.quick { 100 } else { arguments.waiting },
             quick: arguments.quick,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
+            limitador: arguments.limitador.clone(),
             only: arguments.only.clone(),
         }
     }

@@ -10,9 +10,7 @@ use std::{
 };
 
 use anteroom_core::{
-    queue::{
-        Join, Place, PlaceId, PlaceRef, Queue, Rules, SCRIPTS, Status, Token, TokenKeys, Visit,
-    },
+    queue::{Join, Place, PlaceId, PlaceRef, Queue, Rules, Status, Token, TokenKeys, Visit},
     store::{Config as StoreConfig, Store},
 };
 use anteroom_runtime::Config;
@@ -20,12 +18,12 @@ use anteroom_testkit::{Anteroom, Redis, Service};
 use anyhow::{Context as _, bail, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::cpu;
+use crate::{cpu, request::KEY_DIGEST};
 
 /// Signs the tokens of the run.
 const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
 /// How many calls the driver keeps in flight while it fills a line.
-const IN_FLIGHT: usize = 2_000;
+pub const IN_FLIGHT: usize = 2_000;
 /// For the driver's own calls, which compete with nothing.
 const AMPLE: Duration = Duration::from_secs(20);
 /// About as often as places are promoted.
@@ -65,6 +63,8 @@ pub struct World {
     pub more_schedulers: Vec<Service>,
     /// Public addresses of all admissions.
     pub public: Vec<SocketAddr>,
+    /// Service addresses of all admissions.
+    pub service: Vec<SocketAddr>,
     /// Metrics addresses of all admissions.
     pub metrics: Vec<SocketAddr>,
     store: Store,
@@ -73,9 +73,11 @@ pub struct World {
 }
 
 impl World {
-    /// Starts an admission and a scheduler with these queues (TOML) and waits until they are ready.
-    pub async fn start(queues: &[String]) -> anyhow::Result<Self> {
-        let config = format!("{EVERY_QUEUE}{}", queues.concat());
+    /// Starts an admission and a scheduler with these queues, limits and targets (TOML) and waits
+    /// until they are ready.
+    pub async fn start(sections: &[String]) -> anyhow::Result<Self> {
+        let key = format!("[keys.bench]\ndigest = \"{KEY_DIGEST}\"\nrole = \"backend\"\n");
+        let config = format!("{key}{EVERY_QUEUE}{}", sections.concat());
         let redis = Redis::start().await;
         let env = [
             ("ANTEROOM_ADMISSION__TOKEN_SECRETS", SECRET),
@@ -85,7 +87,7 @@ impl World {
         let anteroom = Anteroom::start_on(redis, &config, &env).await;
         let url = StoreConfig::new(anteroom.deployment.redis.socket_url());
         let patient = StoreConfig { command_timeout: AMPLE, request_timeout: AMPLE, ..url };
-        let store = Store::open(&patient, &SCRIPTS, &prometheus::Registry::new())?;
+        let store = Store::open(&patient, &anteroom_core::scripts(), &prometheus::Registry::new())?;
         ensure!(store.wait_up(AMPLE).await, "the store is not up");
         let file = anteroom.deployment.config_file();
         let config = Config::load(Some(&file)).context("the benchmark's own configuration")?;
@@ -93,6 +95,7 @@ impl World {
         anteroom.admission.until_ready().await;
         anteroom.scheduler.until_ready().await;
         let public = vec![anteroom.admission.address("public").parse()?];
+        let service = vec![anteroom.admission.address("service").parse()?];
         let metrics = vec![anteroom.admission.address("metrics").parse()?];
         Ok(Self {
             rules: rules.collect(),
@@ -100,6 +103,7 @@ impl World {
             more_admissions: Vec::new(),
             more_schedulers: Vec::new(),
             public,
+            service,
             metrics,
             store,
             anteroom,
@@ -167,6 +171,7 @@ impl World {
         let admission = self.anteroom.deployment.admission().await;
         admission.until_ready().await;
         self.public.push(admission.address("public").parse()?);
+        self.service.push(admission.address("service").parse()?);
         self.metrics.push(admission.address("metrics").parse()?);
         self.more_admissions.push(admission);
         Ok(())
@@ -176,7 +181,14 @@ impl World {
     pub fn end_more_admissions(&mut self) {
         self.more_admissions.clear();
         self.public.truncate(1);
+        self.service.truncate(1);
         self.metrics.truncate(1);
+    }
+
+    /// Where the requests of an operation go.
+    pub fn addresses(&self, operation: &str) -> Vec<SocketAddr> {
+        let is_public = operation.starts_with("queue.");
+        if is_public { self.public.clone() } else { self.service.clone() }
     }
 
     /// Processor time of all admissions, of all schedulers and of the store, in nanoseconds.
@@ -190,6 +202,19 @@ impl World {
             scheduler: sum(&self.anteroom.scheduler, &self.more_schedulers)?,
             store: cpu::of_process(self.store_id()?)?,
         })
+    }
+
+    /// A way to the store that goes past admission.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Bytes that the store's allocator has given out.
+    pub async fn used_memory(&self) -> anyhow::Result<f64> {
+        let info: String = self.anteroom.deployment.redis.run(&["INFO", "memory"]).await;
+        let used =
+            info.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
+        used.context("no used_memory")
     }
 
     /// The process id of the store.

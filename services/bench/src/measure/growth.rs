@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-
 use super::longest;
 use crate::{
     meter::{Question, Window, measure_without_ticks},
@@ -60,11 +58,11 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     for (waiting, lines) in sizes {
         say(&format!("filling lines of {waiting}"));
         let names: Vec<_> = (0..lines).map(|n| joined(waiting, n)).collect();
-        let before = used_memory(&world).await?;
+        let before = world.used_memory().await?;
         for name in &names {
             world.fill(name, waiting).await?;
         }
-        let bytes = (used_memory(&world).await? - before) / (waiting * lines) as f64;
+        let bytes = (world.used_memory().await? - before) / (waiting * lines) as f64;
         if settings.wants(MEMORY) {
             // The longest comes last, and stays.
             sections.put(memory(waiting, bytes));
@@ -185,13 +183,6 @@ fn over(windows: &[Window], of: impl Fn(&Window) -> f64) -> f64 {
 fn times(base: &[Window], windows: &[Window], of: fn(&Window) -> f64) -> f64 {
     let ratios = base.iter().zip(windows).map(|(base, it)| of(it) / of(base));
     median(&ratios.collect::<Vec<_>>())
-}
-
-/// Bytes that the store's allocator has given out.
-async fn used_memory(world: &World) -> anyhow::Result<f64> {
-    let info: String = world.anteroom.deployment.redis.run(&["INFO", "memory"]).await;
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
-    used.context("no used_memory")
 }
 
 fn memory(waiting: u64, bytes: f64) -> Section {

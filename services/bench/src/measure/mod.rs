@@ -3,6 +3,7 @@
 pub mod batching;
 pub mod growth;
 pub mod idle;
+pub mod limits;
 pub mod longest;
 pub mod rows;
 pub mod scaling;

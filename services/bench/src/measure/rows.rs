@@ -1,13 +1,13 @@
 //! Requests per second beside a bare hello-world: each row runs between two runs of the
 //! hello-world, round after round, and is compared with the mean of these two.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use anteroom_testkit::{PATIENCE, Process};
 use anyhow::Context as _;
 
 use crate::{
-    meter::{self, Hello, Question, Window},
+    meter::{self, Other, OtherServer, Question, Window},
     progress::say,
     report::{Bound, Row, Section},
     request::Requests,
@@ -118,7 +118,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     Ok(())
 }
 
-fn section(settings: &Settings, hellos: &[Hello], measured: &[Measured]) -> Section {
+fn section(settings: &Settings, hellos: &[Other], measured: &[Measured]) -> Section {
     let mut rows = vec![hello_row(hellos)];
     rows.extend(measured.iter().map(Measured::row));
     Section {
@@ -140,9 +140,9 @@ fn section(settings: &Settings, hellos: &[Hello], measured: &[Measured]) -> Sect
 
 /// The measure of all rows.
 struct HelloWorld {
-    process: Process,
-    address: SocketAddr,
-    requests: Arc<Requests>,
+    /// Ends with this.
+    _process: Process,
+    server: OtherServer,
     settings: Settings,
 }
 
@@ -154,12 +154,12 @@ impl HelloWorld {
         let address = line.trim_start_matches("address ").parse()?;
         // As long as a token: the same work for whoever reads the head.
         let requests = Arc::new(Requests::with_tokens("/", &["x".repeat(90)]));
-        Ok(Self { process, address, requests, settings: settings.clone() })
+        let server = OtherServer { id: process.id(), store: None, address, requests };
+        Ok(Self { _process: process, server, settings: settings.clone() })
     }
 
-    async fn run(&self) -> anyhow::Result<Hello> {
-        let requests = self.requests.clone();
-        meter::hello(self.process.id(), self.address, &self.settings, requests).await
+    async fn run(&self) -> anyhow::Result<Other> {
+        self.server.measure(&self.settings).await
     }
 }
 
@@ -203,13 +203,13 @@ impl Measured {
         Question { operation: self.asked.operation, requests, expect: self.asked.expect }
     }
 
-    fn add(&mut self, window: Window, before: Hello, after: Hello) {
+    fn add(&mut self, window: Window, before: Other, after: Other) {
         self.ratios.push(window.rate() / f64::midpoint(before.rate, after.rate));
         self.cpu_ratios.push(f64::midpoint(before.all_us(), after.all_us()) / window.all_us());
         self.windows.push(window);
     }
 
-    fn say(&self, round: usize, hellos: &[Hello]) {
+    fn say(&self, round: usize, hellos: &[Other]) {
         let (Some(it), Some(hello)) = (self.windows.last(), hellos.last()) else { return };
         say(&format!(
             "round {round}: {:9} {:7.0}/s, {:.3} of the hello-world's (by CPU {:.3}); µs a request: \
@@ -251,8 +251,8 @@ fn forge(token: &mut String) {
     token.replace_range(at..=at, other);
 }
 
-fn hello_row(hellos: &[Hello]) -> Row {
-    let over = |of: fn(&Hello) -> f64| hellos.iter().map(of).collect::<Vec<_>>();
+fn hello_row(hellos: &[Other]) -> Row {
+    let over = |of: fn(&Other) -> f64| hellos.iter().map(of).collect::<Vec<_>>();
     let rates = over(|hello| hello.rate);
     Row::new("hello")
         .figure("requests/s", median(&rates))
