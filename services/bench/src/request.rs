@@ -1,10 +1,7 @@
 //! The requests, built before the load begins. Visitors' carry the headers that a gateway passes on,
 //! the hello-world's too, so that reading a request costs the same; a backend's carry its key.
 
-use std::{
-    fmt::{self, Display},
-    io::Write as _,
-};
+use std::io::Write as _;
 
 /// What NGINX passes on when it asks for a browser.
 const HEADERS: &str = "host: shop.example\r\n\
@@ -86,7 +83,7 @@ impl Requests {
                 buffer.clear();
                 buffer.extend_from_slice(in_turn(before, n / each));
                 // A vector takes every byte.
-                let _ = write!(buffer, "{}{behind}", number(n % numbers));
+                let _ = write!(buffer, "{:0DIGITS$x}{behind}", n % numbers);
                 buffer
             }
         }
@@ -99,8 +96,8 @@ pub fn with_token(path: &str, token: &str) -> Vec<u8> {
 }
 
 /// A number as it stands in requests.
-pub fn number(n: u64) -> impl Display {
-    fmt::from_fn(move |text| write!(text, "{n:0DIGITS$x}"))
+pub fn number(n: u64) -> String {
+    format!("{n:0DIGITS$x}")
 }
 
 fn in_turn(all: &[Vec<u8>], n: u64) -> &[u8] {

@@ -8,6 +8,7 @@ pub mod caller;
 pub mod document;
 pub mod extract;
 pub mod fast_path;
+pub mod identifier;
 pub mod limit;
 pub mod queue;
 pub mod shell;

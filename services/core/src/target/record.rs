@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use redis::Value;
 
 use super::permits::PermitId;
@@ -63,13 +61,8 @@ impl Target {
     pub async fn record(&self, rules: &Rules, outcome: &Outcome) -> Result<Recorded, Error> {
         let lanes = &self.0.record;
         let item = Item::new(*rules, outcome, &self.0.name);
-        if rules.kept == Kept::InLog && outcome.successes + outcome.failures > 1 {
-            lanes.alone.submit(item).await
-        } else if item.operation.is_some() {
-            lanes.named.submit(item).await
-        } else {
-            lanes.unnamed.submit(item).await
-        }
+        let lane = if item.operation.is_some() { &lanes.named } else { &lanes.nameless };
+        lane.submit(item).await
     }
 }
 
@@ -77,26 +70,23 @@ impl Target {
 const MOST_ITEMS: usize = 64;
 
 /// The lanes of one target. Reports with and without an id do not share a call, since only one
-/// with nothing but ids can be sent again; and what is many members of a log has a call of its own.
+/// with nothing but ids can be sent again.
 pub(super) struct Lanes {
-    named: Lane<Records<MOST_ITEMS>>,
-    unnamed: Lane<Records<MOST_ITEMS>>,
-    alone: Lane<Records<1>>,
+    named: Lane<Records>,
+    nameless: Lane<Records>,
 }
 
 impl Lanes {
     pub(super) fn start(store: &Store, target: &str, clock: &Clock, bound: usize) -> Self {
-        Self {
-            named: Lane::start(store, Records::new(target, clock), bound),
-            unnamed: Lane::start(store, Records::new(target, clock), bound),
-            alone: Lane::start(store, Records::new(target, clock), bound),
-        }
+        let lane = |named| Lane::start(store, Records::new(target, clock, named), bound);
+        Self { named: lane(true), nameless: lane(false) }
     }
 }
 
 /// An outcome as the script takes it.
 struct Item {
     rules: Rules,
+    outcomes: u32,
     outcome: [u8; 17],
     permit: Option<PermitId>,
     operation: Option<Operation>,
@@ -118,28 +108,31 @@ impl Item {
             let permit = permit.as_ref().map_or([].as_slice(), |permit| permit.0.as_slice());
             Operation::new(&[target.as_bytes()], id, &[&packed, latency_ms, permit])
         });
-        Self { rules, outcome: packed, permit, operation }
+        let outcomes = outcome.successes.saturating_add(outcome.failures);
+        Self { rules, outcomes, outcome: packed, permit, operation }
     }
 }
 
 /// Outcomes that share a call.
-struct Records<const MOST: usize> {
+struct Records {
     target: String,
     keys: Args,
     clock: Clock,
+    /// Whether all of them have a name; else none has.
+    named: bool,
 }
 
-impl<const MOST: usize> Records<MOST> {
-    fn new(target: &str, clock: &Clock) -> Self {
+impl Records {
+    fn new(target: &str, clock: &Clock, named: bool) -> Self {
         let keys = scripts::RECORD.keys_of(target);
-        Self { target: target.to_owned(), keys, clock: clock.clone() }
+        Self { target: target.to_owned(), keys, clock: clock.clone(), named }
     }
 }
 
-impl<const MOST: usize> Batch for Records<MOST> {
+impl Batch for Records {
     type Item = Item;
     type Outcome = Recorded;
-    const MAX_ITEMS: usize = MOST;
+    const MAX_ITEMS: usize = MOST_ITEMS;
 
     fn script(&self) -> &'static Script {
         &scripts::RECORD
@@ -148,8 +141,7 @@ impl<const MOST: usize> Batch for Records<MOST> {
     fn keys(&self, items: &[Item]) -> Cow<'_, Args> {
         let mut keys = Cow::Borrowed(&self.keys);
         for operation in items.iter().filter_map(|item| item.operation) {
-            let name = URL_SAFE_NO_PAD.encode(operation.id);
-            scripts::RECORD.push_key(keys.to_mut(), &self.target, format_args!("i{name}"));
+            scripts::RECORD.push_digest_key(keys.to_mut(), &self.target, 'i', &operation.id);
         }
         keys
     }
@@ -193,11 +185,15 @@ impl<const MOST: usize> Batch for Records<MOST> {
         Ok(outcomes)
     }
 
-    fn repeat(&self, items: &[Item]) -> Repeat {
-        if items.iter().all(|item| item.operation.is_some()) {
-            Repeat::IfUnknown
-        } else {
-            Repeat::Never
-        }
+    /// A name is looked up and written. Several outcomes are many members of a log, which may also
+    /// have to make room for them.
+    fn weight(item: &Item) -> usize {
+        let one = if item.operation.is_some() { 2 } else { 1 };
+        let is_many = item.rules.kept == Kept::InLog && item.outcomes > 1;
+        if is_many { MOST_ITEMS } else { one }
+    }
+
+    fn repeat(&self, _items: &[Item]) -> Repeat {
+        if self.named { Repeat::IfUnknown } else { Repeat::Never }
     }
 }

@@ -8,11 +8,6 @@ use futures_util::future::join_all;
 use super::reports::{ask, from, look, quick, record};
 use super::support::TimedStore;
 
-/// Every key of the store.
-async fn keys(world: &TimedStore) -> Vec<String> {
-    world.redis.run(&["KEYS", "*"]).await
-}
-
 /// All of what a look can show is in use: 64 reporters, each bucket of the window and of its
 /// latencies with millions in it.
 #[tokio::test]
@@ -35,7 +30,7 @@ async fn a_target_in_buckets_takes_at_most_four_kib() {
     assert!(shown.latencies.iter().all(|count| *count == 20_000_000), "{shown:?}");
     assert_eq!(shown.successes + shown.failures, 20 * 14_000_000);
     let mut bytes = 0;
-    for key in keys(&world).await {
+    for key in world.redis.run::<Vec<String>>(&["KEYS", "*"]).await {
         bytes += world.redis.run::<u64>(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).await;
     }
     eprintln!("a full target takes {bytes} bytes");
@@ -69,7 +64,7 @@ async fn promise_08_in_a_log_the_window_is_exact() {
     assert_eq!(look(&target, &rules).await.successes, 2);
     world.pass(Duration::from_micros(1));
     assert_eq!(look(&target, &rules).await.successes, 0);
-    assert_eq!(keys(&world).await.len(), 1, "a look has evicted them");
+    assert_eq!(world.ttls().await.len(), 1, "a look has evicted them");
 }
 
 #[tokio::test]
@@ -134,13 +129,12 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
         assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)));
         record(&target, &rules, &Outcome::of(true)).await;
         record(&target, &rules, &Outcome::of(false)).await;
-        let keys = keys(&world).await;
+        let ttls = world.ttls().await;
         let with_log = if kept == Kept::InLog { 2 } else { 0 };
-        assert!(keys.len() > 30 + with_log, "{keys:?}");
+        assert!(ttls.len() > 30 + with_log, "{ttls:?}");
         let window = rules.window.as_millis() as i64;
-        for key in keys {
-            let left: i64 = world.redis.run(&["PTTL", &key]).await;
-            assert!((2 * window..=4 * window).contains(&left), "{key}: {left} ms");
+        for left in ttls {
+            assert!((2 * window..=4 * window).contains(&left), "{kept:?}: {left} ms");
         }
     }
 }
@@ -154,8 +148,8 @@ async fn promise_13_nothing_is_left_of_a_target_that_nobody_reports_to() {
     let named = Outcome { id: Some("call".to_owned()), ..Outcome::of(false) };
     record(&target, &rules, &named).await;
     ask(&target, &rules).await;
-    assert!(!keys(&world).await.is_empty());
+    assert!(!world.ttls().await.is_empty());
     let within = 5 * rules.window + Duration::from_secs(10);
-    let gone = async || keys(&world).await.is_empty();
+    let gone = async || world.ttls().await.is_empty();
     anteroom_testkit::until("all keys are gone", within, gone).await;
 }

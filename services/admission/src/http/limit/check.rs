@@ -8,7 +8,7 @@ use anteroom_runtime::config::LimitWithoutStore;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::body::{CheckBody, ChecksBody, check_identifiers};
+use super::body::{CheckBody, CheckOf, ChecksBody};
 use super::problems::{CheckProblems, SeveralProblems};
 use super::view::{CheckView, ChecksView};
 use crate::app::App;
@@ -45,10 +45,12 @@ pub async fn check(
     Backend(limit): Backend<LimitState>,
     JsonBody(CheckBody { key, cost, group, id }): JsonBody<CheckBody>,
 ) -> Result<Response, Problem> {
-    let (group, id) = (group.as_deref(), id.as_deref());
-    check_identifiers("", &[("key", Some(&key)), ("group", group), ("id", id)])?;
-    let check = Check { limit: &limit.name, rule: limit.rule(), key: &key, group, cost };
-    let call = Call::one(&check, id).map_err(|error| refused(error, false))?;
+    let key = key.checked("key")?;
+    let group = group.map(|group| group.checked("group")).transpose()?;
+    let id = id.map(|id| id.checked("id")).transpose()?;
+    let (rule, group) = (limit.rule(), group.as_deref());
+    let check = Check { limit: &limit.name, rule, key: &key, group, cost };
+    let call = Call::one(&check, id.as_deref()).map_err(|error| refused(error, false))?;
     match app.limits.check(call).await {
         Ok(Answer::Decided { allowed, repeated, checks: told }) => {
             let told = told.first().ok_or_else(|| Problem::new(Code::INTERNAL))?;
@@ -91,36 +93,37 @@ pub async fn check_several(
     caller: AnyBackend,
     JsonBody(ChecksBody { checks, id }): JsonBody<ChecksBody>,
 ) -> Result<Response, Problem> {
-    let id = id.as_deref();
-    check_identifiers("", &[("id", id)])?;
+    let id = id.map(|id| id.checked("id")).transpose()?;
     let mut limits = Vec::with_capacity(checks.len());
-    for (at, check) in checks.iter().enumerate() {
-        let front = format!("checks[{at}].");
-        let limit = caller.entity::<LimitState>(&app, &check.limit);
-        limits.push(limit.map_err(|problem| {
+    let mut texts = Vec::with_capacity(checks.len());
+    for (at, CheckOf { limit, key, cost, group }) in checks.into_iter().enumerate() {
+        let found = caller.entity::<LimitState>(&app, &limit);
+        limits.push(found.map_err(|problem| {
             let why = problem.code().title();
-            problem.detail(format!("{front}limit: {why}"))
+            problem.detail(format!("checks[{at}].limit: {why}"))
         })?);
-        check_identifiers(&front, &[("key", Some(&check.key)), ("group", check.group.as_deref())])?;
+        let key = key.checked(format_args!("checks[{at}].key"))?;
+        let group = group.map(|group| group.checked(format_args!("checks[{at}].group")));
+        texts.push((key, group.transpose()?, cost));
     }
-    let asked: Vec<_> = checks
+    let checks: Vec<_> = limits
         .iter()
-        .zip(&limits)
-        .map(|(check, limit)| Check {
+        .zip(&texts)
+        .map(|(limit, (key, group, cost))| Check {
             limit: &limit.name,
             rule: limit.rule(),
-            key: &check.key,
-            group: check.group.as_deref(),
-            cost: check.cost,
+            key,
+            group: group.as_deref(),
+            cost: *cost,
         })
         .collect();
-    let call = Call::several(&asked, id).map_err(|error| refused(error, true))?;
+    let call = Call::several(&checks, id.as_deref()).map_err(|error| refused(error, true))?;
     let answer = app.limits.check(call).await;
     let limits: Vec<&LimitState> = limits.iter().map(Arc::as_ref).collect();
     match answer {
         Ok(Answer::Decided { allowed, repeated, checks: told }) => {
-            for ((limit, told), asked) in limits.iter().zip(&told).zip(&asked) {
-                limit.metrics.check(counted(asked.cost, told, allowed, repeated));
+            for ((limit, told), check) in limits.iter().zip(&told).zip(&checks) {
+                limit.metrics.check(counted(check.cost, told, allowed, repeated));
             }
             let told = limits.iter().zip(&told);
             let views = told.map(|(limit, told)| CheckView::new(limit.config.limit, told));

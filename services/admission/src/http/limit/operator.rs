@@ -6,7 +6,7 @@ use axum::extract::State;
 use http::StatusCode;
 use serde_json::json;
 
-use super::body::{ForgetBody, check_identifiers};
+use super::body::ForgetBody;
 use super::problems::ForgetProblems;
 use crate::app::App;
 use crate::http::caller::Operator;
@@ -29,9 +29,9 @@ pub async fn forget(
     Operator { entry, entity: limit }: Operator<LimitState>,
     JsonBody(ForgetBody { key, group }): JsonBody<ForgetBody>,
 ) -> Result<StatusCode, Problem> {
-    let group = group.as_deref();
-    check_identifiers("", &[("key", Some(&key)), ("group", group)])?;
-    let found = app.limits.forget(&limit.name, &key, group).await?;
+    let key = key.checked("key")?;
+    let group = group.map(|group| group.checked("group")).transpose()?;
+    let found = app.limits.forget(&limit.name, &key, group.as_deref()).await?;
     // Whose units they were is nobody's business but the caller's.
     entry.before(json!({ "found": found }));
     Ok(StatusCode::NO_CONTENT)

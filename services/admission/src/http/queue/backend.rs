@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anteroom_core::queue::{MAX_VISITOR_ID, PlaceId, PlaceRef, check_visitor_id};
+use anteroom_core::queue::{PlaceId, PlaceRef};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -17,6 +17,7 @@ use super::visits;
 use crate::app::App;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
+use crate::http::identifier::Identifier;
 use crate::http::queue::view::place::PlaceView;
 use crate::http::queue::view::queue::QueueView;
 use crate::problem::{Code, Problem};
@@ -26,15 +27,8 @@ use crate::queue::QueueState;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackendJoin {
-    /// Whom the backend speaks for: 1 to 128 bytes of UTF-8 without control characters, and without
-    /// white space at the ends.
-    #[schema(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]([^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])?$",
-        example = "customer-4711"
-    )]
-    visitor_id: String,
+    /// Whom the backend speaks for.
+    visitor_id: Identifier,
 }
 
 /// The path of a place; the queue in it is read by the caller's extractor.
@@ -62,12 +56,7 @@ pub async fn join(
     Backend(queue): Backend<QueueState>,
     JsonBody(BackendJoin { visitor_id }): JsonBody<BackendJoin>,
 ) -> Result<Response, Problem> {
-    if !check_visitor_id(&visitor_id) {
-        return Err(Problem::new(Code::INVALID_VALUE).detail(format!(
-            "visitor_id must be 1 to {MAX_VISITOR_ID} bytes without control characters, and without \
-             white space at the ends"
-        )));
-    }
+    let visitor_id = visitor_id.checked("visitor_id")?;
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);
     let joined = visits::join(&queue, id, || true).await?;
     let mut view = visits::view(&queue, &joined.place);

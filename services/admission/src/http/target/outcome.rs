@@ -1,10 +1,10 @@
 //! The body of a report, read and checked.
 
-use anteroom_core::queue::check_visitor_id;
 use anteroom_core::target::{MAX_LATENCY_MS, Outcome, PermitId, Rules};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::http::identifier::Identifier;
 use crate::problem::{Code, Problem};
 
 /// What came of one call to the target (`success`), or of several (`successes`, `failures`).
@@ -21,30 +21,17 @@ pub struct OutcomeBody {
     /// How many calls failed.
     #[schema(maximum = 1_000_000)]
     failures: Option<u64>,
-    /// Which replica reports, for `quorum`: 1 to 128 bytes of UTF-8 without control characters, and
-    /// without white space at the ends. Those without a name are one.
-    #[schema(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]([^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])?$",
-        example = "checkout-7d4b9-x2x4k"
-    )]
-    reporter: Option<String>,
+    /// Which replica reports, for `quorum`. Those without a name are one.
+    reporter: Option<Identifier>,
     /// How long the call took, or each of them, in milliseconds.
     #[schema(maximum = 3_600_000)]
     latency_ms: Option<u64>,
     /// The permit that the call had.
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     permit: Option<String>,
-    /// A name for this report, formed as `reporter`: however often it is sent within one window, it
+    /// A name for this report: however often it is sent within one window, it
     /// counts once. Without an id a report counts again each time.
-    #[schema(
-        min_length = 1,
-        max_length = 128,
-        pattern = r"^[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]([^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])?$",
-        example = "01JD3K2Q8V"
-    )]
-    id: Option<String>,
+    id: Option<Identifier>,
 }
 
 impl OutcomeBody {
@@ -67,8 +54,8 @@ impl OutcomeBody {
             successes.checked_add(*failures).is_some_and(|all| (1..=most).contains(&all))
         });
         let (successes, failures) = counts.ok_or_else(|| too_many(rules))?;
-        check_name("reporter", self.reporter.as_deref())?;
-        check_name("id", self.id.as_deref())?;
+        let reporter = self.reporter.map(|name| name.checked("reporter")).transpose()?;
+        let id = self.id.map(|id| id.checked("id")).transpose()?;
         if self.latency_ms.is_some_and(|latency_ms| latency_ms > MAX_LATENCY_MS) {
             return Err(refused(format!("latency_ms must be from 0 to {MAX_LATENCY_MS}")));
         }
@@ -79,9 +66,9 @@ impl OutcomeBody {
             successes,
             failures,
             latency_ms: self.latency_ms,
-            reporter: self.reporter,
+            reporter,
             permit: permit.transpose()?,
-            id: self.id,
+            id,
         })
     }
 }
@@ -90,16 +77,6 @@ impl OutcomeBody {
 pub fn too_many(rules: &Rules) -> Problem {
     let most = rules.most_outcomes();
     refused(format!("successes and failures together must be from 1 to {most}"))
-}
-
-fn check_name(field: &str, name: Option<&str>) -> Result<(), Problem> {
-    if name.is_none_or(check_visitor_id) {
-        return Ok(());
-    }
-    Err(refused(format!(
-        "{field} must be 1 to 128 bytes without control characters, and without white space at the \
-         ends"
-    )))
 }
 
 fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {

@@ -1,0 +1,37 @@
+//! Identifiers in bodies: texts that callers made up, under one rule.
+
+use std::fmt::Display;
+
+use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::problem::{Code, Problem};
+
+/// 1 to 128 bytes of UTF-8 without control characters, and without white space at the ends.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(
+    min_length = 1,
+    max_length = 128,
+    pattern = r"^[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]([^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])?$",
+    example = "customer-4711"
+)]
+pub struct Identifier(String);
+
+impl Identifier {
+    /// The text. `field` is what a refusal calls it.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_value` when it breaks the rule.
+    pub fn checked(self, field: impl Display) -> Result<String, Problem> {
+        if is_identifier(&self.0) {
+            return Ok(self.0);
+        }
+        Err(Problem::new(Code::INVALID_VALUE).detail(format!(
+            "{field} must be 1 to {MAX_IDENTIFIER} bytes without control characters, and without \
+             white space at the ends"
+        )))
+    }
+}
