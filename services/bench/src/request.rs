@@ -1,5 +1,5 @@
-//! The requests, built before the load begins. Visitors' carry the headers that a gateway passes on,
-//! the hello-world's too, so that reading a request costs the same; a backend's carry its key.
+//! The requests, built before the load begins. Visitors' carry the headers that a gateway passes
+//! on, the hello-world's too, so that reading a request costs the same; a backend's carry its key.
 
 use std::io::Write as _;
 
@@ -64,7 +64,7 @@ impl Requests {
         Self::Numbered(Numbered { before, behind, each, numbers: u64::MAX })
     }
 
-    /// `POST path` with the JSON that begins so, has one of so many numbers, and ends with `behind`.
+    /// `POST path` with JSON that begins so, has one of so many numbers, and ends with `behind`.
     pub fn posts(path: &str, json: &str, numbers: u64, behind: &'static str) -> Self {
         let length = json.len() + DIGITS + behind.len();
         let before = format!(

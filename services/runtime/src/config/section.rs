@@ -77,9 +77,9 @@ fn with_names<T: Named>(fault: Fault, section: &str) -> Fault {
     let is_own = inside.is_some_and(|key| !key.contains('.'));
     let fields = fault.rule.strip_prefix("unknown key, expected one of ").filter(|_| is_own);
     let Some(fields) = fields else { return fault };
-    let rules = T::RULES.iter().filter(|rule| rule.in_file).map(|rule| format!("`{}`", rule.name));
-    let rules = rules.collect::<Vec<_>>().join(", ");
-    Fault { rule: format!("unknown key, expected one of {rules}, {fields}"), ..fault }
+    let rules = T::RULES.iter().filter(|rule| rule.in_file);
+    let rules: String = rules.map(|rule| format!("`{}`, ", rule.name)).collect();
+    Fault { rule: format!("unknown key, expected one of {rules}{fields}"), ..fault }
 }
 
 /// Refuses the first relation that does not hold.

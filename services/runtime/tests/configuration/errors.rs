@@ -272,12 +272,12 @@ fn the_environment_is_named_as_the_origin() {
         (
             "ANTEROOM_METRICS__LISTEN",
             "x",
-            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, queues, limits",
+            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, queues, limits, targets",
         ),
         (
             "ANTEROOM_FOO__BAR",
             "1",
-            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, queues, limits",
+            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, queues, limits, targets",
         ),
         ("ANTEROOM_STORE__URL__X", "1", "store.url"),
         ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),

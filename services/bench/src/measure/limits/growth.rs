@@ -20,8 +20,8 @@ use crate::{
 /// The name for `--only`.
 pub const NAME: &str = "limit-growth";
 
-/// With the longest window that holds all of a row, so that no key goes meanwhile; few keys of a log
-/// would be full then.
+/// With a window that holds all of a row, so that no key goes meanwhile; few keys of a log would be
+/// full then.
 const SIZES: [(u64, Duration); 3] = [
     (10, Duration::from_secs(1)),
     (10_000, Duration::from_secs(3_600)),
