@@ -10,7 +10,7 @@ local MEMBER, MEMBER_SIZE = '>I5I3', 8
 
 -- Units that are over are taken away with those that come, so the set never grows past the limit:
 -- at least as many as come, more while this call has not taken away so many.
-local EVICT_MOST, left_to_evict = 128, 1024
+local EVICT_MOST, left_to_evict = 128, 512
 
 local function log(key, limit, window, needed, take)
   local span = 1000 * window

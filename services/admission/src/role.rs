@@ -35,7 +35,10 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
 
     let (tell, in_force) = watch::channel(app.live().config.clone());
     tokio::spawn(follow_changes(app.clone(), changes, tell));
-    watch_store(&app.store, &readiness, app.live().config.declares_nothing(), &registry)?;
+    let config = app.live().config.clone();
+    // Limits run a script only when they are asked.
+    let nothing_to_run = config.queues.is_empty() && config.targets.is_empty();
+    watch_store(&app.store, &readiness, nothing_to_run, &registry)?;
     spawn_for(QUEUES, &supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
     spawn_for(QUEUES, &supervisor, "queue_revocations", &app, &in_force, revocations::keep);
     spawn_for(TARGETS, &supervisor, "target_snapshots", &app, &in_force, target_snapshots::keep);

@@ -216,6 +216,13 @@ impl Redis {
         self.run::<()>(&["EVAL", script, "0", from, to]).await;
     }
 
+    /// How long each of its keys is still kept, in milliseconds; -1 for ever.
+    pub async fn ttls(&self) -> Vec<i64> {
+        let script = "local ttls = {} for at, key in ipairs(redis.call('KEYS', '*')) do \
+            ttls[at] = redis.call('PTTL', key) end return ttls";
+        self.run(&["EVAL", script, "0"]).await
+    }
+
     /// Makes the server forget all scripts.
     pub async fn script_flush(&self) {
         self.run::<Value>(&["SCRIPT", "FLUSH"]).await;

@@ -63,7 +63,7 @@ async fn a_limit_allows_so_many_and_says_when_there_are_more() {
     let [retry, reset] =
         ["retry_after_ms", "reset_ms"].map(|name| body[name].as_u64().expect(name));
     assert!((1..=60_000).contains(&retry) && (retry..=60_000).contains(&reset), "{body}");
-    assert_eq!(refused.header("ratelimit"), format!("\"login\";r=0;t={}", reset.div_ceil(1_000)));
+    assert_eq!(refused.header("ratelimit"), format!("\"login\";r=0;t={}", retry.div_ceil(1_000)));
     check(&room, "login", json!({ "key": "bob" })).await.is(200);
     for (outcome, count) in [("allowed", 3), ("refused", 1), ("asked", 0)] {
         let series =

@@ -88,7 +88,9 @@ impl Batch for Checks {
     fn weight(call: &Call) -> usize {
         let looks = if call.name.is_some() || call.checks.len() > 1 { 2 } else { 1 };
         let checks = call.checks.iter().map(|asked| match asked.rule.algorithm {
-            Algorithm::Log => looks + asked.cost as usize / UNITS_OF_A_CHECK,
+            Algorithm::Log => {
+                looks + (asked.cost as usize).saturating_sub(1).div_ceil(UNITS_OF_A_CHECK)
+            }
             Algorithm::Counter | Algorithm::Gcra => looks,
         });
         checks.sum()

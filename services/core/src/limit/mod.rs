@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | `log` | `limit` | a member of a sorted set for each unit, at most `limit` |
 //! | `counter` | 2 × `limit` − 1; `limit` where they come evenly | one string |
-//! | `gcra` | 2 × `limit` − 1: the burst, and what a window lets in evenly | one string |
+//! | `gcra` | 2 × `limit`: the burst, and what a window lets in evenly | one string |
 
 mod batch;
 mod call;

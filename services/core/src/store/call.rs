@@ -17,7 +17,7 @@ use tokio::{
 use tracing::Instrument as _;
 
 use super::{
-    Args, Config, ConfigError, Error, Refused, Script,
+    Args, Config, ConfigError, Error, Mode, Refused, Script,
     client::Target,
     fault::{Fault, judge},
     metrics::{Metrics, Operation},
@@ -153,6 +153,12 @@ impl Store {
 
     pub(super) fn ended(&self, operation: &Operation, error: Option<&Error>, items: usize) {
         self.0.metrics.ended(operation, error, items);
+    }
+
+    /// Whether all keys of a call must lie in one slot, as far as is known.
+    pub(super) fn has_slots(&self) -> bool {
+        matches!(self.0.config.mode, Mode::Cluster)
+            || self.0.shared.live().is_some_and(|live| live.has_slots)
     }
 
     pub(super) fn config(&self) -> &Config {

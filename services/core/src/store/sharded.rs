@@ -3,11 +3,15 @@
 //! On a single server one lane serves all tags, so that batches stay large. On Cluster, where all
 //! keys of a call share a tag, each has a lane of its own. The keys are the same in both.
 
-use super::{Batch, Error, Lane, Store, config::Mode};
+use super::{Batch, Error, Lane, Store};
 
 /// The lanes of an operation whose entities are spread over a fixed number of hash tags.
 pub struct Sharded<B: Batch> {
-    lanes: Vec<Lane<B>>,
+    store: Store,
+    /// For all tags.
+    one: Lane<B>,
+    /// For each of them.
+    each: Vec<Lane<B>>,
 }
 
 impl<B: Batch> Sharded<B> {
@@ -15,16 +19,19 @@ impl<B: Batch> Sharded<B> {
     /// inside a Tokio runtime.
     pub fn start(store: &Store, tags: usize, batch: impl Fn() -> B, bound: usize) -> Self {
         let tags = tags.max(1);
-        let (lanes, bound) = match store.config().mode {
-            Mode::Cluster => (tags, bound),
-            Mode::Single | Mode::Sentinel { .. } => (1, bound * tags),
-        };
-        Self { lanes: (0..lanes).map(|_| Lane::start(store, batch(), bound)).collect() }
+        Self {
+            store: store.clone(),
+            one: Lane::start(store, batch(), bound * tags),
+            each: (0..tags).map(|_| Lane::start(store, batch(), bound)).collect(),
+        }
     }
 
     /// Asks for one item, all of whose keys have this tag; see [`Lane::submit`].
     pub async fn submit(&self, tag: usize, item: B::Item) -> Result<B::Outcome, Error> {
-        // The one lane, or the tag's own.
-        self.lanes[tag % self.lanes.len()].submit(item).await
+        let lane = match self.each.get(tag) {
+            Some(own) if self.store.has_slots() => own,
+            _ => &self.one,
+        };
+        lane.submit(item).await
     }
 }

@@ -52,13 +52,16 @@ pub(super) struct Live {
     permissions_suspect: AtomicBool,
     /// A call was forbidden, and that was said.
     forbidden: AtomicBool,
+    /// All keys of a call must lie in one slot.
+    pub(super) has_slots: bool,
 }
 
 impl Live {
-    fn new(link: Link, loss: Arc<Loss>) -> Self {
+    fn new(link: Link, loss: Arc<Loss>, has_slots: bool) -> Self {
         Self {
             link,
             loss,
+            has_slots,
             timeouts: AtomicU32::new(0),
             last_timeout: Mutex::new(Instant::now()),
             permissions_suspect: AtomicBool::new(false),
@@ -296,15 +299,16 @@ async fn open(
             return Err(Down::Forbidden(missing));
         }
         probe(&link).await.map_err(|failed| Down::Away(failed.into_reason()))?;
+        let has_slots = has_slots(&link).await.map_err(away)?;
         let sources = scripts.iter().map(|script| script.source());
         link.load(sources).await.map_err(away)?;
-        Ok(link)
+        Ok((link, has_slots))
     };
     // Sentinel and Cluster ask one address after the other, and some may be dead.
     let connects = u32::try_from(config.urls.len()).unwrap_or(u32::MAX).saturating_add(1);
     let budget = connect_timeout.saturating_mul(connects) + config.command_timeout;
     match timeout(budget, steps).await {
-        Ok(Ok(link)) => Ok(Live::new(link, loss)),
+        Ok(Ok((link, has_slots))) => Ok(Live::new(link, loss, has_slots)),
         Ok(Err(down)) => Err(down),
         Err(_) => Err(Down::Away(TIMED_OUT.to_owned())),
     }
@@ -383,6 +387,20 @@ async fn probe(link: &Link) -> Result<(), Probe> {
         // An ACL that forbids the question leaves it open.
         Err(error) if permissions::is_refusal(&error) => Ok(()),
         Err(error) => Err(Probe::Node(error.to_string())),
+    }
+}
+
+/// Whether all keys of a call must lie in one slot: on Cluster, and on a node of one that is spoken
+/// to as if it were a single server.
+async fn has_slots(link: &Link) -> redis::RedisResult<bool> {
+    if link.is_cluster() {
+        return Ok(true);
+    }
+    match link.send(&command(&["INFO", "cluster"])).await {
+        Ok(info) => Ok(text(&info).contains("cluster_enabled:1")),
+        // An ACL that forbids the question leaves it open.
+        Err(error) if permissions::is_refusal(&error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -129,7 +129,7 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
                 limits.check(call).await.expect("an answer");
             }
         }
-        let ttls = world.ttls().await;
+        let ttls = world.redis.ttls().await;
         let window = window as i64;
         let fits = |ttl: &i64| (2_000 * window + 1..=4_000 * window).contains(ttl);
         assert!(ttls.iter().all(fits), "{window}: {ttls:?}");

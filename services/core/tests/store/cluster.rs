@@ -38,6 +38,19 @@ async fn scripts_run_where_their_keys_live() {
     assert!(!store.check_server().await.unwrap().version.is_empty());
 }
 
+/// Managed servers often are a cluster of one shard, and are spoken to as a single server.
+#[tokio::test]
+async fn a_node_of_a_cluster_serves_all_tags_as_a_single_server_too() {
+    let cluster = Cluster::start(1, 0).await;
+    let store = opened(&patient(cluster.primaries[0].url())).await;
+    let lanes = Sharded::start(&store, 16, || Deposits, 100);
+    let deposits = (0..160).map(|number| Deposit { tag: number % 16, account: "a", id: None });
+    let totals = join_all(deposits.map(|deposit| deposit.submit(&lanes))).await;
+    for (number, total) in totals.into_iter().enumerate() {
+        assert_eq!(total, Ok(1 + number as i64 / 16), "deposit {number}");
+    }
+}
+
 #[tokio::test]
 async fn each_tag_has_a_lane_of_its_own() {
     let cluster = Cluster::start(3, 0).await;

@@ -71,11 +71,4 @@ impl TimedStore {
     pub async fn empty(&self) {
         self.redis.delete_keys(KEYS).await;
     }
-
-    /// How long each key is still kept, in milliseconds; -1 for ever.
-    pub async fn ttls(&self) -> Vec<i64> {
-        let script = "local ttls = {} for at, key in ipairs(redis.call('KEYS', '*')) do \
-            ttls[at] = redis.call('PTTL', key) end return ttls";
-        self.redis.run(&["EVAL", script, "0"]).await
-    }
 }

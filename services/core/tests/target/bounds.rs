@@ -64,7 +64,7 @@ async fn promise_08_in_a_log_the_window_is_exact() {
     assert_eq!(look(&target, &rules).await.successes, 2);
     world.pass(Duration::from_micros(1));
     assert_eq!(look(&target, &rules).await.successes, 0);
-    assert_eq!(world.ttls().await.len(), 1, "a look has evicted them");
+    assert_eq!(world.redis.ttls().await.len(), 1, "a look has evicted them");
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
         assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)));
         record(&target, &rules, &Outcome::of(true)).await;
         record(&target, &rules, &Outcome::of(false)).await;
-        let ttls = world.ttls().await;
+        let ttls = world.redis.ttls().await;
         let with_log = if kept == Kept::InLog { 2 } else { 0 };
         assert!(ttls.len() > 30 + with_log, "{ttls:?}");
         let window = rules.window.as_millis() as i64;
@@ -148,8 +148,8 @@ async fn promise_13_nothing_is_left_of_a_target_that_nobody_reports_to() {
     let named = Outcome { id: Some("call".to_owned()), ..Outcome::of(false) };
     record(&target, &rules, &named).await;
     ask(&target, &rules).await;
-    assert!(!world.ttls().await.is_empty());
+    assert!(!world.redis.ttls().await.is_empty());
     let within = 5 * rules.window + Duration::from_secs(10);
-    let gone = async || world.ttls().await.is_empty();
+    let gone = async || world.redis.ttls().await.is_empty();
     anteroom_testkit::until("all keys are gone", within, gone).await;
 }

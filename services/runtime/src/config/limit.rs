@@ -23,7 +23,7 @@ pub struct LimitConfig {
     #[serde(deserialize_with = "parse::whole::<_, _, 1, 100_000_000>")]
     pub limit: u32,
     /// … in any such time.
-    #[serde(deserialize_with = "parse::span::<_, 1_000, 86_400_000>")]
+    #[serde(deserialize_with = "parse::seconds::<_, 1, 86_400>")]
     pub window: Duration,
     /// Whether it refuses nobody, and only tells that it would.
     #[serde(deserialize_with = "parse::flag")]
@@ -54,8 +54,6 @@ impl Named for LimitConfig {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        let whole = self.window.subsec_nanos() == 0;
-        Fault::unless(whole, "window", "must be in whole seconds")?;
         let holds = self.limit <= self.algorithm.max_limit();
         Fault::unless(holds, "limit", "must be at most 10_000 while algorithm is log")
     }

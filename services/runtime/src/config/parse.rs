@@ -67,6 +67,22 @@ pub fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error
     deserializer.deserialize_any(Scalar)?.share().map_err(D::Error::custom)
 }
 
+/// A duration from `MIN` to `MAX` seconds, in whole seconds.
+pub fn seconds<'de, D, const MIN: u64, const MAX: u64>(
+    deserializer: D,
+) -> Result<Duration, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let given = deserializer.deserialize_any(Scalar)?;
+    let span = given.span(1_000 * MIN, 1_000 * MAX).ok().filter(|span| span.subsec_nanos() == 0);
+    span.ok_or_else(|| {
+        let [least, most] = [MIN, MAX].map(Duration::from_secs).map(humantime::format_duration);
+        let rule = "must be a duration such as \"10s\", from";
+        D::Error::custom(format!("{rule} {least} to {most} in whole seconds"))
+    })
+}
+
 /// `true` or `false`.
 pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     deserializer.deserialize_any(Scalar)?.flag().map_err(D::Error::custom)

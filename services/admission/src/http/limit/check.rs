@@ -30,11 +30,11 @@ use crate::problem::{Cause, Code, Problem};
     responses(
         (status = 200, description = "allowed: the units are taken", body = CheckView, headers(
             ("RateLimit-Policy" = String, description = "units (q) in seconds (w)"),
-            ("RateLimit" = String, description = "units left (r), seconds until all are back (t)"),
+            ("RateLimit" = String, description = "units left (r), seconds until all are back, or until a retry is allowed (t)"),
         )),
         (status = 429, description = "refused: nothing is taken", body = CheckView, headers(
             ("RateLimit-Policy" = String, description = "units (q) in seconds (w)"),
-            ("RateLimit" = String, description = "units left (r), seconds until all are back (t)"),
+            ("RateLimit" = String, description = "units left (r), seconds until all are back, or until a retry is allowed (t)"),
             ("Retry-After" = u64, description = "retry_after_ms, rounded up to seconds"),
         )),
         CheckProblems,
@@ -77,12 +77,14 @@ pub async fn check(
         (status = 200, description = "allowed: all units are taken", body = ChecksView, headers(
             ("RateLimit-Policy" = String, description = "of each limit units (q) in seconds (w)"),
             ("RateLimit" = String, description =
-                "of each limit units left (r), seconds until all are back (t)"),
+                "of each limit units left (r), seconds until all are back, or until a retry is \
+                allowed (t)"),
         )),
         (status = 429, description = "refused: nothing is taken", body = ChecksView, headers(
             ("RateLimit-Policy" = String, description = "of each limit units (q) in seconds (w)"),
             ("RateLimit" = String, description =
-                "of each limit units left (r), seconds until all are back (t)"),
+                "of each limit units left (r), seconds until all are back, or until a retry is \
+                allowed (t)"),
             ("Retry-After" = u64, description = "retry_after_ms, rounded up to seconds"),
         )),
         SeveralProblems,

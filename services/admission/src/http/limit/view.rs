@@ -100,7 +100,9 @@ impl CheckView {
 
     /// Appends what is left of the limit, as a list item of `RateLimit`.
     fn say(&self, name: &str, said: &mut String) {
-        let (remaining, seconds) = (self.remaining, self.reset_ms.div_ceil(1_000));
+        // Of a refusal no later than `Retry-After`, which it must not contradict.
+        let window = if self.allowed { self.reset_ms } else { self.retry_after_ms };
+        let (remaining, seconds) = (self.remaining, window.div_ceil(1_000));
         // Writing into a String cannot fail.
         let _ = write!(said, "\"{name}\";r={remaining};t={seconds}");
     }
