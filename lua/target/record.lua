@@ -14,16 +14,18 @@ local KEYS_BEFORE, ARGS_BEFORE = 5, 2
 local MOST_LOGGED = 100 -- in one outcome
 
 local own_window, own_kind = load()
-local are_named, begins = #KEYS > KEYS_BEFORE, false
+local are_named, renews = #KEYS > KEYS_BEFORE, is_new
 if is_new then
   version = wall
 elseif own_window ~= window or own_kind ~= kept_in then
   -- Neither buckets of several lengths nor what is kept in several ways can be counted together.
   if own_kind ~= kept_in then forget_log() end
-  window, kept_in, begins = own_window, own_kind, true
+  window, kept_in, renews = own_window, own_kind, true
   forget_buckets()
 end
-begins = move_on() or begins
+move_on()
+-- A call that brought no outcome may have moved the window on, and renewed nothing.
+renews = renews or bucket_of(reported) < bucket
 if kept_in == IN_LOG then
   local coming = 0
   for at = ARGS_BEFORE + 1, #ARGV do
@@ -73,9 +75,9 @@ for at = ARGS_BEFORE + 1, #ARGV do
 end
 
 forget_left()
-if kept_in == IN_LOG then write_log(begins) end
+if kept_in == IN_LOG then write_log(renews) end
 totals = struct.pack(TOTALS, unpack(all, 1, COUNTS))
 save()
-if begins then expire(META) end
+if renews then expire(META) end
 save_bucket()
 return { OK, table.concat(told) }

@@ -34,10 +34,10 @@ local function judge()
   end
 end
 
--- Moves the window on to now, and the state with it. True when a bucket began.
+-- Moves the window on to now, and the state with it.
 local function move_on()
   forget_silent()
-  local begins = rotate()
+  rotate()
   if kept_in == IN_LOG then count_log() end
   if state ~= CLOSED and reported <= now - window then
     become(CLOSED)
@@ -47,7 +47,6 @@ local function move_on()
     begin_anew()
   end
   judge()
-  return begins
 end
 
 -- For calls that bring no outcome: writes what has changed.
