@@ -36,8 +36,27 @@ if kept_in == IN_LOG then
 end
 local all = { struct.unpack(TOTALS, totals) }
 
+-- Whether an outcome tells if the target has recovered: that of a call which has its permit still,
+-- or of any call while nobody has one.
+local out -- permits in use, once they were counted
+local function is_probe(permit)
+  if state ~= HALF_OPEN then return false end
+  if permit ~= '' then
+    local ends = tonumber(call('ZSCORE', PERMITS, permit) or 0)
+    if ends > now then
+      call('ZREM', PERMITS, permit)
+      if out then out = out - 1 end
+    end
+    return ends > now
+  end
+  out = out or call('ZCOUNT', PERMITS, '(' .. text(now), '+inf')
+  return out == 0
+end
+
 local function record(good_ones, bad_ones, latency, reporter, permit)
-  if permit ~= '' then call('ZREM', PERMITS, permit) end
+  if is_probe(permit) then
+    probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
+  end
   reported = now
   hear(reporter, bad_ones > 0)
   all[1], all[2] = all[1] + good_ones, all[2] + bad_ones
@@ -49,9 +68,6 @@ local function record(good_ones, bad_ones, latency, reporter, permit)
     log(good_ones, bad_ones)
   else
     successes, failures = successes + count(1, good_ones), failures + count(2, bad_ones)
-  end
-  if state == HALF_OPEN then
-    probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
   end
   judge()
 end

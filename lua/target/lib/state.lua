@@ -31,6 +31,8 @@ local function judge()
     if is_unhealthy() and reach_quorum() then become(OPEN) end
   elseif state == HALF_OPEN and probe_successes + probe_failures >= probes then
     become(is_reached(probe_successes, probe_failures) and CLOSED or OPEN)
+    -- The window may hold failures that were no probes: they do not open it again by themselves.
+    if state == CLOSED then forgive() end
   end
 end
 

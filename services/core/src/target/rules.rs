@@ -28,7 +28,7 @@ pub struct Rules {
     pub quorum: u32,
     /// How long it stays open, and how long a permit lasts, in whole milliseconds.
     pub open_for: Duration,
-    /// How many outcomes decide whether it has recovered, and how many calls at a time bring them:
+    /// How many probes decide whether it has recovered, and how many calls at a time bring them:
     /// 1 to 1 000.
     pub probes: u32,
 }

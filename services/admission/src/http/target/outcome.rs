@@ -26,7 +26,8 @@ pub struct OutcomeBody {
     /// How long the call took, or each of them, in milliseconds.
     #[schema(maximum = 3_600_000)]
     latency_ms: Option<u64>,
-    /// The permit that the call had.
+    /// The permit that the call had. While the target is half open, an outcome with a permit decides
+    /// about it once, before the permit ends; one without does only while no permit is out.
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     permit: Option<String>,
     /// A name for this report: however often it is sent within one window, it

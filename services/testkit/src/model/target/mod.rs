@@ -342,15 +342,19 @@ impl Kept {
                 let healthy = is_reached(self.probed.0, self.probed.1);
                 let state = if healthy { State::Closed } else { State::Open };
                 self.become_(state, wall, now);
+                if healthy {
+                    self.reporters.forgive();
+                }
             }
             State::Open | State::HalfOpen => {}
         }
     }
 
     fn record(&mut self, wall: u64, now: u64, rules: &Rules, report: Report) {
-        if let Some(permit) = report.permit {
-            self.permits.remove(&permit);
-        }
+        let is_probe = match report.permit {
+            Some(permit) => self.permits.remove(&permit).is_some_and(|end| end > now),
+            None => self.permits.values().all(|end| *end <= now),
+        };
         self.reported = now;
         self.reporters.hear(report.reporter, report.failures > 0, now);
         self.totals.0 += report.successes;
@@ -365,7 +369,7 @@ impl Kept {
             self.outcomes.push(outcome);
             self.timed.push(outcome);
         }
-        if self.state == State::HalfOpen {
+        if self.state == State::HalfOpen && is_probe {
             self.probed.0 += report.successes;
             self.probed.1 += report.failures;
         }
