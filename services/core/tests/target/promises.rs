@@ -244,3 +244,25 @@ async fn promise_08_while_permits_are_out_only_their_outcomes_decide() {
         }
     }
 }
+
+/// One window after the last outcome everybody may call, however long a permit or `open_for` lasts.
+#[tokio::test]
+async fn promise_08_nobody_is_told_to_ask_later_than_it_closes() {
+    let world = TimedStore::new().await;
+    for kept in BOTH {
+        let long = Duration::from_secs(3_600);
+        let rules = Rules { kept, open_for: long, probes: 1, ..quick(1) };
+        let target = world.target(&format!("{kept:?}").to_lowercase());
+        record(&target, &rules, &Outcome::of(false)).await;
+        world.pass(Duration::from_secs(60));
+        let left = rules.window - Duration::from_secs(60);
+        let refused = |state| Permission::Refused { state, retry_in: left };
+        assert_eq!(ask(&target, &rules).await, refused(State::Open), "{kept:?}");
+        let brief = Rules { open_for: Duration::from_secs(10), ..rules };
+        assert_eq!(look(&target, &brief).await.state, State::HalfOpen);
+        assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)));
+        assert_eq!(ask(&target, &rules).await, refused(State::HalfOpen), "{kept:?}");
+        world.pass(left);
+        assert_eq!(ask(&target, &rules).await, Permission::Free);
+    }
+}

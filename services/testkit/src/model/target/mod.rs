@@ -168,10 +168,12 @@ impl Target {
     /// Asks for a call.
     pub fn permit(&mut self, wall: u64, rules: &Rules, permit: Name) -> Permission {
         let Some((kept, now)) = self.look_at(wall, rules) else { return Permission::Free };
+        let closes = kept.reported + kept.window;
         match kept.state {
             State::Closed => return Permission::Free,
             State::Open => {
-                return Permission::Refused(State::Open, kept.changed + rules.open_for - now);
+                let half_open = kept.changed + rules.open_for;
+                return Permission::Refused(State::Open, half_open.min(closes) - now);
             }
             State::HalfOpen => {}
         }
@@ -181,8 +183,8 @@ impl Target {
         }
         let lasts = rules.open_for.min(kept.window);
         if kept.permits.len() as u64 >= rules.probes {
-            let first = kept.permits.values().min().map_or(lasts, |end| end - now);
-            return Permission::Refused(State::HalfOpen, first);
+            let first = kept.permits.values().copied().min().unwrap_or(now + lasts);
+            return Permission::Refused(State::HalfOpen, first.min(closes) - now);
         }
         kept.permits.insert(permit, now + lasts);
         Permission::Permit
