@@ -23,15 +23,16 @@ local function look()
   first = tonumber(next[2]) or math.huge
 end
 
--- One window without outcomes closes the target, so no permit is of use for longer.
-local lasts = min(open_for, window)
+-- One window without outcomes closes the target: no permit is of use for longer, and nobody has to
+-- wait longer.
+local lasts, closes = min(open_for, window), reported + window
 local function permit(name)
   if state == CLOSED then return 1, 0 end
-  if state == OPEN then return 0, changed + open_for - now end
+  if state == OPEN then return 0, min(changed + open_for, closes) - now end
   if not taken then look() end
   local ends = tonumber(call('ZSCORE', PERMITS, name) or 0)
   if ends > now then return 1, 0 end
-  if taken >= probes then return 0, first - now end
+  if taken >= probes then return 0, min(first, closes) - now end
   call('ZADD', PERMITS, text(now + lasts), name)
   taken, first = taken + 1, min(first, now + lasts)
   return 1, 0

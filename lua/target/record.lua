@@ -14,16 +14,18 @@ local KEYS_BEFORE, ARGS_BEFORE = 5, 2
 local MOST_LOGGED = 100 -- in one outcome
 
 local own_window, own_kind = load()
-local are_named, begins = #KEYS > KEYS_BEFORE, false
+local are_named, renews = #KEYS > KEYS_BEFORE, is_new
 if is_new then
   version = wall
 elseif own_window ~= window or own_kind ~= kept_in then
   -- Neither buckets of several lengths nor what is kept in several ways can be counted together.
   if own_kind ~= kept_in then forget_log() end
-  window, kept_in, begins = own_window, own_kind, true
+  window, kept_in, renews = own_window, own_kind, true
   forget_buckets()
 end
-begins = move_on() or begins
+move_on()
+-- A call that brought no outcome may have moved the window on, and renewed nothing.
+renews = renews or bucket_of(reported) < bucket
 if kept_in == IN_LOG then
   local coming = 0
   for at = ARGS_BEFORE + 1, #ARGV do
@@ -34,8 +36,27 @@ if kept_in == IN_LOG then
 end
 local all = { struct.unpack(TOTALS, totals) }
 
+-- Whether an outcome tells if the target has recovered: that of a call which has its permit still,
+-- or of any call while nobody has one.
+local out -- permits in use, once they were counted
+local function is_probe(permit)
+  if state ~= HALF_OPEN then return false end
+  if permit ~= '' then
+    local ends = tonumber(call('ZSCORE', PERMITS, permit) or 0)
+    if ends > now then
+      call('ZREM', PERMITS, permit)
+      if out then out = out - 1 end
+    end
+    return ends > now
+  end
+  out = out or call('ZCOUNT', PERMITS, '(' .. text(now), '+inf')
+  return out == 0
+end
+
 local function record(good_ones, bad_ones, latency, reporter, permit)
-  if permit ~= '' then call('ZREM', PERMITS, permit) end
+  if is_probe(permit) then
+    probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
+  end
   reported = now
   hear(reporter, bad_ones > 0)
   all[1], all[2] = all[1] + good_ones, all[2] + bad_ones
@@ -47,9 +68,6 @@ local function record(good_ones, bad_ones, latency, reporter, permit)
     log(good_ones, bad_ones)
   else
     successes, failures = successes + count(1, good_ones), failures + count(2, bad_ones)
-  end
-  if state == HALF_OPEN then
-    probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
   end
   judge()
 end
@@ -73,9 +91,9 @@ for at = ARGS_BEFORE + 1, #ARGV do
 end
 
 forget_left()
-if kept_in == IN_LOG then write_log(begins) end
+if kept_in == IN_LOG then write_log(renews) end
 totals = struct.pack(TOTALS, unpack(all, 1, COUNTS))
 save()
-if begins then expire(META) end
+if renews then expire(META) end
 save_bucket()
 return { OK, table.concat(told) }

@@ -12,24 +12,20 @@ local FULL = 200000000
 local left, all_left = {}, false -- the fields that have left the window
 local counts, is_first -- the present bucket, once it is counted; nothing stands in the store for it
 
-local function present_bucket()
-  return floor(now / (window / (RING - 1)))
+local function bucket_of(time)
+  return floor(time / (window / (RING - 1)))
 end
 
 local function forget_buckets()
-  bucket, left, all_left = present_bucket(), {}, true
+  bucket, left, all_left = bucket_of(now), {}, true
   if kept_in == IN_BUCKETS then successes, failures = 0, 0 end
 end
 
--- Moves the window on. True when another bucket is the present one.
+-- Moves the window on.
 local function rotate()
-  local present = present_bucket()
-  if present - bucket >= RING then
-    forget_buckets()
-    return true
-  elseif present == bucket then
-    return false
-  end
+  local present = bucket_of(now)
+  if present - bucket >= RING then return forget_buckets() end
+  if present == bucket then return end
   for of = bucket + 1, present do left[#left + 1] = text(of % RING) end
   if kept_in == IN_BUCKETS then
     for _, packed in ipairs(call('HMGET', BUCKETS, unpack(left))) do
@@ -40,7 +36,6 @@ local function rotate()
     end
   end
   bucket = present
-  return true
 end
 
 local function read_bucket()

@@ -64,13 +64,13 @@ local function log(more_good, more_bad)
 end
 
 local function add(set, members, renews)
-  if #members == 0 then return end
-  call('ZADD', set, unpack(members))
+  if #members > 0 then call('ZADD', set, unpack(members)) end
   if renews then expire(set) end
 end
 
--- Writes what is to be added. `renews`: the time has come to set the keys' TTL again.
+-- Writes what is to be added. `renews`: the time has come to set the TTL of both keys again, as it
+-- has for one that is new.
 local function write_log(renews)
-  add(SUCCESSES, good, renews or #good / 2 == good_size)
-  add(FAILURES, bad, renews or #bad / 2 == bad_size)
+  add(SUCCESSES, good, renews or #good > 0 and #good / 2 == good_size)
+  add(FAILURES, bad, renews or #bad > 0 and #bad / 2 == bad_size)
 end

@@ -9,7 +9,7 @@ local is_changed = false -- there is something that a call must write that only 
 local latest, offset -- its time when it was written last; what its clock is ahead of the store's
 local state, version, changed -- the version of the last change of state, and its time
 local reported -- the time of the last outcome
-local probe_successes, probe_failures -- what was reported since it is half open
+local probe_successes, probe_failures -- what probes reported since it is half open
 local successes, failures -- in the window
 local bucket -- the number of the present bucket
 local number -- of the last outcome in the log

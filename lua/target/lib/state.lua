@@ -31,13 +31,15 @@ local function judge()
     if is_unhealthy() and reach_quorum() then become(OPEN) end
   elseif state == HALF_OPEN and probe_successes + probe_failures >= probes then
     become(is_reached(probe_successes, probe_failures) and CLOSED or OPEN)
+    -- The window may hold failures that were no probes: they do not open it again by themselves.
+    if state == CLOSED then forgive() end
   end
 end
 
--- Moves the window on to now, and the state with it. True when a bucket began.
+-- Moves the window on to now, and the state with it.
 local function move_on()
   forget_silent()
-  local begins = rotate()
+  rotate()
   if kept_in == IN_LOG then count_log() end
   if state ~= CLOSED and reported <= now - window then
     become(CLOSED)
@@ -47,7 +49,6 @@ local function move_on()
     begin_anew()
   end
   judge()
-  return begins
 end
 
 -- For calls that bring no outcome: writes what has changed.

@@ -1,5 +1,7 @@
 //! What handlers take from a request, checked: the peer, what the path names, a JSON body.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -9,8 +11,9 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
 use http_body_util::BodyExt as _;
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize as _, Deserializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 
 use crate::app::{App, LiveConfig};
@@ -166,8 +169,48 @@ pub fn integer(number: &Number) -> Option<u64> {
 
 /// Reads a whole number, of any size that JSON can tell exactly.
 pub fn whole<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
-    let number = Number::deserialize(reader)?;
-    integer(&number).ok_or_else(|| D::Error::custom("must be a whole number that is not negative"))
+    whole_in(&Number::deserialize(reader)?)
+}
+
+/// The same of a number that may be absent, or null.
+pub fn whole_or_none<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
+    Option::<Number>::deserialize(reader)?.as_ref().map(whole_in).transpose()
+}
+
+fn whole_in<E: Error>(number: &Number) -> Result<u64, E> {
+    integer(number).ok_or_else(|| E::custom("must be a whole number that is not negative"))
+}
+
+/// Reads a list of objects. serde would take an array for each, field by field.
+pub fn objects<'de, T, D>(reader: D) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let objects = Vec::<Object<T>>::deserialize(reader)?;
+    Ok(objects.into_iter().map(|Object(value)| value).collect())
+}
+
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+    }
 }
 
 /// The message may quote the caller's own value: enough of it to recognise, not all 16 KiB.
@@ -184,7 +227,6 @@ pub fn shortened(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use axum::response::IntoResponse as _;
-    use serde::Deserialize;
 
     use super::*;
 

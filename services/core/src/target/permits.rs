@@ -44,7 +44,8 @@ pub enum Permission {
     Refused {
         /// The state, open or half open.
         state: State,
-        /// When to ask again: when the target is half open, or a permit in use has ended.
+        /// When to ask again: when the target is half open, a permit in use has ended, or the
+        /// target closes because nothing was reported.
         retry_in: Duration,
     },
 }

@@ -22,7 +22,8 @@ pub struct Outcome {
     pub latency_ms: Option<u64>,
     /// Who reports; all without a name are one.
     pub reporter: Option<String>,
-    /// The permit that the call had.
+    /// The permit that the call had. While the target is half open, only an outcome whose permit has
+    /// not ended, and was not named before, is a probe; and one without while no permit is out.
     pub permit: Option<PermitId>,
     /// The caller's name for the report: it counts once, however often it is sent.
     pub id: Option<String>,

@@ -13,6 +13,16 @@ pub enum Kept {
     InLog = 2,
 }
 
+impl Kept {
+    /// The most outcomes that a window is sure to hold.
+    pub fn most(self) -> u32 {
+        match self {
+            Self::InBuckets => 200_000_000,
+            Self::InLog => 100_000,
+        }
+    }
+}
+
 /// The rules of a target. They travel with each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -20,7 +30,7 @@ pub struct Rules {
     pub window: Duration,
     /// The least share of successes of a healthy target, in millionths: 1 to 1 000 000.
     pub threshold_ppm: u32,
-    /// With fewer outcomes a window is not judged: 1 to 1 000 000.
+    /// With fewer outcomes a window is not judged: 1 to 1 000 000, at most 100 000 in a log.
     pub min_samples: u32,
     /// Where the outcomes stand.
     pub kept: Kept,
@@ -28,7 +38,7 @@ pub struct Rules {
     pub quorum: u32,
     /// How long it stays open, and how long a permit lasts, in whole milliseconds.
     pub open_for: Duration,
-    /// How many outcomes decide whether it has recovered, and how many calls at a time bring them:
+    /// How many probes decide whether it has recovered, and how many calls at a time bring them:
     /// 1 to 1 000.
     pub probes: u32,
 }
@@ -83,6 +93,14 @@ mod tests {
     fn where_outcomes_are_kept_is_as_the_scripts_have_it() {
         let (buckets, log) = (Kept::InBuckets as u8, Kept::InLog as u8);
         assert!(LUA.contains(&format!("local IN_BUCKETS, IN_LOG = {buckets}, {log}\n")));
+    }
+
+    #[test]
+    fn a_window_holds_as_much_as_the_scripts_say() {
+        const BUCKETS: &str = include_str!("../../../../lua/target/lib/buckets.lua");
+        const LOG: &str = include_str!("../../../../lua/target/lib/log.lua");
+        assert!(BUCKETS.contains(&format!("local FULL = {}\n", Kept::InBuckets.most())));
+        assert!(LOG.contains(&format!("MOST_EVICTED = {}, 128\n", Kept::InLog.most())));
     }
 
     #[test]

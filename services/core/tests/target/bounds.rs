@@ -139,6 +139,57 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
     }
 }
 
+/// A store on which so much time has gone by: the tests' clock moves no TTL.
+async fn age(world: &TimedStore, by: Duration) {
+    for key in world.redis.run::<Vec<String>>(&["KEYS", "*"]).await {
+        let left: i64 = world.redis.run(&["PTTL", &key]).await;
+        let left = (left - by.as_millis() as i64).to_string();
+        world.redis.run::<()>(&["PEXPIRE", &key, &left]).await;
+    }
+    world.pass(by);
+}
+
+/// Whoever asks first in a bucket moves the window on; the outcome behind it renews the keys.
+#[tokio::test]
+async fn promise_13_outcomes_behind_a_permit_keep_the_target() {
+    for kept in [Kept::InBuckets, Kept::InLog] {
+        let world = TimedStore::new().await;
+        let (target, rules) = (world.target("t"), Rules { kept, probes: 1, ..quick(1) });
+        record(&target, &rules, &Outcome::of(false)).await;
+        let (mut version, window) = (0, rules.window.as_millis() as i64);
+        for bucket in 0..120 {
+            age(&world, rules.window / 20).await;
+            let Permission::Permit(permit) = ask(&target, &rules).await else {
+                panic!("{kept:?}: not half open in bucket {bucket}");
+            };
+            let failed = Outcome { permit: Some(permit), ..Outcome::of(false) };
+            assert_eq!(record(&target, &rules, &failed).await.state, State::Open);
+            let ttls = world.ttls().await;
+            assert!(ttls.iter().all(|left| *left >= 3 * window), "{kept:?}, {bucket}: {ttls:?}");
+            let shown = look(&target, &rules).await;
+            assert!(shown.version > version, "{kept:?}: the version fell in bucket {bucket}");
+            version = shown.version;
+        }
+        assert_eq!(look(&target, &rules).await.totals.failures, 121);
+    }
+}
+
+/// The first outcome of a bucket renews both sets of the log, whichever of them it enters.
+#[tokio::test]
+async fn promise_13_failures_that_come_first_keep_the_successes_behind_them() {
+    let world = TimedStore::new().await;
+    let (target, rules) = (world.target("t"), Rules { kept: Kept::InLog, ..quick(1_000) });
+    let window = rules.window.as_millis() as i64;
+    for bucket in 0..100 {
+        record(&target, &rules, &Outcome::of(false)).await;
+        let told = record(&target, &rules, &Outcome::of(true)).await;
+        assert_eq!(told.successes, told.failures, "bucket {bucket}");
+        let ttls = world.ttls().await;
+        assert!(ttls.iter().all(|left| *left >= 3 * window), "{bucket}: {ttls:?}");
+        age(&world, rules.window / 20).await;
+    }
+}
+
 /// By the store's own clock: nothing is left five windows and ten seconds after the last call.
 #[tokio::test]
 async fn promise_13_nothing_is_left_of_a_target_that_nobody_reports_to() {

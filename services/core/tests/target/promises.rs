@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::target::{Kept, Outcome, Permission, Rules, State, Window};
+use anteroom_core::target::{Kept, Outcome, Permission, PermitId, Rules, State, Target, Window};
 
 use super::reports::{ask, from, look, quick, record};
 use super::support::TimedStore;
@@ -177,4 +177,92 @@ async fn promise_08_half_open_gives_so_many_permits_at_a_time() {
         assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)));
     }
     assert!(matches!(ask(&target, &rules).await, Permission::Refused { .. }));
+}
+
+/// A target that is half open, and so many permits of it.
+async fn half_open(world: &TimedStore, rules: &Rules, permits: usize) -> (Target, Vec<PermitId>) {
+    let target = world.target(&format!("{:?}-{permits}", rules.kept).to_lowercase());
+    record(&target, rules, &Outcome::of(false)).await;
+    world.pass(rules.open_for);
+    let mut given = Vec::new();
+    for _ in 0..permits {
+        let Permission::Permit(permit) = ask(&target, rules).await else { panic!("no permit") };
+        given.push(permit);
+    }
+    (target, given)
+}
+
+#[tokio::test]
+async fn promise_08_a_permit_is_one_probe_however_often_it_is_named() {
+    let world = TimedStore::new().await;
+    for kept in BOTH {
+        let rules = Rules { kept, probes: 3, ..quick(1) };
+        let (target, permits) = half_open(&world, &rules, 3).await;
+        let named = |permit| Outcome { permit: Some(permit), ..Outcome::of(true) };
+        for n in 1..=3 {
+            let told = record(&target, &rules, &named(permits[0])).await;
+            assert_eq!(told, window(n, 0, State::HalfOpen), "{kept:?}: it counts in the window");
+        }
+        // Nor does one count that was never given, or has ended.
+        record(&target, &rules, &named(PermitId([7; 16]))).await;
+        let told = record(&target, &rules, &named(permits[1])).await;
+        assert_eq!(told.state, State::HalfOpen);
+        world.pass(rules.open_for);
+        let told = record(&target, &rules, &named(permits[2])).await;
+        assert_eq!(told.state, State::HalfOpen, "{kept:?}");
+        let Permission::Permit(third) = ask(&target, &rules).await else { panic!("no permit") };
+        assert_eq!(record(&target, &rules, &named(third)).await.state, State::Closed);
+    }
+}
+
+#[tokio::test]
+async fn promise_08_while_permits_are_out_only_their_outcomes_decide() {
+    let world = TimedStore::new().await;
+    for kept in BOTH {
+        let rules = Rules { kept, probes: 3, ..quick(1) };
+        let (target, permits) = half_open(&world, &rules, 3).await;
+        let told = record(&target, &rules, &Outcome::counted(0, 9)).await;
+        assert_eq!(told, window(0, 9, State::HalfOpen), "{kept:?}");
+        for (permit, state) in
+            permits.into_iter().zip([State::HalfOpen, State::HalfOpen, State::Closed])
+        {
+            let named = Outcome { permit: Some(permit), ..Outcome::of(true) };
+            let told = record(&target, &rules, &named).await;
+            assert_eq!(told.state, state, "{kept:?}");
+        }
+        // What the others reported opens it with the next failure only.
+        let told = record(&target, &rules, &Outcome::of(true)).await;
+        assert_eq!(told, window(4, 9, State::Closed), "{kept:?}");
+        assert_eq!(look(&target, &rules).await.state, State::Closed);
+        assert_eq!(record(&target, &rules, &Outcome::of(false)).await.state, State::Open);
+        // With none out, or none that lives, whatever is reported decides.
+        for permits in [0, 2] {
+            let (target, _) = half_open(&world, &rules, permits).await;
+            world.pass(rules.open_for);
+            let told = record(&target, &rules, &Outcome::counted(0, 3)).await;
+            assert_eq!(told.state, State::Open, "{kept:?}");
+        }
+    }
+}
+
+/// One window after the last outcome everybody may call, however long a permit or `open_for` lasts.
+#[tokio::test]
+async fn promise_08_nobody_is_told_to_ask_later_than_it_closes() {
+    let world = TimedStore::new().await;
+    for kept in BOTH {
+        let long = Duration::from_secs(3_600);
+        let rules = Rules { kept, open_for: long, probes: 1, ..quick(1) };
+        let target = world.target(&format!("{kept:?}").to_lowercase());
+        record(&target, &rules, &Outcome::of(false)).await;
+        world.pass(Duration::from_secs(60));
+        let left = rules.window - Duration::from_secs(60);
+        let refused = |state| Permission::Refused { state, retry_in: left };
+        assert_eq!(ask(&target, &rules).await, refused(State::Open), "{kept:?}");
+        let brief = Rules { open_for: Duration::from_secs(10), ..rules };
+        assert_eq!(look(&target, &brief).await.state, State::HalfOpen);
+        assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)));
+        assert_eq!(ask(&target, &rules).await, refused(State::HalfOpen), "{kept:?}");
+        world.pass(left);
+        assert_eq!(ask(&target, &rules).await, Permission::Free);
+    }
 }

@@ -67,8 +67,10 @@ impl Named for TargetConfig {
         Ok(self)
     }
 
+    /// A log that holds fewer than `min_samples` would never be judged.
     fn check(&self) -> Result<(), Fault> {
-        Ok(())
+        let holds = self.min_samples <= self.store.most();
+        Fault::unless(holds, "min_samples", "must be at most 100_000 with store = \"log\"")
     }
 }
 

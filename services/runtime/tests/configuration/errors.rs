@@ -158,6 +158,8 @@ fn every_rule_has_its_line() {
         ("[limits.login]\nwindow = \"1m\"".into(), "limits.login.limit: is required".into()),
         ("[limits.login]\nlimit = 0".into(), "limits.login.limit = 0 (FILE): must be a whole number from 1 to 100_000_000".into()),
         ("[limits.login]\nlimit = 10_001".into(), "limits.login.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
+        ("[targets.shop]\nstore = \"log\"\nmin_samples = 100_001".into(), "targets.shop.min_samples = 100001 (FILE): must be at most 100_000 with store = \"log\"".into()),
+        ("[targets.\"*\"]\nstore = \"log\"\nmin_samples = 100_001".into(), "targets.*.min_samples = 100001 (FILE): must be at most 100_000 with store = \"log\"".into()),
         ("[limits.\"*\"]\nlimit = 10_001".into(), "limits.*.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
         ("[limits.login]\nlimit = 100_000_001\nalgorithm = \"gcra\"".into(), "limits.login.limit = 100000001 (FILE): must be a whole number from 1 to 100_000_000".into()),
         ("[limits.login]\nlimit = 5\nalgorithm = \"leaky\"".into(), "limits.login.algorithm = \"leaky\" (FILE): must be one of log, counter, gcra".into()),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::extract::whole;
+use crate::http::extract::{objects, whole};
 use crate::http::identifier::Identifier;
 
 /// One check.
@@ -29,6 +29,7 @@ pub struct CheckBody {
 #[serde(deny_unknown_fields)]
 pub struct ChecksBody {
     /// 1 to 16, of different limits or keys, all of the same group.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 16)]
     pub checks: Vec<CheckOf>,
     /// The name of this call among those of its group: a repeat within the longest of the windows
@@ -66,4 +67,28 @@ pub struct ForgetBody {
 
 fn one() -> u64 {
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::extract::parse_json;
+
+    #[test]
+    fn each_check_is_an_object() {
+        let body = br#"{"checks":[{"limit":"login","key":"a"}]}"#;
+        let checks = parse_json::<ChecksBody>(body).ok().map(|body| body.checks);
+        assert!(matches!(checks.as_deref(), Some([CheckOf { cost: 1, group: None, .. }])));
+        for (body, said) in [
+            (r#"{"checks":[["login","a",1,null]]}"#, "checks[0]: invalid type: sequence"),
+            (r#"{"checks":[{"limit":"login","key":5}]}"#, "checks[0].key: "),
+            (r#"{"checks":[{"limit":"login","kye":"a"}]}"#, "unknown field `kye`"),
+            (r#"{"checks":{}}"#, "checks: invalid type: map"),
+            (r#"{}"#, "missing field `checks`"),
+        ] {
+            let problem = parse_json::<ChecksBody>(body.as_bytes()).expect_err(body);
+            let detail = problem.said().unwrap_or_default();
+            assert!(detail.contains(said), "{body}: {detail}");
+        }
+    }
 }

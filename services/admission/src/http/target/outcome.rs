@@ -4,6 +4,7 @@ use anteroom_core::target::{MAX_LATENCY_MS, Outcome, PermitId, Rules};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::http::extract::whole_or_none;
 use crate::http::identifier::Identifier;
 use crate::problem::{Code, Problem};
 
@@ -16,17 +17,21 @@ pub struct OutcomeBody {
     success: Option<bool>,
     /// How many calls succeeded, 0 without; at least one succeeded or failed. Both together at most
     /// 1 000 000, with `store = "log"` at most 100.
+    #[serde(default, deserialize_with = "whole_or_none")]
     #[schema(maximum = 1_000_000)]
     successes: Option<u64>,
     /// How many calls failed.
+    #[serde(default, deserialize_with = "whole_or_none")]
     #[schema(maximum = 1_000_000)]
     failures: Option<u64>,
     /// Which replica reports, for `quorum`. Those without a name are one.
     reporter: Option<Identifier>,
     /// How long the call took, or each of them, in milliseconds.
+    #[serde(default, deserialize_with = "whole_or_none")]
     #[schema(maximum = 3_600_000)]
     latency_ms: Option<u64>,
-    /// The permit that the call had.
+    /// The permit that the call had. While the target is half open, an outcome with a permit decides
+    /// about it once, before the permit ends; one without does only while no permit is out.
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     permit: Option<String>,
     /// A name for this report: however often it is sent within one window, it
@@ -106,6 +111,9 @@ mod tests {
         let counted = r#"{"successes": 7, "failures": 3}"#;
         assert_eq!(read(counted, &rules), Ok(Outcome::counted(7, 3)));
         assert_eq!(read(r#"{"failures": 1000000}"#, &rules), Ok(Outcome::counted(0, 1_000_000)));
+        let doubles = r#"{"successes": 325.0, "failures": null, "latency_ms": 42.0}"#;
+        let expected = Outcome { latency_ms: Some(42), ..Outcome::counted(325, 0) };
+        assert_eq!(read(doubles, &rules), Ok(expected));
         let permit = PermitId([7; 16]);
         let body = format!(
             r#"{{"success": true, "reporter": "a", "latency_ms": 0, "permit": "{}", "id": "é"}}"#,
@@ -133,8 +141,9 @@ mod tests {
             (&buckets, r#"{"success":true,"latency_ms":3600001}"#, "invalid_value", "latency_ms"),
             (&buckets, r#"{"success":true,"permit":"abc"}"#, "invalid_value", "permit must be"),
             (&buckets, r#"{"success":1}"#, "invalid_body", "success: invalid type"),
-            (&buckets, r#"{"successes":-1}"#, "invalid_body", "successes: invalid"),
-            (&buckets, r#"{"successes":1.5}"#, "invalid_body", "successes: invalid"),
+            (&buckets, r#"{"successes":-1}"#, "invalid_body", "successes: must be a whole number"),
+            (&buckets, r#"{"failures":1.5}"#, "invalid_body", "failures: must be a whole number"),
+            (&buckets, r#"{"latency_ms":"1"}"#, "invalid_body", "latency_ms: invalid type"),
             (&buckets, r#"{"sucess":true}"#, "invalid_body", "`sucess`"),
         ] {
             let (told, detail) = read(body, rules).expect_err(body);

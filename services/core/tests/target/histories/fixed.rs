@@ -35,3 +35,38 @@ async fn a_shorter_time_of_being_open_makes_permits_end_earlier() {
     ];
     holds(base, &steps).await;
 }
+
+/// A success decided with the window of a target that probes had closed: alone, not in a call that
+/// it shared with them.
+#[tokio::test]
+async fn a_closed_target_is_judged_the_same_within_a_call_and_by_the_next() {
+    let base = Base {
+        window: 20_000,
+        threshold: 500_000,
+        min_samples: 1,
+        log: false,
+        quorum: 1,
+        open_for: 2_153,
+        probes: 3,
+    };
+    let report = |successes, failures, permit| Report {
+        successes,
+        failures,
+        latency_ms: None,
+        reporter: None,
+        permit,
+    };
+    let shared = vec![
+        report(0, 1, Some(0)),
+        report(0, 1, None),
+        report(0, 1, None),
+        report(3, 1, None),
+        report(1, 0, None),
+    ];
+    let steps = [
+        Step::Record(report(0, 1, None), None),
+        Step::PassOpen { short: false },
+        Step::Together(shared, None),
+    ];
+    holds(base, &steps).await;
+}

@@ -168,10 +168,12 @@ impl Target {
     /// Asks for a call.
     pub fn permit(&mut self, wall: u64, rules: &Rules, permit: Name) -> Permission {
         let Some((kept, now)) = self.look_at(wall, rules) else { return Permission::Free };
+        let closes = kept.reported + kept.window;
         match kept.state {
             State::Closed => return Permission::Free,
             State::Open => {
-                return Permission::Refused(State::Open, kept.changed + rules.open_for - now);
+                let half_open = kept.changed + rules.open_for;
+                return Permission::Refused(State::Open, half_open.min(closes) - now);
             }
             State::HalfOpen => {}
         }
@@ -181,8 +183,8 @@ impl Target {
         }
         let lasts = rules.open_for.min(kept.window);
         if kept.permits.len() as u64 >= rules.probes {
-            let first = kept.permits.values().min().map_or(lasts, |end| end - now);
-            return Permission::Refused(State::HalfOpen, first);
+            let first = kept.permits.values().copied().min().unwrap_or(now + lasts);
+            return Permission::Refused(State::HalfOpen, first.min(closes) - now);
         }
         kept.permits.insert(permit, now + lasts);
         Permission::Permit
@@ -342,15 +344,19 @@ impl Kept {
                 let healthy = is_reached(self.probed.0, self.probed.1);
                 let state = if healthy { State::Closed } else { State::Open };
                 self.become_(state, wall, now);
+                if healthy {
+                    self.reporters.forgive();
+                }
             }
             State::Open | State::HalfOpen => {}
         }
     }
 
     fn record(&mut self, wall: u64, now: u64, rules: &Rules, report: Report) {
-        if let Some(permit) = report.permit {
-            self.permits.remove(&permit);
-        }
+        let is_probe = match report.permit {
+            Some(permit) => self.permits.remove(&permit).is_some_and(|end| end > now),
+            None => self.permits.values().all(|end| *end <= now),
+        };
         self.reported = now;
         self.reporters.hear(report.reporter, report.failures > 0, now);
         self.totals.0 += report.successes;
@@ -365,7 +371,7 @@ impl Kept {
             self.outcomes.push(outcome);
             self.timed.push(outcome);
         }
-        if self.state == State::HalfOpen {
+        if self.state == State::HalfOpen && is_probe {
             self.probed.0 += report.successes;
             self.probed.1 += report.failures;
         }
