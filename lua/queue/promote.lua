@@ -186,7 +186,8 @@ then
   m.adaptive_used = 1
   save({ 'adaptive_used' })
 end
-if stands then
+-- While the target is probed and the pace comes back turns say nothing of how fast the line moves.
+if stands or health() == PROBING or quarters() < QUARTERS then
   count_nothing()
 else
   count_turns(left > 0 and count or math.max(count, free), depth, left, more)

@@ -1,5 +1,5 @@
 -- The state by the stored state, the opening times and the health of a target, and whether places
--- are taken in and promoted. Needs health_state and health_at.
+-- are taken in and promoted. Needs health_state, health_at, ramp_at and open_for.
 
 -- states of a target: `State` in services/core/src/target/state.rs mirrors them
 local HEALTHY, FALLBACK, PROBING = 1, 2, 3
@@ -9,6 +9,14 @@ local HEALTHY, FALLBACK, PROBING = 1, 2, 3
 -- read the target it lapses.
 local function health()
   return m.health_at and now - m.health_at <= STEP and m.health_state or 0
+end
+
+-- After a fallback the pace comes back in quarters, an open_for each. How many are in force; fewer
+-- than all needs ramp_at and open_for.
+local QUARTERS = 4
+local function quarters()
+  if health() ~= HEALTHY or (m.ramp_at or 0) == 0 then return QUARTERS end
+  return math.min(QUARTERS, 1 + math.floor((now - m.ramp_at) / m.open_for))
 end
 
 -- The state, whether places are taken in, whether they are promoted, and whether it is for health

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, State, Status, TargetReading};
 use anteroom_core::target::{State as TargetState, Totals};
 
-use super::line::{capacity, join, look, rate};
+use super::line::{before, capacity, join, look, rate};
 use super::support::{SECOND, TimedStore};
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
@@ -228,6 +228,49 @@ async fn after_a_fallback_the_pace_comes_back_in_quarters() {
     }
     let queue = line(&world, "one", capacity(1), 2).await;
     assert_eq!(tick(&queue, &healthy).await, 1);
+}
+
+#[tokio::test]
+async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_is_back() {
+    let world = TimedStore::new().await;
+    let rules = rate(10, Duration::from_secs(1), Pace::Even);
+    let queue = world.queue("q", Rules { first_poll_ttl: rules.idle_ttl, ..rules }).await;
+    let mut last = None;
+    for n in 0..700 {
+        last = Some(join(&queue, n).await.0);
+    }
+    let last = last.expect("a place");
+    // The seconds that the last in line is told, and in how many of them nine of ten are promoted.
+    let told = async || {
+        let (median, slow) = look(&queue, last).await.eta();
+        (median.map(|it| it.as_secs()), slow.map(|it| it.as_secs()))
+    };
+    // The first was promoted at once.
+    let mut left = 699;
+    left -= sum(&ticks(&world, &queue, 2 * OPEN_FOR, &reading(TargetState::Closed, 1)).await);
+    let good = |left: u64, a_second: f64| {
+        let wait = left as f64 / a_second;
+        (0.9 * wait) as u64..=(1.1 * wait) as u64 + 1
+    };
+    let (median, slow) = told().await;
+    assert!(good(left, 10.0).contains(&median.expect("it is known")), "{median:?}");
+    assert!(slow.expect("it is known") < left / 5, "{slow:?}");
+
+    ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Open, 2)).await;
+    for _ in 0..6 {
+        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &reading(TargetState::HalfOpen, 3)).await);
+        assert_eq!(told().await, (None, None), "nobody knows when the target recovers");
+        assert_eq!(before(&look(&queue, last).await), Some(left - 1));
+    }
+    let healthy = reading(TargetState::Closed, 4);
+    for quarter in 1..=4 {
+        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &healthy).await);
+        let (median, slow) = told().await;
+        let (median, slow) = (median.expect("it is known"), slow.expect("it is known"));
+        assert!(good(left, 2.5 * f64::from(quarter)).contains(&median), "{quarter}: {median}");
+        assert!(slow <= 2 * median, "{quarter}: {median} and {slow}");
+        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &healthy).await);
+    }
 }
 
 #[tokio::test]
