@@ -54,7 +54,8 @@ refresh_rules()
 local function take_reading(state, version, probes, open_for)
   local before = health()
   if before == 0 or version > m.health_version then
-    if state == HEALTHY and before > HEALTHY then m.ramp_at = now end
+    -- Also after a lapse: that the store lost the reading does not mean that the target recovered.
+    if state == HEALTHY and m.health_state > HEALTHY then m.ramp_at = now end
     m.health_state, m.health_version = state, version
   elseif version < m.health_version then
     return

@@ -151,8 +151,8 @@ impl Queue {
                     (*known, *at) = (TargetReading { state, ..reading }, self.now);
                 }
                 newest => {
-                    *newest = Some((reading, self.now));
-                    let left = matches!(before, Some(TargetState::Open | TargetState::HalfOpen));
+                    let known = newest.replace((reading, self.now));
+                    let left = known.is_some_and(|(known, _)| known.state != TargetState::Closed);
                     if left && reading.state == TargetState::Closed {
                         self.followed.ramp_at = Some(self.now);
                     }
