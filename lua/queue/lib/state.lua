@@ -19,16 +19,15 @@ local function quarters()
   return math.min(QUARTERS, 1 + math.floor((now - m.ramp_at) / m.open_for))
 end
 
--- The state, whether places are taken in, whether they are promoted, and whether it is for health
--- alone that they are not.
+-- The state, whether places are taken in, whether any are promoted, and whether it is for health
+-- alone that none are, or only the few who find out how the target is.
 local function state_now()
   local state = m.state
   local takes = state ~= SHUT and wall >= m.joins_at and (m.closes_at == 0 or wall < m.closes_at)
   local promotes = state ~= PAUSED and wall >= m.opens_at
-  local by_health = promotes and health() == FALLBACK
-  promotes = promotes and not by_health
+  local by_health = promotes and health() > HEALTHY
   if state == OPEN then
-    if not takes then state = SHUT elseif not promotes then state = PAUSED end
+    if not takes then state = SHUT elseif by_health or not promotes then state = PAUSED end
   end
-  return state, takes, promotes, by_health
+  return state, takes, promotes and health() ~= FALLBACK, by_health
 end

@@ -80,6 +80,7 @@ async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert!(snapshot.paused_by_health);
     assert_eq!((snapshot.state, snapshot.health), (State::Paused, Some(TargetState::Open)));
+    assert_eq!(snapshot.health_pace, Some(0.0));
     // Who pauses a queue by hand is told so.
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
@@ -120,6 +121,7 @@ async fn a_target_that_cannot_be_read_stops_nothing_for_longer_than_five_seconds
     assert_eq!(sum(&ticks(&world, &queue, TICK, &Health::default()).await), 20);
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.health, snapshot.paused_by_health), (None, false));
+    assert_eq!(snapshot.health_pace, None);
     // It can be read again, and nothing has changed.
     tick(&queue, &reading(TargetState::Open, 1)).await;
     assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
@@ -168,7 +170,12 @@ async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
             assert!(within.map(|(_, promoted)| promoted).sum::<u64>() <= 3, "{name}: {made:?}");
         }
         let snapshot = queue.snapshot().await.expect("a snapshot");
-        assert_eq!((snapshot.state, snapshot.paused_by_health), (State::Open, false));
+        assert_eq!(
+            (snapshot.state, snapshot.paused_by_health),
+            (State::Paused, true),
+            "but for a few"
+        );
+        assert_eq!(snapshot.health_pace, Some(0.0));
     }
 }
 
@@ -213,9 +220,12 @@ async fn after_a_fallback_the_pace_comes_back_in_quarters() {
     // With an even pace, and all at once: a batch of 40 a second, 10 s a quarter.
     for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
         let queue = line(&world, name, rate(40, Duration::from_secs(1), pace), 1_500).await;
-        for quarter in 1..=4 {
-            let promoted = sum(&ticks(&world, &queue, OPEN_FOR, &healthy).await);
-            let whole = 100 * quarter;
+        for quarter in 1..=4u8 {
+            let mut promoted = sum(&ticks(&world, &queue, TICK, &healthy).await);
+            let pace = queue.snapshot().await.expect("a snapshot").health_pace;
+            assert_eq!(pace, Some(f64::from(quarter) / 4.0), "{name}");
+            promoted += sum(&ticks(&world, &queue, OPEN_FOR - TICK, &healthy).await);
+            let whole = 100 * u64::from(quarter);
             let good = if quarter == 4 { whole - 40..=whole } else { whole - 10..=whole + 10 };
             assert!(good.contains(&promoted), "{name}: {promoted} in quarter {quarter}");
         }
@@ -317,6 +327,19 @@ async fn a_queue_that_nobody_makes_follow_a_target_any_more_goes_on() {
     assert_eq!(tick(&queue, &Health::default()).await, 0);
     world.pass(Duration::from_micros(SECOND + 1));
     assert_eq!(tick(&queue, &Health::default()).await, 5, "the whole of it at once: no ramp");
+}
+
+#[tokio::test]
+async fn no_override_lifts_a_pause_for_health() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(5), 5).await;
+    for over in
+        [Override::State(Some(State::Open)), Override::Batch(Some(5)), Override::Capacity(Some(9))]
+    {
+        queue.override_rules(&[over], None).await.expect("an override");
+        assert_eq!(tick(&queue, &reading(TargetState::Open, 1)).await, 0);
+    }
+    assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
 }
 
 #[tokio::test]
