@@ -90,11 +90,11 @@ impl Followed {
             return;
         };
         open.silence_told = is_silent;
-        let target = open.target.name();
+        let followed = open.target.name();
         if is_silent {
-            tracing::warn!(queue, target, "nobody reports to the target that the queue follows");
+            tracing::warn!(queue, followed, "nobody reports to the target that the queue follows");
         } else {
-            tracing::info!(queue, target, "the target that the queue follows is reported to");
+            tracing::info!(queue, followed, "the target that the queue follows is reported to");
         }
     }
 
