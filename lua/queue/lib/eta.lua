@@ -1,6 +1,6 @@
--- The expected wait, from the turns really given. Needs state.lua, presence.lua, and rate, rate_slow and drop,
--- all per 10^6 s: turns, turns in slow times, and how often a place in line drops out; lull: where
--- turns come many at once, how long (ms) nobody's comes.
+-- The expected wait, from the turns really given. Needs state.lua, presence.lua, and rate,
+-- rate_slow and drop, all per 10^6 s: turns, turns in slow times, and how often a place in line
+-- drops out; lull: where turns come many at once, how long (ms) nobody's comes.
 local ln = math.log
 
 -- In ms: from one turn to the next (0: unknown), the same in slow times, and what is left of a
