@@ -54,7 +54,8 @@ refresh_rules()
 local function take_reading(state, version, probes, open_for)
   local before = health()
   if before == 0 or version > m.health_version then
-    if state == HEALTHY and before > HEALTHY then m.ramp_at = now end
+    -- Also after a lapse: that the store lost the reading does not mean that the target recovered.
+    if state == HEALTHY and m.health_state > HEALTHY then m.ramp_at = now end
     m.health_state, m.health_version = state, version
   elseif version < m.health_version then
     return
@@ -186,7 +187,8 @@ then
   m.adaptive_used = 1
   save({ 'adaptive_used' })
 end
-if stands then
+-- While the target is probed and the pace comes back turns say nothing of how fast the line moves.
+if stands or health() == PROBING or quarters() < QUARTERS then
   count_nothing()
 else
   count_turns(left > 0 and count or math.max(count, free), depth, left, more)

@@ -5,11 +5,12 @@
 --       (the newest that the caller has seen)
 -- Reply: OK, epoch, store time (µs), state, waiting, away, ready, active, ended and not swept, last
 --        ticket, rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none), 1
---        while health alone pauses promotion, the target's state (0 unknown), the adaptive batch (0
---        none), its bounds, and why it took the last step (lib/adaptive.lua); of the file and of
---        the overrides the revision and, when the caller has not seen it, the packed part, else an
---        empty text; the rules in force as texts in the order of lib/rules.lua; for each override
---        in force its name, value and end (µs, 0 none); or NO_RULES
+--        while health alone pauses promotion, the target's state (0 unknown), the quarters of the
+--        pace that it leaves, the adaptive batch (0 none), its bounds, and why it took the last
+--        step (lib/adaptive.lua); of the file and of the overrides the revision and, when the
+--        caller has not seen it, the packed part, else an empty text; the rules in force as texts
+--        in the order of lib/rules.lua; for each override in force its name, value and end (µs, 0
+--        none); or NO_RULES
 -- Codes: OK NO_RULES
 
 if
@@ -38,7 +39,8 @@ local reply = {
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
   call('ZCOUNT', READY, '-inf', now) + call('ZCOUNT', ACTIVE, '-inf', now),
-  m.ticket, m.rate or -1, bypass, by_health and 1 or 0, health(),
+  m.ticket, m.rate or -1, bypass, by_health and 1 or 0,
+  health(), health() > HEALTHY and 0 or quarters(),
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,
   tonumber(parts[1]), unseen(parts[1], parts[2], ARGV[2]),

@@ -1,6 +1,6 @@
--- The expected wait, from the turns really given. Needs presence.lua, and rate, rate_slow and drop,
--- all per 10^6 s: turns, turns in slow times, and how often a place in line drops out; lull: where
--- turns come many at once, how long (ms) nobody's comes.
+-- The expected wait, from the turns really given. Needs state.lua, presence.lua, and rate,
+-- rate_slow and drop, all per 10^6 s: turns, turns in slow times, and how often a place in line
+-- drops out; lull: where turns come many at once, how long (ms) nobody's comes.
 local ln = math.log
 
 -- In ms: from one turn to the next (0: unknown), the same in slow times, and what is left of a
@@ -9,8 +9,12 @@ local gap, slow_gap, least, fades
 
 local function look_up_rates(promotes)
   local rate, slow = m.rate or 0, m.rate_slow or 0
-  if rate == 0 and m.batch > 0 then rate = m.batch * 1000000 / (m.interval / 1000000) end
-  gap = promotes and rate > 0 and 1000000000 / rate or 0
+  local batch = m.whole_batch or m.batch
+  if rate == 0 and batch > 0 then rate = batch * 1000000 / (m.interval / 1000000) end
+  -- They are of the whole pace. How soon a target that is probed recovers nobody knows.
+  local back = quarters() / QUARTERS
+  rate, slow = rate * back, slow * back
+  gap = promotes and health() ~= PROBING and rate > 0 and 1000000000 / rate or 0
   slow_gap = slow > 0 and 1000000000 / slow or 0
   least, fades = ceil(roll_call_left() / 1000), (m.drop or 0) / 1000000000
 end

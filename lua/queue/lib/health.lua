@@ -8,7 +8,6 @@ local HEALTH_FIELDS = {
   'health_version', 'probes', 'open_for', 'probed', 'probed_at', 'ramp_at', 'adaptive_batch',
   'adaptive_seen',
 }
-local QUARTERS = 4
 
 -- Loads them, where schedulers have ever named a target.
 local function load_health()
@@ -28,17 +27,12 @@ local function adapts()
   return is_adaptive() and m.overrides_batch ~= 1
 end
 
--- How many quarters of the pace the target has recovered.
-local function quarters()
-  if health() ~= HEALTHY or m.ramp_at == 0 then return QUARTERS end
-  return math.min(QUARTERS, 1 + math.floor((now - m.ramp_at) / m.open_for))
-end
-
 -- Puts the batch in force in place of the rule's, and so much of the pace as has come back: of the
 -- batch, or where there is none of the capacity.
 local function follow_health()
   if not m.health_state then return end
   if adapts() then m.batch = m.adaptive_batch end
+  m.whole_batch = m.batch
   local back, rule = quarters(), m.batch > 0 and 'batch' or 'capacity'
   if back < QUARTERS and m[rule] > 0 then
     m[rule] = math.max(1, math.floor(m[rule] * back / QUARTERS))

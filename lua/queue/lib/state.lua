@@ -1,5 +1,5 @@
 -- The state by the stored state, the opening times and the health of a target, and whether places
--- are taken in and promoted. Needs health_state and health_at.
+-- are taken in and promoted. Needs health_state, health_at, ramp_at and open_for.
 
 -- states of a target: `State` in services/core/src/target/state.rs mirrors them
 local HEALTHY, FALLBACK, PROBING = 1, 2, 3
@@ -11,16 +11,23 @@ local function health()
   return m.health_at and now - m.health_at <= STEP and m.health_state or 0
 end
 
--- The state, whether places are taken in, whether they are promoted, and whether it is for health
--- alone that they are not.
+-- After a fallback the pace comes back in quarters, an open_for each. How many are in force; fewer
+-- than all needs ramp_at and open_for.
+local QUARTERS = 4
+local function quarters()
+  if health() ~= HEALTHY or (m.ramp_at or 0) == 0 then return QUARTERS end
+  return math.min(QUARTERS, 1 + math.floor((now - m.ramp_at) / m.open_for))
+end
+
+-- The state, whether places are taken in, whether any are promoted, and whether it is for health
+-- alone that none are, or only the few who find out how the target is.
 local function state_now()
   local state = m.state
   local takes = state ~= SHUT and wall >= m.joins_at and (m.closes_at == 0 or wall < m.closes_at)
   local promotes = state ~= PAUSED and wall >= m.opens_at
-  local by_health = promotes and health() == FALLBACK
-  promotes = promotes and not by_health
+  local by_health = promotes and health() > HEALTHY
   if state == OPEN then
-    if not takes then state = SHUT elseif not promotes then state = PAUSED end
+    if not takes then state = SHUT elseif by_health or not promotes then state = PAUSED end
   end
-  return state, takes, promotes, by_health
+  return state, takes, promotes and health() ~= FALLBACK, by_health
 end

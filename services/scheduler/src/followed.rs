@@ -2,13 +2,13 @@
 //!
 //! A target that cannot be read stops nothing: the promotion goes on without, and what another
 //! scheduler read stays in force for 5 s. It is told once when that begins and once when it ends,
-//! and so it is when nobody reports to the target.
+//! and so it is when nobody reports to the target. Each change of its state is told once, too.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anteroom_core::queue::{Health, TargetReading};
 use anteroom_core::store::Store;
-use anteroom_core::target::{Snapshot, Target};
+use anteroom_core::target::{Snapshot, State, Target};
 use anteroom_runtime::Config;
 use anteroom_runtime::config::{AdaptiveConfig, TargetConfig};
 
@@ -27,6 +27,8 @@ struct Open {
     target: Target,
     /// It was told that nobody reports to it.
     silence_told: bool,
+    /// The state that was told last; of one that is closed from the beginning nothing is.
+    state_told: State,
 }
 
 /// What is known of the target that the queue follows. Waits no longer for it than the store's
@@ -43,6 +45,7 @@ pub async fn read(queue: &Scheduled) -> Health {
     let snapshot = result.ok();
     if let Some(snapshot) = &snapshot {
         queue.followed.note_silence(queue.name(), snapshot, rules);
+        queue.followed.note_state(queue.name(), snapshot.state);
     }
     Health {
         reading: snapshot.map(|snapshot| TargetReading {
@@ -74,7 +77,8 @@ impl Followed {
             return open.target.clone();
         }
         let target = Target::open(store, name, LANE_BOUND);
-        *open = Some(Open { target: target.clone(), silence_told: false });
+        *open =
+            Some(Open { target: target.clone(), silence_told: false, state_told: State::Closed });
         target
     }
 
@@ -90,11 +94,32 @@ impl Followed {
             return;
         };
         open.silence_told = is_silent;
-        let target = open.target.name();
+        let followed = open.target.name();
         if is_silent {
-            tracing::warn!(queue, target, "nobody reports to the target that the queue follows");
+            tracing::warn!(queue, followed, "nobody reports to the target that the queue follows");
         } else {
-            tracing::info!(queue, target, "the target that the queue follows is reported to");
+            tracing::info!(queue, followed, "the target that the queue follows is reported to");
+        }
+    }
+
+    /// Tells when the state of the target has changed, and so whether it pauses the queue.
+    fn note_state(&self, queue: &str, state: State) {
+        let mut open = self.lock();
+        let Some(open) = open.as_mut().filter(|open| open.state_told != state) else {
+            return;
+        };
+        open.state_told = state;
+        let followed = open.target.name();
+        match state {
+            State::Open => {
+                tracing::warn!(queue, followed, "the health of a target pauses promotion");
+            }
+            State::HalfOpen => {
+                tracing::info!(queue, followed, "a few are promoted to find out how the target is");
+            }
+            State::Closed => {
+                tracing::info!(queue, followed, "the target is well: the pace comes back");
+            }
         }
     }
 

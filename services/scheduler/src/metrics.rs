@@ -20,7 +20,7 @@ const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 #[derive(Clone, Debug)]
 pub struct Metrics {
     /// `anteroom_queue_depth`, `_away`, `_ready`, `_active`, `_capacity`, `_paused_by_health`,
-    /// `_adaptive_batch` with `_min` and `_max`, all `{queue}`.
+    /// `_health_pace`, `_adaptive_batch` with `_min` and `_max`, all `{queue}`.
     pub gauges: SnapshotGauges<Snapshot>,
     /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
     /// `anteroom_queue_wait_seconds{queue}`.

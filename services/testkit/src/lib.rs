@@ -39,6 +39,7 @@ mod sentinel;
 mod service;
 mod slot_move;
 mod tls;
+mod unique;
 mod until;
 
 pub use binary::binary;

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{PATIENCE, Process, until};
+use crate::{PATIENCE, Process, unique::unique_keys, until};
 
 /// A service and its addresses. It ends with this guard.
 pub struct Service {
@@ -115,12 +115,15 @@ impl Service {
         self.process.stdout().lines().filter(|line| line.contains(part)).count()
     }
 
-    /// Asks it to end, and expects it to end well.
+    /// Asks it to end, and expects it to end well, and no line of its log to have a key twice.
     pub async fn end(mut self) {
         self.process.term();
         let status = self.process.exit(PATIENCE).await;
         assert_eq!(status.code(), Some(0), "{}", self.process.stdout());
         assert_eq!(self.logged("\"message\":\"stopped\""), 1);
+        for line in self.process.stdout().lines().filter(|line| line.starts_with('{')) {
+            unique_keys(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        }
         assert_eq!(self.process.stderr(), "");
     }
 }

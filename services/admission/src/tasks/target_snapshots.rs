@@ -23,7 +23,7 @@ pub async fn keep(app: Arc<App>, name: String, stop: CancellationToken) {
                     target.last_known.note(snapshot.window());
                 }
                 // A store that is away says so itself.
-                Err(error) => tracing::debug!(target = target.name(), %error, "no snapshot"),
+                Err(error) => tracing::debug!(name = target.name(), %error, "no snapshot"),
             }
             drop(target);
             let jitter = rand::rng().random_range(0.8..1.2);

@@ -43,6 +43,7 @@ async fn everyone_is_told_that_the_service_recovers() {
     let begun = json!({ "batch": 5, "min_batch": 5, "max_batch": 50, "reason": "start" });
     assert_eq!(*adaptive, begun);
     assert_eq!(admin().await["rules"]["batch"], 5, "the rule that it began with");
+    assert_eq!(admin().await["health_pace"], 1.0);
 
     let _ready = room.join().await;
     let waiting = room.join().await.token();
@@ -50,6 +51,7 @@ async fn everyone_is_told_that_the_service_recovers() {
     until("it is paused", PATIENCE, async || state().await["paused_by"] == "health").await;
     let seen = admin().await;
     assert_eq!((&seen["state"], &seen["health"]), (&json!("paused"), &json!("open")));
+    assert_eq!(seen["health_pace"], 0.0);
     let place = room.get("/v1/queues/concert/token").token(&waiting).send().await;
     public.note("GET", "/v1/queues/{queue}/token", &place);
     assert_eq!(place.is(200).json()["eta_ms"], json!(null));
@@ -69,6 +71,8 @@ async fn everyone_is_told_that_the_service_recovers() {
     let paused = "anteroom_queue_paused_by_health{queue=\"concert\"}";
     room.anteroom.admission.until_metric(paused, |it| it == Some(1.0)).await;
     room.anteroom.scheduler.until_metric(paused, |it| it == Some(1.0)).await;
+    let pace = "anteroom_queue_health_pace{queue=\"concert\"}";
+    room.anteroom.admission.until_metric(pace, |it| it == Some(0.0)).await;
 
     // The brake is off once the file names no target any more.
     let without = "[queues.concert]\ncapacity = 1\n";
@@ -76,7 +80,8 @@ async fn everyone_is_told_that_the_service_recovers() {
     until("it goes on", PATIENCE, async || state().await.get("paused_by").is_none()).await;
     let seen = admin().await;
     assert_eq!(
-        (seen.get("health"), seen.get("adaptive"), &seen["state"]),
-        (None, None, &json!("open"))
+        (seen.get("health"), seen.get("health_pace"), seen.get("adaptive"), &seen["state"]),
+        (None, None, None, &json!("open"))
     );
+    room.anteroom.admission.until_metric(pace, |it| it.is_none()).await;
 }

@@ -253,6 +253,34 @@ fn a_page_says_that_the_service_recovers_until_it_has() {
 }
 
 #[test]
+fn a_page_that_was_told_of_a_pause_that_is_over_asks_again_soon() {
+    let state =
+        |state: &str, paused_by: Option<&str>| json!({ "state": state, "paused_by": paused_by });
+    // The place moves again at 8 s, and what is said of the queue is a second old.
+    let answers = |after: Value| {
+        json!([
+            { "path": "/token", "status": 200, "body": waiting(None) },
+            { "path": "/concert", "status": 200, "body": state("paused", Some("health")) },
+            { "path": "/token", "from": 8.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
+            { "path": "/concert", "from": 12.0 * SECOND, "status": 200, "body": after },
+        ])
+    };
+    let notice = |played: &Value| played["elements"]["notice"]["textContent"].clone();
+    let open = answers(state("open", None));
+    let looks = times(&played("waiting", 20.0 * SECOND, &open), "GET", "/token");
+    let moves = looks.iter().find(|at| **at >= 8.0 * SECOND).expect("a look");
+    assert!(*moves < 12.0 * SECOND, "{looks:?}");
+    assert_eq!(notice(&played("waiting", *moves, &open)), "recovering", "as it was");
+    assert_eq!(notice(&played("waiting", 15.0 * SECOND, &open)), "", "3 s later");
+    // A queue that is closed is so while its line moves: no reason to ask on.
+    let closed = played("waiting", 600.0 * SECOND, &answers(state("closed", None)));
+    assert_eq!(notice(&closed), "closed");
+    let asked = times(&closed, "GET", "/concert");
+    let often = asked.iter().filter(|at| **at > 15.0 * SECOND).count();
+    assert!(often <= 20, "twice a minute: {asked:?}");
+}
+
+#[test]
 fn what_a_page_said_of_a_pause_goes_with_it() {
     let state = |state: &str| json!({ "state": state, "reason": "the hall is full" });
     let ready = json!({ "status": "ready", "position": 0, "eta_ms": null, "poll_after_ms": 1_000 });

@@ -10,7 +10,7 @@ type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
 
 impl Snapshot {
     /// What a snapshot shows of a queue. All have the one label `queue`.
-    pub const GAUGES: [Gauge; 10] = [
+    pub const GAUGES: [Gauge; 11] = [
         ("anteroom_queue_depth", "Places waiting and present.", |it| Some(it.depth as f64)),
         ("anteroom_queue_away", "Places waiting that were not seen for idle_ttl.", |it| {
             Some(it.away as f64)
@@ -33,8 +33,15 @@ impl Snapshot {
         ),
         (
             "anteroom_queue_paused_by_health",
-            "1 while nobody is promoted for the health of the target alone, else 0.",
+            "1 while for the health of the target alone nobody is promoted, or only its probes \
+             are; else 0.",
             |it| Some(f64::from(u8::from(it.paused_by_health))),
+        ),
+        (
+            "anteroom_queue_health_pace",
+            "The part of the pace that the health of the target leaves: 0 while it is open or half \
+             open, then 0.25, 0.5, 0.75 and 1; absent while none is followed or it cannot be read.",
+            |it| it.health_pace,
         ),
         (
             "anteroom_queue_adaptive_batch",

@@ -74,11 +74,14 @@ pub struct Snapshot {
     pub store_time_us: u64,
     /// When the bypass ends, in microseconds since 1970 by the store's clock.
     pub bypass_until_us: Option<u64>,
-    /// For the health of its target alone nothing is promoted.
+    /// For the health of its target alone nothing is promoted, or only its probes are.
     pub paused_by_health: bool,
     /// The state of the target, as the schedulers read it last; `None` when they follow none, or
     /// cannot read it.
     pub health: Option<target::State>,
+    /// The part of the pace that this leaves: 0 while it is open or half open, then 0.25, 0.5, 0.75
+    /// and 1; `None` as the state is.
+    pub health_pace: Option<f64>,
     /// The adaptive batch, while schedulers name its bounds.
     pub adaptive: Option<AdaptiveBatch>,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
@@ -163,6 +166,8 @@ impl Queue {
         let bypass_until_us = Some(reply.count()?).filter(|until| *until > 0);
         let paused_by_health = reply.count()? == 1;
         let health = health::state(reply.count()?);
+        let quarters = u8::try_from(reply.count()?).unwrap_or(u8::MAX);
+        let health_pace = health.map(|_| f64::from(quarters) / 4.0);
         let adaptive = adaptive(&mut reply)?;
         let has_all = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = stored::read(&mut reply)?;
@@ -189,6 +194,7 @@ impl Queue {
             bypass_until_us,
             paused_by_health,
             health,
+            health_pace,
             adaptive,
             rules,
             overridden,

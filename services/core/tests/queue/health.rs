@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, State, Status, TargetReading};
 use anteroom_core::target::{State as TargetState, Totals};
 
-use super::line::{capacity, join, look, rate};
+use super::line::{before, capacity, join, look, rate};
 use super::support::{SECOND, TimedStore};
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
@@ -80,6 +80,7 @@ async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert!(snapshot.paused_by_health);
     assert_eq!((snapshot.state, snapshot.health), (State::Paused, Some(TargetState::Open)));
+    assert_eq!(snapshot.health_pace, Some(0.0));
     // Who pauses a queue by hand is told so.
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
@@ -120,6 +121,7 @@ async fn a_target_that_cannot_be_read_stops_nothing_for_longer_than_five_seconds
     assert_eq!(sum(&ticks(&world, &queue, TICK, &Health::default()).await), 20);
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.health, snapshot.paused_by_health), (None, false));
+    assert_eq!(snapshot.health_pace, None);
     // It can be read again, and nothing has changed.
     tick(&queue, &reading(TargetState::Open, 1)).await;
     assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
@@ -133,7 +135,8 @@ async fn a_target_that_the_store_forgot_is_followed_anew() {
     // A target that the store knows nothing of has version 0.
     let forgotten = reading(TargetState::Closed, 0);
     assert_eq!(sum(&ticks(&world, &queue, 5 * 10 * TICK, &forgotten).await), 0);
-    assert_eq!(sum(&ticks(&world, &queue, TICK, &forgotten).await), 20);
+    let back = sum(&ticks(&world, &queue, TICK, &forgotten).await);
+    assert_eq!(back, 12, "a quarter of 50: nobody knows that it has recovered");
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!(snapshot.health, Some(TargetState::Closed));
     tick(&queue, &reading(TargetState::Open, 8)).await;
@@ -167,7 +170,12 @@ async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
             assert!(within.map(|(_, promoted)| promoted).sum::<u64>() <= 3, "{name}: {made:?}");
         }
         let snapshot = queue.snapshot().await.expect("a snapshot");
-        assert_eq!((snapshot.state, snapshot.paused_by_health), (State::Open, false));
+        assert_eq!(
+            (snapshot.state, snapshot.paused_by_health),
+            (State::Paused, true),
+            "but for a few"
+        );
+        assert_eq!(snapshot.health_pace, Some(0.0));
     }
 }
 
@@ -212,9 +220,12 @@ async fn after_a_fallback_the_pace_comes_back_in_quarters() {
     // With an even pace, and all at once: a batch of 40 a second, 10 s a quarter.
     for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
         let queue = line(&world, name, rate(40, Duration::from_secs(1), pace), 1_500).await;
-        for quarter in 1..=4 {
-            let promoted = sum(&ticks(&world, &queue, OPEN_FOR, &healthy).await);
-            let whole = 100 * quarter;
+        for quarter in 1..=4u8 {
+            let mut promoted = sum(&ticks(&world, &queue, TICK, &healthy).await);
+            let pace = queue.snapshot().await.expect("a snapshot").health_pace;
+            assert_eq!(pace, Some(f64::from(quarter) / 4.0), "{name}");
+            promoted += sum(&ticks(&world, &queue, OPEN_FOR - TICK, &healthy).await);
+            let whole = 100 * u64::from(quarter);
             let good = if quarter == 4 { whole - 40..=whole } else { whole - 10..=whole + 10 };
             assert!(good.contains(&promoted), "{name}: {promoted} in quarter {quarter}");
         }
@@ -228,6 +239,49 @@ async fn after_a_fallback_the_pace_comes_back_in_quarters() {
     }
     let queue = line(&world, "one", capacity(1), 2).await;
     assert_eq!(tick(&queue, &healthy).await, 1);
+}
+
+#[tokio::test]
+async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_is_back() {
+    let world = TimedStore::new().await;
+    let rules = rate(10, Duration::from_secs(1), Pace::Even);
+    let queue = world.queue("q", Rules { first_poll_ttl: rules.idle_ttl, ..rules }).await;
+    let mut last = None;
+    for n in 0..700 {
+        last = Some(join(&queue, n).await.0);
+    }
+    let last = last.expect("a place");
+    // The seconds that the last in line is told, and in how many of them nine of ten are promoted.
+    let told = async || {
+        let (median, slow) = look(&queue, last).await.eta();
+        (median.map(|it| it.as_secs()), slow.map(|it| it.as_secs()))
+    };
+    // The first was promoted at once.
+    let mut left = 699;
+    left -= sum(&ticks(&world, &queue, 2 * OPEN_FOR, &reading(TargetState::Closed, 1)).await);
+    let good = |left: u64, a_second: f64| {
+        let wait = left as f64 / a_second;
+        (0.9 * wait) as u64..=(1.1 * wait) as u64 + 1
+    };
+    let (median, slow) = told().await;
+    assert!(good(left, 10.0).contains(&median.expect("it is known")), "{median:?}");
+    assert!(slow.expect("it is known") < left / 5, "{slow:?}");
+
+    ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Open, 2)).await;
+    for _ in 0..6 {
+        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &reading(TargetState::HalfOpen, 3)).await);
+        assert_eq!(told().await, (None, None), "nobody knows when the target recovers");
+        assert_eq!(before(&look(&queue, last).await), Some(left - 1));
+    }
+    let healthy = reading(TargetState::Closed, 4);
+    for quarter in 1..=4 {
+        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &healthy).await);
+        let (median, slow) = told().await;
+        let (median, slow) = (median.expect("it is known"), slow.expect("it is known"));
+        assert!(good(left, 2.5 * f64::from(quarter)).contains(&median), "{quarter}: {median}");
+        assert!(slow <= 2 * median, "{quarter}: {median} and {slow}");
+        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &healthy).await);
+    }
 }
 
 #[tokio::test]
@@ -273,6 +327,19 @@ async fn a_queue_that_nobody_makes_follow_a_target_any_more_goes_on() {
     assert_eq!(tick(&queue, &Health::default()).await, 0);
     world.pass(Duration::from_micros(SECOND + 1));
     assert_eq!(tick(&queue, &Health::default()).await, 5, "the whole of it at once: no ramp");
+}
+
+#[tokio::test]
+async fn no_override_lifts_a_pause_for_health() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(5), 5).await;
+    for over in
+        [Override::State(Some(State::Open)), Override::Batch(Some(5)), Override::Capacity(Some(9))]
+    {
+        queue.override_rules(&[over], None).await.expect("an override");
+        assert_eq!(tick(&queue, &reading(TargetState::Open, 1)).await, 0);
+    }
+    assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
 }
 
 #[tokio::test]

@@ -73,6 +73,39 @@ async fn promotion_stops_in_fallback_and_comes_back_when_the_target_recovers() {
 }
 
 #[tokio::test]
+async fn each_change_of_the_target_is_told_once_by_each_scheduler() {
+    let file = format!("[queues.concert]\ncapacity = 100\nhealth = \"shop\"\n{TARGET}");
+    let deployment = deployment(&file).await;
+    let schedulers = [deployment.scheduler().await, deployment.scheduler().await];
+    let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
+    until_health(&queue, State::Closed).await;
+    let changes = [
+        ("WARN", "the health of a target pauses promotion"),
+        ("INFO", "a few are promoted to find out how the target is"),
+        ("INFO", "the target is well: the pace comes back"),
+    ];
+    for (so_far, outcomes) in [(0, (0, 5)), (1, (0, 0)), (2, (5, 0))] {
+        if outcomes != (0, 0) {
+            report(&target, outcomes.0, outcomes.1).await;
+        }
+        // The next change is told, and none before it again.
+        for scheduler in &schedulers {
+            until(changes[so_far].1, PATIENCE, async || scheduler.logged(changes[so_far].1) > 0)
+                .await;
+        }
+    }
+    for scheduler in schedulers {
+        for (level, message) in changes {
+            let line = format!(
+                "\"level\":\"{level}\",\"message\":\"{message}\",\"queue\":\"concert\",\"followed\":\"shop\""
+            );
+            assert_eq!((scheduler.logged(message), scheduler.logged(&line)), (1, 1), "{line}");
+        }
+        scheduler.end().await;
+    }
+}
+
+#[tokio::test]
 async fn a_batch_adapts_and_the_metrics_show_it() {
     let adaptive = "[queues.concert.adaptive]\nmin_batch = 10\nmax_batch = 50\n\
         success_target = 0.9\n";
@@ -127,6 +160,7 @@ async fn a_target_that_cannot_be_read_stops_nothing_and_says_so_once() {
 
     let _: () = deployment.redis.run(&["DEL", meta]).await;
     until_health(&queue, State::Closed).await;
-    assert_eq!(scheduler.logged("a call to the store works again"), 1);
+    let works = "a call to the store works again";
+    until("that is told, too", PATIENCE, async || scheduler.logged(works) == 1).await;
     scheduler.end().await;
 }

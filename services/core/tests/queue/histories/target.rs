@@ -136,6 +136,8 @@ impl QueueHistory<'_> {
         differ("health", &snapshot.health.map(state), &self.model.health())?;
         let told = snapshot.paused_by_health;
         differ("paused by health", &told, &self.model.is_paused_by_health())?;
+        let quarters = self.model.health_quarters().map(|it| it as f64 / 4.0);
+        differ("part of the pace", &snapshot.health_pace, &quarters)?;
         let batch = snapshot.adaptive.map(|adaptive| adaptive.batch);
         differ("adaptive batch", &batch, &self.model.adaptive_batch())
     }

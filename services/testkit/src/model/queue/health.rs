@@ -83,9 +83,15 @@ impl Queue {
         !self.rules.paused && self.health() != Some(TargetState::Open)
     }
 
-    /// Whether it is for the health of the target alone that none is.
+    /// Whether it is for the health of the target alone that none is, or only a few to find out.
     pub fn is_paused_by_health(&self) -> bool {
-        !self.rules.paused && !self.promotes()
+        let ill = matches!(self.health(), Some(TargetState::Open | TargetState::HalfOpen));
+        !self.rules.paused && ill
+    }
+
+    /// How many quarters of the pace the health of the target leaves.
+    pub fn health_quarters(&self) -> Option<u64> {
+        Some(if self.health()? == TargetState::Closed { self.quarters() } else { 0 })
     }
 
     /// The adaptive batch, while its bounds are named.
@@ -151,8 +157,8 @@ impl Queue {
                     (*known, *at) = (TargetReading { state, ..reading }, self.now);
                 }
                 newest => {
-                    *newest = Some((reading, self.now));
-                    let left = matches!(before, Some(TargetState::Open | TargetState::HalfOpen));
+                    let known = newest.replace((reading, self.now));
+                    let left = known.is_some_and(|(known, _)| known.state != TargetState::Closed);
                     if left && reading.state == TargetState::Closed {
                         self.followed.ramp_at = Some(self.now);
                     }

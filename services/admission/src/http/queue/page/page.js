@@ -97,15 +97,18 @@
     words.number.replace("{}", String(position).replace(/\B(?=(\d{3})+$)/g, words.thousands));
 
   // Why nothing moves: asked for while the wait is not known or something was told, twice a minute at most; and
-  // at once when the wait is known again, so that nobody reads what is over.
+  // at once when the wait is known again, so that nobody reads what is over. The answer may be older than what is
+  // known of the place: one that still says paused is asked for again soon.
   let noticed = -Infinity;
   let wantedBefore = false;
+  let askAgain;
   async function notice(wanted) {
     const line = element("notice");
     const movesAgain = wantedBefore && !wanted;
     wantedBefore = wanted;
     if ((!wanted && line.hidden) || (!movesAgain && Date.now() - noticed < 30000)) return;
     noticed = Date.now();
+    clearTimeout(askAgain);
     const response = await call("GET", "");
     if (!response.ok) return;
     const { state, paused_by, reason } = await response.json();
@@ -114,6 +117,11 @@
     const parts = text ? [text, reason].filter((part) => part && part !== element("message").textContent) : [];
     line.hidden = !parts.length;
     say("notice", parts.join(" "));
+    if (wantedBefore || !(paused_by || state === "paused")) return;
+    askAgain = setTimeout(() => {
+      noticed = -Infinity;
+      notice(wantedBefore).catch(() => {});
+    }, 1500 + 1000 * Math.random());
   }
 
   function joinLater(response, why) {

@@ -36,6 +36,11 @@ pub struct AdminView<'a> {
     /// cannot read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<HealthView>,
+    /// The part of the pace that the health of the target leaves: 0 while it is open or half open,
+    /// then 0.25, 0.5 and 0.75 on the way back, else 1; absent as `health` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 1, example = 0.5)]
+    health_pace: Option<f64>,
     /// The batch that follows the outcomes of the target; absent without such rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     adaptive: Option<AdaptiveView>,
@@ -52,7 +57,7 @@ pub struct AdminView<'a> {
 #[schema(as = Health)]
 pub enum HealthView {
     /// It is healthy; for three times its `open_for` after a fallback a part of the pace is in
-    /// force.
+    /// force (`health_pace`).
     Closed,
     /// Nobody is promoted.
     Open,
@@ -106,6 +111,7 @@ impl<'a> AdminView<'a> {
             away: snapshot.away,
             last_ticket: snapshot.last_ticket,
             health: snapshot.health.map(HealthView::from),
+            health_pace: snapshot.health_pace,
             adaptive: snapshot.adaptive.map(AdaptiveView::from),
             rules: RulesView(snapshot.rules.clone()),
             overrides: overrides.collect(),

@@ -47,7 +47,7 @@ pub struct QueueView<'a> {
     /// The state in force, opening times applied.
     pub state: StateView,
     /// Present while the service that visitors wait for does not do well and for that alone nobody
-    /// is promoted.
+    /// is promoted, or only a few to find out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<PausedBy>,
     /// What the operator gave as the reason for the state.
