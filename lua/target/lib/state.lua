@@ -30,9 +30,16 @@ local function judge()
   if state == CLOSED then
     if is_unhealthy() and reach_quorum() then become(OPEN) end
   elseif state == HALF_OPEN and probe_successes + probe_failures >= probes then
-    become(is_reached(probe_successes, probe_failures) and CLOSED or OPEN)
-    -- The window may hold failures that were no probes: they do not open it again by themselves.
-    if state == CLOSED then forgive() end
+    if is_reached(probe_successes, probe_failures) then
+      become(CLOSED)
+      -- The window may hold failures that were no probes: they do not open it again by themselves.
+      forgive()
+    elseif reach_quorum() then
+      become(OPEN)
+    else
+      -- One bad replica does not keep the others in fallback: further probes decide.
+      probe_successes, probe_failures = 0, 0
+    end
   end
 end
 

@@ -18,8 +18,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOK_OVER_EVERY: Duration = Duration::from_millis(100);
 
 /// Calls the service started when the store has run its first script: from then on it can answer,
-/// also while the store is away. With `nothing_to_run`, where nothing is configured that runs one by
-/// itself, a verified connection is enough.
+/// also while the store is away. With `nothing_to_run`, where nothing is configured that runs one
+/// by itself, a verified connection is enough.
 ///
 /// Registers `anteroom_store_up`. Warns once, when the store is first there, of each of its
 /// settings that endangers a promise. Returns at once; the rest goes on in the background.

@@ -164,7 +164,7 @@ async fn promise_13_outcomes_behind_a_permit_keep_the_target() {
             };
             let failed = Outcome { permit: Some(permit), ..Outcome::of(false) };
             assert_eq!(record(&target, &rules, &failed).await.state, State::Open);
-            let ttls = world.ttls().await;
+            let ttls = world.redis.ttls().await;
             assert!(ttls.iter().all(|left| *left >= 3 * window), "{kept:?}, {bucket}: {ttls:?}");
             let shown = look(&target, &rules).await;
             assert!(shown.version > version, "{kept:?}: the version fell in bucket {bucket}");
@@ -184,7 +184,7 @@ async fn promise_13_failures_that_come_first_keep_the_successes_behind_them() {
         record(&target, &rules, &Outcome::of(false)).await;
         let told = record(&target, &rules, &Outcome::of(true)).await;
         assert_eq!(told.successes, told.failures, "bucket {bucket}");
-        let ttls = world.ttls().await;
+        let ttls = world.redis.ttls().await;
         assert!(ttls.iter().all(|left| *left >= 3 * window), "{bucket}: {ttls:?}");
         age(&world, rules.window / 20).await;
     }

@@ -66,6 +66,28 @@ async fn promise_08_one_bad_replica_of_twenty_opens_nothing_and_two_do() {
     }
 }
 
+/// Nor does it keep the fleet in fallback: while it alone fails, further probes decide.
+#[tokio::test]
+async fn promise_08_one_bad_replica_of_twenty_cannot_keep_it_open() {
+    let world = TimedStore::new().await;
+    let (target, rules) = (world.target("t"), quick(4));
+    for replica in 0..20 {
+        record(&target, &rules, &from(replica, Outcome::of(false))).await;
+    }
+    world.pass(rules.open_for);
+    for _ in 0..3 {
+        let told = record(&target, &rules, &from(0, Outcome::counted(0, 5))).await;
+        assert_eq!(told.state, State::HalfOpen);
+    }
+    // A second one that fails, too, opens it again.
+    let told = record(&target, &rules, &from(1, Outcome::counted(0, 5))).await;
+    assert_eq!(told.state, State::Open);
+    world.pass(rules.open_for);
+    record(&target, &rules, &from(0, Outcome::counted(0, 5))).await;
+    let told = record(&target, &rules, &from(2, Outcome::counted(5, 0))).await;
+    assert_eq!(told.state, State::Closed);
+}
+
 #[tokio::test]
 async fn promise_08_a_fleet_of_one_opens_it_alone() {
     let world = TimedStore::new().await;

@@ -341,11 +341,13 @@ impl Kept {
                 }
             }
             State::HalfOpen if self.probed.0 + self.probed.1 >= rules.probes => {
-                let healthy = is_reached(self.probed.0, self.probed.1);
-                let state = if healthy { State::Closed } else { State::Open };
-                self.become_(state, wall, now);
-                if healthy {
+                if is_reached(self.probed.0, self.probed.1) {
+                    self.become_(State::Closed, wall, now);
                     self.reporters.forgive();
+                } else if self.reporters.reach(rules.quorum, now, self.window) {
+                    self.become_(State::Open, wall, now);
+                } else {
+                    self.probed = (0, 0);
                 }
             }
             State::Open | State::HalfOpen => {}
