@@ -6,6 +6,7 @@
 
 mod failures;
 mod followed;
+mod health;
 mod metrics;
 mod queues;
 mod role;

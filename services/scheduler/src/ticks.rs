@@ -10,7 +10,7 @@ use anteroom_core::store::Error;
 use rand::Rng as _;
 use tokio::time::{Instant, sleep_until};
 
-use crate::followed;
+use crate::health;
 use crate::scheduled::Scheduled;
 use crate::tick::Tick;
 
@@ -49,7 +49,7 @@ fn pause(tick: Tick, queue: &Scheduled, (least, most): (f64, f64)) -> Duration {
 
 async fn promote(queue: &Scheduled) -> Result<(), Error> {
     let (mut promoted, mut lag) = (0, Duration::ZERO);
-    let health = followed::read(queue).await;
+    let health = health::read(queue).await;
     for _ in 0..PROMOTE_CALLS {
         let promotion = queue.queue.promote(&health).await?;
         queue.metrics.promoted(&promotion);
