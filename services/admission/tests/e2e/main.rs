@@ -32,5 +32,6 @@ mod secrecy;
 mod servers;
 mod store_dump;
 mod streams;
+mod target_failover;
 mod targets;
 mod tokens;

@@ -26,16 +26,16 @@ async fn start(configuration: &str) -> Room {
     ready(Room::start(configuration).await).await
 }
 
-async fn ready(room: Room) -> Room {
+pub async fn ready(room: Room) -> Room {
     until("the store answers", PATIENCE, async || look(&room).await["degraded"].is_null()).await;
     room
 }
 
-async fn record(room: &Room, body: Value) -> Value {
+pub async fn record(room: &Room, body: Value) -> Value {
     tell(room, &room.anteroom.url("service"), body).await.is(200).json()
 }
 
-async fn look(room: &Room) -> Value {
+pub async fn look(room: &Room) -> Value {
     room.call("service", Method::GET, "/v1/targets/shop").send().await.is(200).json()
 }
 
@@ -185,7 +185,7 @@ async fn a_changed_file_changes_the_rules_and_what_left_it_is_gone() {
 }
 
 /// What callers are told from the moment on in which the store fails.
-async fn degrades(room: &Room, admission: &Service) {
+pub async fn degrades(room: &Room, admission: &Service) {
     let service = room.anteroom.url("service");
     until("the store is missed", PATIENCE, async || {
         tell(room, &service, json!({ "success": true })).await.is(200).json()["degraded"] == true
@@ -221,7 +221,7 @@ async fn degrades(room: &Room, admission: &Service) {
 }
 
 /// Opened for long: what is told of it does not change by itself.
-const LONG: &str = "[targets.shop]\nmin_samples = 4\nopen_for = \"1h\"\n";
+pub const LONG: &str = "[targets.shop]\nmin_samples = 4\nopen_for = \"1h\"\n";
 
 async fn opened(redis: Redis) -> Room {
     let room = ready(Room::start_on(redis, LONG, &[]).await).await;
@@ -229,7 +229,7 @@ async fn opened(redis: Redis) -> Room {
     room
 }
 
-async fn recovers(room: &Room) {
+pub async fn recovers(room: &Room) {
     let service = room.anteroom.url("service");
     until("the store is back", PATIENCE, async || {
         let told = tell(room, &service, json!({ "success": true })).await.is(200).json();

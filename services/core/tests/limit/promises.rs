@@ -111,6 +111,57 @@ async fn promise_07_a_retry_is_exact() {
     }
 }
 
+/// The seed case: the largest log, full to the last unit.
+#[tokio::test]
+async fn promise_07_ten_thousand_units_fit_into_a_log_and_not_one_more() {
+    const MOST: u32 = 10_000;
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    let rule = rule(Algorithm::Log, MOST, 60);
+    let of = |cost| login(rule, "ann", cost);
+    let mut random = StdRng::seed_from_u64(9);
+    let began = world.now();
+    // When each unit was taken.
+    let mut units = Vec::new();
+    while units.len() < MOST as usize {
+        world.set_now(world.now() + random.random_range(1..100 * MS));
+        let left = MOST as usize - units.len();
+        let cost = random.random_range(1..=100).min(left);
+        let told = ask(&limits, &of(cost as u64)).await;
+        units.extend(vec![world.now(); cost]);
+        let left = MOST as usize - units.len();
+        assert_eq!((told.outcome, told.remaining as usize), (Outcome::Allowed, left));
+        assert_eq!(members(&world).await, units.len() as u64);
+    }
+    let window = micros(rule.window);
+    let last = world.now();
+    assert!(last - began < window, "all within one");
+
+    // Of the next, each would fit when so many of the oldest are over.
+    for cost in [0, 1, 2, 37, 100] {
+        let told = ask(&limits, &of(cost)).await;
+        assert_eq!((told.outcome, told.remaining), (Outcome::Refused, 0), "{cost}");
+        let over = units[cost.max(1) as usize - 1] + window;
+        let retry = Duration::from_millis((over - world.now()).div_ceil(MS));
+        assert_eq!(told.retry_after, retry, "{cost}");
+    }
+    world.set_now(units[0] + window - 1);
+    assert!(!takes(&limits, &of(1)).await, "a microsecond too soon");
+    world.set_now(units[0] + window);
+    assert!(takes(&limits, &of(1)).await);
+    assert!(members(&world).await <= MOST.into());
+
+    // A window after the last unit all are back, and as many go through again.
+    world.set_now(world.now() + window);
+    assert!(world.now() > last + window);
+    assert_eq!(ask(&limits, &of(0)).await.remaining, MOST);
+    for _ in 0..100 {
+        assert!(takes(&limits, &of(100)).await);
+        assert!(members(&world).await <= MOST.into());
+    }
+    assert!(!takes(&limits, &of(1)).await);
+}
+
 /// Without a leap all would be back a window after the last unit, or two windows in two counters.
 #[tokio::test]
 async fn promise_12_a_leap_back_blocks_nobody_longer() {
