@@ -33,7 +33,9 @@ async fn promise_12_pods_clocks_wrong_by_ten_minutes_change_nothing() {
     let clocks = [WRONG, -WRONG, 0].map(Clock::off_by);
     let mut pods = Vec::new();
     for clock in &clocks {
-        pods.push(site.admission_under(clock).await);
+        let pod = site.admission_under(clock).await;
+        pod.until_ready().await;
+        pods.push(pod);
     }
     let clients: Vec<_> = pods.iter().map(Limited::of).collect();
     for limit in ALGORITHMS {
