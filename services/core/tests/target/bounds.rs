@@ -37,7 +37,8 @@ async fn a_target_in_buckets_takes_at_most_four_kib() {
     assert!(bytes <= 4_096, "{bytes} bytes");
     let buckets = format!("anteroom:v1:target:{{{name}}}:buckets");
     let encoding: String = world.redis.run(&["OBJECT", "ENCODING", &buckets]).await;
-    assert_eq!(encoding, "listpack");
+    // Redis 6.2 has another name for it.
+    assert!(["listpack", "ziplist"].contains(&&*encoding), "{encoding}");
 }
 
 /// One outcome counts for one window, and up to one bucket longer.
