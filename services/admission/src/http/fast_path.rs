@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use super::caller::Backend;
 use super::extract::JsonBody;
 use super::shell::{Answer, ResponseFuture, Shell};
-use crate::app::LiveConfig;
+use crate::app::{App, LiveConfig};
 use crate::entities::{Entities, Entity};
 use crate::metrics::RouteMetrics;
 use crate::problem::Problem;
@@ -29,37 +29,58 @@ pub struct HotRoute {
     pub method: Option<Method>,
     /// Its template, as the router has it, with one name in it.
     pub template: &'static str,
-    /// What answers it, inside the shell, for the client at this address.
-    pub handler: fn(&Arc<Shell>, &Arc<RouteMetrics>, Request, IpAddr) -> ResponseFuture,
+    /// What answers it, inside the shell.
+    pub handler: fn(HotCall<'_>) -> ResponseFuture,
 }
 
-/// What `handler` answers to a backend that may touch the entity of the path, and to its body.
-pub fn for_backend<T, B, F>(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
+/// One request of it.
+pub struct HotCall<'a> {
+    shell: &'a Arc<Shell>,
+    route: &'a Arc<RouteMetrics>,
     request: Request,
-    peer: IpAddr,
-    handler: impl FnOnce(Backend<T>, JsonBody<B>) -> F + Send + 'static,
-) -> ResponseFuture
-where
-    T: Entity,
-    B: DeserializeOwned + Send + 'static,
-    F: Future<Output = Result<Response, Problem>> + Send + 'static,
-    LiveConfig: AsRef<Entities<T>>,
-{
-    let app = shell.app().clone();
-    shell.answer(route, request, |request| {
-        match Backend::of(&app, request.uri(), request.headers(), Some(peer)) {
-            Ok(backend) => Answer::Pending(async move {
-                let answer = match JsonBody::from_request(request, &app).await {
-                    Ok(body) => handler(backend, body).await,
-                    Err(problem) => Err(problem),
-                };
-                answer.unwrap_or_else(Problem::into_response)
-            }),
-            Err(problem) => Answer::Ready(problem.into_response()),
-        }
-    })
+    /// The address of the client.
+    pub peer: IpAddr,
+}
+
+impl<'a> HotCall<'a> {
+    /// What all handlers share.
+    pub fn app(&self) -> &'a Arc<App> {
+        self.shell.app()
+    }
+
+    /// What `handler` says, inside the shell.
+    pub fn answer<F>(self, handler: impl FnOnce(Request) -> Answer<F>) -> ResponseFuture
+    where
+        F: Future<Output = Response> + Send + 'static,
+    {
+        self.shell.answer(self.route, self.request, handler)
+    }
+
+    /// What `handler` answers to a backend that may touch the entity of the path, and to its body.
+    pub(crate) fn for_backend<T, B, F>(
+        self,
+        handler: impl FnOnce(Backend<T>, JsonBody<B>) -> F + Send + 'static,
+    ) -> ResponseFuture
+    where
+        T: Entity,
+        B: DeserializeOwned + Send + 'static,
+        F: Future<Output = Result<Response, Problem>> + Send + 'static,
+        LiveConfig: AsRef<Entities<T>>,
+    {
+        let (app, peer) = (self.app().clone(), self.peer);
+        self.answer(|request| {
+            match Backend::of(&app, request.uri(), request.headers(), Some(peer)) {
+                Ok(backend) => Answer::Pending(async move {
+                    let answer = match JsonBody::from_request(request, &app).await {
+                        Ok(body) => handler(backend, body).await,
+                        Err(problem) => Err(problem),
+                    };
+                    answer.unwrap_or_else(Problem::into_response)
+                }),
+                Err(problem) => Answer::Ready(problem.into_response()),
+            }
+        })
+    }
 }
 
 /// The table of a port.
@@ -102,7 +123,8 @@ impl FastPath {
 
     /// The answer to a request of this row.
     pub fn answer(&self, row: &Row, request: Request, peer: IpAddr) -> ResponseFuture {
-        (row.route.handler)(&self.shell, &row.metrics, request, peer)
+        let (shell, route) = (&self.shell, &row.metrics);
+        (row.route.handler)(HotCall { shell, route, request, peer })
     }
 }
 

@@ -1,29 +1,17 @@
 //! The limits' call that is nearly all of theirs, answered without the router.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use axum::extract::{Request, State};
+use axum::extract::State;
 use http::Method;
 
 use super::check;
-use crate::http::fast_path::{HotRoute, for_backend};
-use crate::http::shell::{ResponseFuture, Shell};
-use crate::metrics::RouteMetrics;
+use crate::http::fast_path::HotRoute;
 
 /// Those of backends.
 pub const SERVICE: &[HotRoute] = &[HotRoute {
     method: Some(Method::POST),
     template: "/v1/limits/{limit}/check",
-    handler: check_one,
+    handler: |call| {
+        let app = State(call.app().clone());
+        call.for_backend(|backend, body| check::check(app, backend, body))
+    },
 }];
-
-fn check_one(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
-    request: Request,
-    peer: IpAddr,
-) -> ResponseFuture {
-    let app = State(shell.app().clone());
-    for_backend(shell, route, request, peer, |backend, body| check::check(app, backend, body))
-}

@@ -1,7 +1,6 @@
 //! The queue's calls that are nearly all requests, answered without the router.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -12,9 +11,8 @@ use super::gate::Begun;
 use super::visitor::Visitor;
 use super::{backend, calls, gate};
 use crate::app::App;
-use crate::http::fast_path::{HotRoute, for_backend};
-use crate::http::shell::{Answer, ResponseFuture, Shell};
-use crate::metrics::RouteMetrics;
+use crate::http::fast_path::{HotCall, HotRoute};
+use crate::http::shell::{Answer, ResponseFuture};
 use crate::problem::Problem;
 
 const TOKEN: &str = "/v1/queues/{queue}/token";
@@ -31,14 +29,9 @@ pub const PUBLIC: &[HotRoute] = &[
 pub const SERVICE: &[HotRoute] =
     &[HotRoute { method: Some(Method::POST), template: TOKENS, handler: join_on_behalf }];
 
-fn authorize(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
-    request: Request,
-    peer: IpAddr,
-) -> ResponseFuture {
-    let app = shell.app().clone();
-    shell.answer(route, request, |request| {
+fn authorize(call: HotCall<'_>) -> ResponseFuture {
+    let (app, peer) = (call.app().clone(), call.peer);
+    call.answer(|request| {
         let visitor = match visitor(&app, &request, peer) {
             Ok(visitor) => visitor,
             Err(problem) => return Answer::Ready(gate::refusal(problem, None)),
@@ -53,47 +46,27 @@ fn authorize(
     })
 }
 
-fn place(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
-    request: Request,
-    peer: IpAddr,
-) -> ResponseFuture {
-    for_visitor(shell, route, request, peer, |visitor, _| calls::place(visitor))
+fn place(call: HotCall<'_>) -> ResponseFuture {
+    for_visitor(call, |visitor, _| calls::place(visitor))
 }
 
-fn join(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
-    request: Request,
-    peer: IpAddr,
-) -> ResponseFuture {
-    let app = State(shell.app().clone());
-    for_visitor(shell, route, request, peer, |visitor, request| calls::join(app, visitor, request))
+fn join(call: HotCall<'_>) -> ResponseFuture {
+    let app = State(call.app().clone());
+    for_visitor(call, |visitor, request| calls::join(app, visitor, request))
 }
 
-fn join_on_behalf(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
-    request: Request,
-    peer: IpAddr,
-) -> ResponseFuture {
-    let app = State(shell.app().clone());
-    for_backend(shell, route, request, peer, |backend, body| backend::join(app, backend, body))
+fn join_on_behalf(call: HotCall<'_>) -> ResponseFuture {
+    let app = State(call.app().clone());
+    call.for_backend(|backend, body| backend::join(app, backend, body))
 }
 
 /// What `handler` answers to the visitor that the request tells of.
-fn for_visitor<F>(
-    shell: &Arc<Shell>,
-    route: &Arc<RouteMetrics>,
-    request: Request,
-    peer: IpAddr,
-    handler: impl FnOnce(Visitor, Request) -> F,
-) -> ResponseFuture
+fn for_visitor<F>(call: HotCall<'_>, handler: impl FnOnce(Visitor, Request) -> F) -> ResponseFuture
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
-    shell.answer(route, request, |request| match visitor(shell.app(), &request, peer) {
+    let (app, peer) = (call.app(), call.peer);
+    call.answer(|request| match visitor(app, &request, peer) {
         Ok(visitor) => Answer::Pending(handler(visitor, request).map(response)),
         Err(problem) => Answer::Ready(problem.into_response()),
     })
