@@ -2,32 +2,16 @@
 
 use std::time::Duration;
 
-use crate::store::{Error, Numbers, millis};
+use crate::store::{Error, Numbers, codes, millis};
 
-/// What the script answers. `lua/limit/lib/codes.lua` names the same numbers, all but the first,
-/// which is every subsystem's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Code {
-    Ok = 0,
-    Refused = 2,
-    ShadowRefused = 3,
-    Repeated = 4,
-    Mismatch = 5,
-}
-
-impl Code {
-    const ALL: [(Self, &str); 5] = [
-        (Self::Ok, "OK"),
-        (Self::Refused, "REFUSED"),
-        (Self::ShadowRefused, "SHADOW_REFUSED"),
-        (Self::Repeated, "REPEATED"),
-        (Self::Mismatch, "MISMATCH"),
-    ];
-
-    fn of(number: u64, numbers: &Numbers) -> Result<Self, Error> {
-        let mut all = Self::ALL.iter().map(|(code, _)| *code);
-        let found = all.find(|code| *code as u64 == number);
-        found.ok_or_else(|| numbers.error(format!("unknown code {number}")))
+codes! {
+    /// What the script answers, as `lua/limit/lib/codes.lua` names it.
+    enum Code {
+        Ok,
+        Refused = 2 "REFUSED",
+        ShadowRefused = 3 "SHADOW_REFUSED",
+        Repeated = 4 "REPEATED",
+        Mismatch = 5 "MISMATCH",
     }
 }
 
@@ -113,10 +97,7 @@ mod tests {
     #[test]
     fn codes_are_those_of_the_scripts() {
         let lua = include_str!("../../../../lua/limit/lib/codes.lua");
-        let own = &Code::ALL[1..];
-        let names: Vec<_> = own.iter().map(|(_, name)| *name).collect();
-        let numbers: Vec<_> = own.iter().map(|(code, _)| (*code as u8).to_string()).collect();
-        let line = format!("local {} = {}\n", names.join(", "), numbers.join(", "));
+        let line = Code::line();
         assert!(lua.contains(&line), "{line}");
     }
 }

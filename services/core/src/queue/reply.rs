@@ -4,34 +4,18 @@ use std::time::Duration;
 
 use super::place::{GoneReason, Place, Standing, Ticket, Wait};
 pub(super) use crate::store::Reply;
-use crate::store::{Error, Numbers, millis};
+use crate::store::{Error, Numbers, codes, millis};
 
-/// What a script answers for one visitor. The scripts name the same numbers in
-/// `lua/queue/lib/meta.lua`, all but the first, which is every subsystem's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
-    Ok = 0,
-    Created = 2,
-    NotReady = 3,
-    NotActive = 4,
-    Full = 5,
-    Closed = 6,
-    IsGone = 7,
-}
-
-impl Code {
-    const ALL: [(Self, &str); 7] = [
-        (Self::Ok, "OK"),
-        (Self::Created, "CREATED"),
-        (Self::NotReady, "NOT_READY"),
-        (Self::NotActive, "NOT_ACTIVE"),
-        (Self::Full, "FULL"),
-        (Self::Closed, "CLOSED"),
-        (Self::IsGone, "IS_GONE"),
-    ];
-
-    fn of(number: u64) -> Option<Self> {
-        Self::ALL.iter().map(|(code, _)| *code).find(|code| *code as u64 == number)
+codes! {
+    /// What a script answers for one visitor, as `lua/queue/lib/meta.lua` names it.
+    pub(super) enum Code {
+        Ok,
+        Created = 2 "CREATED",
+        NotReady = 3 "NOT_READY",
+        NotActive = 4 "NOT_ACTIVE",
+        Full = 5 "FULL",
+        Closed = 6 "CLOSED",
+        IsGone = 7 "IS_GONE",
     }
 }
 
@@ -54,8 +38,7 @@ impl PackedOutcome {
     /// Reads the next.
     pub(super) fn read(numbers: &mut Numbers) -> Result<Self, Error> {
         let head = numbers.count()?;
-        let code =
-            Code::of(head & 7).ok_or_else(|| numbers.error(format!("unknown code in {head}")))?;
+        let code = Code::of(head & 7, numbers)?;
         Ok(Self { code, status: head >> 3 & 15, value: head >> 7 })
     }
 
@@ -97,31 +80,17 @@ mod tests {
 
     const META: &str = include_str!("../../../../lua/queue/lib/meta.lua");
 
-    /// The numbers that a line `local A, B = 0, 1` of the scripts gives to its names.
-    fn numbers(first_name: &str) -> Vec<(String, i64)> {
-        let line = META
-            .lines()
-            .find(|line| line.starts_with(&format!("local {first_name}, ")))
-            .expect("the line stands in lib/meta.lua");
-        let (names, values) = line["local ".len()..].split_once(" = ").expect("an assignment");
-        let names = names.split(", ").map(str::to_owned);
-        names.zip(values.split(", ").map(|value| value.parse().expect("a number"))).collect()
-    }
-
     #[test]
     fn codes_are_those_of_the_scripts() {
-        let own = Code::ALL.iter().skip(1);
-        let codes: Vec<_> = own.map(|(code, name)| ((*name).to_owned(), *code as i64)).collect();
-        assert_eq!(codes, numbers("CREATED"));
+        let line = Code::line();
+        assert!(META.contains(&line), "{line}");
     }
 
     #[test]
     fn reasons_are_those_of_the_scripts() {
-        let reasons: Vec<_> = GoneReason::ALL
-            .iter()
-            .zip(1..)
-            .map(|(reason, number)| (reason.name().to_uppercase(), number))
-            .collect();
-        assert_eq!(reasons, numbers("COMPLETED"));
+        let names: Vec<_> = GoneReason::ALL.iter().map(|it| it.name().to_uppercase()).collect();
+        let numbers: Vec<_> = (1..=names.len()).map(|number| number.to_string()).collect();
+        let line = format!("local {} = {}\n", names.join(", "), numbers.join(", "));
+        assert!(META.contains(&line), "{line}");
     }
 }

@@ -34,7 +34,7 @@ pub use clock::Clock;
 pub use config::{Config, ConfigError, Mode};
 pub use error::{Error, Refused};
 pub use lane::{Batch, Lane};
-pub(crate) use reply::{Numbers, Reply, millis};
+pub(crate) use reply::{Numbers, Reply, codes, millis};
 pub use script::Script;
 pub use server::{ServerReport, Warning};
 pub use sharded::Sharded;

@@ -10,6 +10,41 @@ use super::Error;
 const OK: i64 = 0;
 const NO_RULES: i64 = 1;
 
+/// Declares what the scripts of a subsystem answer for one item: the codes of any, and behind them
+/// its own, each with its number and its name there.
+macro_rules! codes {
+    (
+        $(#[doc = $doc:literal])+
+        $visibility:vis enum $name:ident { Ok, $($code:ident = $number:literal $text:literal,)+ }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $name {
+            Ok = 0,
+            $($code = $number,)+
+        }
+
+        impl $name {
+            /// The one of this number, which `numbers` told.
+            $visibility fn of(number: u64, numbers: &$crate::store::Numbers) -> Result<Self, Error> {
+                match number {
+                    0 => Ok(Self::Ok),
+                    $($number => Ok(Self::$code),)+
+                    _ => Err(numbers.error(format!("unknown code {number}"))),
+                }
+            }
+
+            /// The line that gives its own their names in the scripts.
+            #[cfg(test)]
+            fn line() -> String {
+                let (names, numbers) = ([$($text),+], [$(stringify!($number)),+]);
+                format!("local {} = {}\n", names.join(", "), numbers.join(", "))
+            }
+        }
+    };
+}
+pub(crate) use codes;
+
 /// A reply: an array of integers and bytes.
 pub(crate) struct Reply {
     operation: &'static str,

@@ -172,7 +172,7 @@ impl Batch for Records {
     ) -> Result<Vec<Result<Recorded, Error>>, Error> {
         let mut numbers = Reply::of(scripts::RECORD.name, reply)?.numbers()?;
         let mut recorded = || {
-            let code = Code::read(&mut numbers)?;
+            let code = Code::of(numbers.count()?, &numbers)?;
             let window = Window::read(&mut numbers)?;
             Ok(Ok(match code {
                 Code::Ok => Recorded::Counted(window),
