@@ -50,17 +50,7 @@ pub enum Role {
     Operator,
 }
 
-impl FromText for Role {
-    const RULE: &'static str = "must be one of backend, operator";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "backend" => Some(Self::Backend),
-            "operator" => Some(Self::Operator),
-            _ => None,
-        }
-    }
-}
+parse::words!(Role { "backend" => Backend, "operator" => Operator, });
 
 /// One thing that a key may touch, such as `pools:reward`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,7 @@ use anteroom_core::limit::{Algorithm, Rule};
 use anteroom_core::rules;
 use serde::Deserialize;
 
-use super::{
-    Fault,
-    parse::{self, FromText},
-    section::Named,
-};
+use super::{Fault, parse, section::Named};
 
 /// One limit, with the values of `[limits."*"]` where it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -59,13 +55,7 @@ impl Named for LimitConfig {
     }
 }
 
-impl FromText for Algorithm {
-    const RULE: &'static str = "must be one of log, counter, gcra";
-
-    fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, name)| *name == text).map(|(algorithm, _)| *algorithm)
-    }
-}
+parse::words!(Algorithm { "log" => Log, "counter" => Counter, "gcra" => Gcra, });
 
 /// What a check of a limit answers while the store is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,14 +66,4 @@ pub enum LimitWithoutStore {
     Open,
 }
 
-impl FromText for LimitWithoutStore {
-    const RULE: &'static str = "must be one of closed, open";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "closed" => Some(Self::Closed),
-            "open" => Some(Self::Open),
-            _ => None,
-        }
-    }
-}
+parse::words!(LimitWithoutStore { "closed" => Closed, "open" => Open, });

@@ -28,18 +28,7 @@ pub enum LogFormat {
     Text,
 }
 
-impl FromText for LogFormat {
-    const RULE: &'static str = "must be one of auto, json, text";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "auto" => Some(Self::Auto),
-            "json" => Some(Self::Json),
-            "text" => Some(Self::Text),
-            _ => None,
-        }
-    }
-}
+parse::words!(LogFormat { "auto" => Auto, "json" => Json, "text" => Text, });
 
 /// Directives that `tracing_subscriber::EnvFilter` takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,6 +22,25 @@ pub trait FromText: Sized {
     fn from_text(text: &str) -> Option<Self>;
 }
 
+/// [`FromText`] of a type whose values are written as words.
+macro_rules! words {
+    ($type:ty { $first:literal => $one:ident, $($word:literal => $value:ident,)+ }) => {
+        impl $crate::config::parse::FromText for $type {
+            const RULE: &'static str =
+                concat!("must be one of ", $first $(, ", ", $word)+);
+
+            fn from_text(text: &str) -> Option<Self> {
+                match text {
+                    $first => Some(Self::$one),
+                    $($word => Some(Self::$value),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(super) use words;
+
 /// A whole number from `MIN` to `MAX`.
 pub fn whole<'de, D, T, const MIN: u64, const MAX: u64>(deserializer: D) -> Result<T, D::Error>
 where

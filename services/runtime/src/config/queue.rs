@@ -179,18 +179,7 @@ pub enum WithoutStore {
     },
 }
 
-impl FromText for OnStoreError {
-    const RULE: &'static str = "must be one of hold, closed, open";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "hold" => Some(Self::Hold),
-            "closed" => Some(Self::Closed),
-            "open" => Some(Self::Open),
-            _ => None,
-        }
-    }
-}
+parse::words!(OnStoreError { "hold" => Hold, "closed" => Closed, "open" => Open, });
 
 /// A number of things in a window of time, written as `600/1m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

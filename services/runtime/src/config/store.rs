@@ -59,18 +59,7 @@ pub enum StoreMode {
     Cluster,
 }
 
-impl FromText for StoreMode {
-    const RULE: &'static str = "must be one of single, sentinel, cluster";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "single" => Some(Self::Single),
-            "sentinel" => Some(Self::Sentinel),
-            "cluster" => Some(Self::Cluster),
-            _ => None,
-        }
-    }
-}
+parse::words!(StoreMode { "single" => Single, "sentinel" => Sentinel, "cluster" => Cluster, });
 
 impl FromText for Address {
     const RULE: &'static str = Self::RULE;

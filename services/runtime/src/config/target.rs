@@ -6,11 +6,7 @@ use anteroom_core::rules::{Rule, Value};
 use anteroom_core::target::{Kept, Rules};
 use serde::Deserialize;
 
-use super::{
-    Fault,
-    parse::{self, FromText},
-    section::Named,
-};
+use super::{Fault, parse, section::Named};
 
 /// One target, with the values of `[targets."*"]` where it says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -74,14 +70,4 @@ impl Named for TargetConfig {
     }
 }
 
-impl FromText for Kept {
-    const RULE: &'static str = "must be one of buckets, log";
-
-    fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "buckets" => Some(Self::InBuckets),
-            "log" => Some(Self::InLog),
-            _ => None,
-        }
-    }
-}
+parse::words!(Kept { "buckets" => InBuckets, "log" => InLog, });
