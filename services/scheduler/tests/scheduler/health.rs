@@ -1,26 +1,16 @@
 //! Real schedulers make a queue follow a real target.
 
 use anteroom_core::queue::{Queue, Status, StepReason};
-use anteroom_core::store::{Config, Store};
 use anteroom_core::target::{Outcome, Rules, State, Target};
-use anteroom_runtime::config::Loader;
 use anteroom_testkit::{Deployment, PATIENCE, until};
 
-use crate::support::{deployment, join, queue, until_place, until_snapshot};
+use crate::support::{deployment, join, opened, queue, until_place, until_snapshot};
 
 const TARGET: &str = "[targets.shop]\nmin_samples = 5\nopen_for = \"1s\"\nprobes = 2\n";
 
 /// The target of the file, as those who call it report to it.
 async fn target(deployment: &Deployment) -> (Target, Rules) {
-    let config = Loader::new(Some(&deployment.config_file())).load().expect("a valid file");
-    let store = Config {
-        command_timeout: PATIENCE,
-        request_timeout: PATIENCE,
-        ..Config::new(deployment.redis.socket_url())
-    };
-    let registry = prometheus::Registry::new();
-    let store = Store::open(&store, &anteroom_core::scripts(), &registry).expect("an address");
-    assert!(store.wait_up(PATIENCE).await, "the store is up");
+    let (config, store) = opened(deployment).await;
     (Target::open(&store, "shop", 100), config.targets["shop"].rules())
 }
 

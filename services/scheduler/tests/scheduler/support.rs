@@ -26,8 +26,8 @@ pub async fn until_ticking(scheduler: &Service) {
     scheduler.until_metric(ticks, |it| it > Some(0.0)).await;
 }
 
-/// A queue of the file, as admission would hold it.
-pub async fn queue(deployment: &Deployment, name: &str) -> Queue {
+/// The file, and the store that it names.
+pub async fn opened(deployment: &Deployment) -> (anteroom_runtime::Config, Store) {
     let config = Loader::new(Some(&deployment.config_file())).load().expect("a valid file");
     let store = Config {
         // Slow machines must not turn a test into one of time-outs.
@@ -38,6 +38,12 @@ pub async fn queue(deployment: &Deployment, name: &str) -> Queue {
     let registry = prometheus::Registry::new();
     let store = Store::open(&store, &anteroom_core::scripts(), &registry).expect("an address");
     assert!(store.wait_up(PATIENCE).await, "the store is up");
+    (config, store)
+}
+
+/// A queue of the file, as admission would hold it.
+pub async fn queue(deployment: &Deployment, name: &str) -> Queue {
+    let (config, store) = opened(deployment).await;
     Queue::open(&store, name, config.queues[name].rules.clone(), 10_000)
 }
 
