@@ -87,7 +87,8 @@ for at = ARGS_BEFORE + 1, #ARGV do
     if key then remember(key, said, now, 4 * window / 1000) end
     record(good_ones, bad_ones, latency, reporter, string.sub(ARGV[at], rest))
   end
-  told[at - ARGS_BEFORE] = struct.pack('>dddd', code, successes, failures, state)
+  local last = 4 * (at - ARGS_BEFORE)
+  told[last - 3], told[last - 2], told[last - 1], told[last] = code, successes, failures, state
 end
 
 forget_left()
@@ -96,4 +97,4 @@ totals = struct.pack(TOTALS, unpack(all, 1, COUNTS))
 save()
 if renews then expire(META) end
 save_bucket()
-return { OK, table.concat(told) }
+return { OK, struct.pack('>' .. string.rep('d', #told), unpack(told)) }

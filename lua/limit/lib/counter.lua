@@ -38,7 +38,7 @@ local function counter(key, limit, window, needed, take)
   if take > 0 or grown ~= offset then
     current = current + take
     local kept = struct.pack(COUNTER, now, grown, current, previous, window / 1000)
-    keep(key, kept, window, ttl_does(latest, seconds, now, window))
+    keep(key, kept, window, passed == 0 and 1000 * seconds == window)
   end
   local remaining = max(0, limit - current - ceil(previous * left / window))
   local reset = current > 0 and left + window or previous > 0 and left or 0

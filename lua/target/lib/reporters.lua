@@ -34,9 +34,16 @@ local function find(name)
   return at
 end
 
+local said = {} -- of those heard in this call, whether one of their outcomes was a failure
+
 -- Notes that a reporter was heard: it comes to the front. With 64 known, a further one takes the
 -- place of the last.
 local function hear(name, has_failed)
+  -- Only with 64 of them does the order of those matter that were heard at the same time.
+  if #reporters < MOST * SIZE then
+    if said[name] or said[name] == has_failed then return end
+    said[name] = has_failed
+  end
   local known_at, heard, since = find(name), floor(now / 1000), NEVER
   local at = known_at or known() == MOST and #reporters - SIZE + 1
   if at then
@@ -72,5 +79,5 @@ local function forgive()
     local name, heard = struct.unpack(ENTRY, reporters, at)
     entries[#entries + 1] = struct.pack(ENTRY, name, heard, NEVER)
   end
-  reporters, failing = table.concat(entries), 0
+  reporters, failing, said = table.concat(entries), 0, {}
 end

@@ -141,6 +141,11 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(Problem::new(Code::INVALID_BODY).detail("the body must be a JSON object"));
     }
+    // Noting the place takes time, and is needed only where something is wrong.
+    serde_json::from_slice(body).or_else(|_| parse_with_places(body))
+}
+
+fn parse_with_places<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();

@@ -9,13 +9,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest as _, Request};
+use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
+use http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::caller::Backend;
-use super::extract::JsonBody;
+use super::extract::{JsonBody, json_body};
 use super::shell::{Answer, ResponseFuture, Shell};
 use crate::app::{App, LiveConfig};
 use crate::entities::{Entities, Entity};
@@ -53,7 +54,7 @@ impl<'a> HotCall<'a> {
     where
         F: Future<Output = Response> + Send + 'static,
     {
-        self.shell.answer(self.route, self.request, handler)
+        self.shell.answer(self.route, true, self.request, handler)
     }
 
     /// What `handler` answers to a backend that may touch the entity of the path, and to its body.
@@ -69,10 +70,11 @@ impl<'a> HotCall<'a> {
     {
         let (app, peer) = (self.app().clone(), self.peer);
         self.answer(|request| {
-            match Backend::of(&app, request.uri(), request.headers(), Some(peer)) {
+            let (Parts { uri, headers, .. }, body) = request.into_parts();
+            match Backend::of(&app, &uri, &headers, Some(peer)) {
                 Ok(backend) => Answer::Pending(async move {
-                    let answer = match JsonBody::from_request(request, &app).await {
-                        Ok(body) => handler(backend, body).await,
+                    let answer = match json_body(&headers, body, &app).await {
+                        Ok(body) => handler(backend, JsonBody(body)).await,
                         Err(problem) => Err(problem),
                     };
                     answer.unwrap_or_else(Problem::into_response)

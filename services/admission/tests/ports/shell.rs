@@ -105,11 +105,14 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     let panics = |_: Request| -> Answer<Pending<Response>> { panic!("as told") };
     let hangs = |_: Request| Answer::Pending(pending());
     let (gate, work) = (shell.route(Some(GATE)), shell.route(Some(WORK)));
-    is_gate_refusal(shell.answer(&gate, request("GET", AT_GATE, &[]), panics).await, "internal")
-        .await;
-    let hung = shell.answer(&gate, request("GET", AT_GATE, &[]), hangs).await;
+    is_gate_refusal(
+        shell.answer(&gate, false, request("GET", AT_GATE, &[]), panics).await,
+        "internal",
+    )
+    .await;
+    let hung = shell.answer(&gate, false, request("GET", AT_GATE, &[]), hangs).await;
     is_gate_refusal(hung, "request_timeout").await;
-    let response = shell.answer(&work, request("GET", WORK, &[]), panics).await;
+    let response = shell.answer(&work, false, request("GET", WORK, &[]), panics).await;
     assert_eq!(problem(response).await["code"], "internal");
     assert_eq!(shell.in_flight.count(), 0);
 }

@@ -1,7 +1,6 @@
 //! Calls that share a run of the script.
 
 use std::borrow::Cow;
-use std::io::Write as _;
 
 use redis::{RedisWrite as _, Value};
 
@@ -16,7 +15,7 @@ const MOST_ITEMS: usize = 64;
 /// As many units in a log cost the store as much as a check.
 const UNITS_OF_A_CHECK: usize = 4;
 /// What the key of a name begins with, behind its hash tag.
-const NAME: char = 'i';
+const NAME: u8 = b'i';
 /// The bytes of a key, and those of what is sent of a check.
 const KEY: usize = 40;
 const CHECK: usize = 14;
@@ -58,18 +57,13 @@ impl Batch for Checks {
         self.clock.push_to(&mut args);
         args.push(u8::from(self.named));
         for Call { name, checks, .. } in items {
-            let mut bytes = Vec::with_capacity(8 + CHECK * checks.len());
-            if let Some(name) = name {
-                bytes.extend(name.said);
-            }
+            args.write_arg(name.as_ref().map_or(&[][..], |name| &name.said));
             for asked in checks {
-                bytes.extend([asked.rule.algorithm as u8, asked.rule.shadow.into()]);
+                args.extend_last(&[asked.rule.algorithm as u8, asked.rule.shadow.into()]);
                 for number in [asked.rule.limit, asked.rule.window_ms(), asked.cost] {
-                    bytes.extend(number.to_be_bytes());
+                    args.extend_last(&number.to_be_bytes());
                 }
             }
-            // Writing into memory cannot fail.
-            let _ = args.writer_for_next_arg().write_all(&bytes);
         }
         args
     }

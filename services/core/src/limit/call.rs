@@ -139,8 +139,9 @@ pub(super) fn shard_of(group: &str) -> u8 {
 }
 
 /// The hash tag of a shard.
-pub(super) fn tag(shard: u8) -> char {
-    char::from_digit(shard.into(), 16).unwrap_or_default()
+pub(super) fn tag(shard: u8) -> &'static str {
+    let shard = usize::from(shard) % SHARDS;
+    &"0123456789abcdef"[shard..=shard]
 }
 
 /// What stands in the keys of a counter.

@@ -33,11 +33,11 @@ impl Algorithm {
 
     /// What its keys begin with, behind their hash tag. Each algorithm has keys of its own: one
     /// that is changed begins anew.
-    pub(super) const fn letter(self) -> char {
+    pub(super) const fn letter(self) -> u8 {
         match self {
-            Self::Log => 'l',
-            Self::Counter => 'c',
-            Self::Gcra => 'g',
+            Self::Log => b'l',
+            Self::Counter => b'c',
+            Self::Gcra => b'g',
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The scripts, embedded at compile time.
 
-use std::fmt::Display;
 use std::sync::OnceLock;
 
 use redis::RedisWrite as _;
@@ -53,9 +52,9 @@ impl Script {
         let mut keys = Args::new();
         for key in self.keys.split_whitespace().map(Key::of) {
             match key {
-                Key::One(name) => self.push_key(&mut keys, entity, name),
+                Key::One(name) => self.push_key(&mut keys, entity, name.as_bytes()),
                 Key::Ring(name, length) => (0..length).for_each(|number| {
-                    self.push_key(&mut keys, entity, format_args!("{name}:{number}"));
+                    self.push_key(&mut keys, entity, format!("{name}:{number}").as_bytes());
                 }),
             }
         }
@@ -63,21 +62,19 @@ impl Script {
     }
 
     /// Appends one key of its subsystem under this hash tag.
-    pub(crate) fn push_key(&self, keys: &mut Args, tag: impl Display, key: impl Display) {
+    pub(crate) fn push_key(&self, keys: &mut Args, tag: &str, key: &[u8]) {
         let subsystem = self.name.split('.').next().unwrap_or_default();
-        keys.write_arg_fmt(format_args!("anteroom:v1:{subsystem}:{{{tag}}}:{key}"));
+        keys.write_arg(b"anteroom:v1:");
+        for part in [subsystem, ":{", tag, "}:"] {
+            keys.extend_last(part.as_bytes());
+        }
+        keys.extend_last(key);
     }
 
     /// [`push_key`](Self::push_key) for one of very many: a letter says of what kind it is, and a
     /// digest which.
-    pub(crate) fn push_digest_key(
-        &self,
-        keys: &mut Args,
-        tag: impl Display,
-        kind: char,
-        digest: &[u8],
-    ) {
-        self.push_key(keys, tag, kind);
+    pub(crate) fn push_digest_key(&self, keys: &mut Args, tag: &str, kind: u8, digest: &[u8]) {
+        self.push_key(keys, tag, &[kind]);
         keys.extend_last(digest);
     }
 

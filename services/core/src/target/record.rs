@@ -142,7 +142,7 @@ impl Batch for Records {
     fn keys(&self, items: &[Item]) -> Cow<'_, Args> {
         let mut keys = Cow::Borrowed(&self.keys);
         for operation in items.iter().filter_map(|item| item.operation) {
-            scripts::RECORD.push_digest_key(keys.to_mut(), &self.target, 'i', &operation.id);
+            scripts::RECORD.push_digest_key(keys.to_mut(), &self.target, b'i', &operation.id);
         }
         keys
     }

@@ -49,6 +49,6 @@ where
         let route = self.shell.route(template);
         let routed =
             |request| Answer::Pending(self.inner.call(request).map(|Ok(response)| response));
-        self.shell.answer(&route, request, routed).map(Ok)
+        self.shell.answer(&route, false, request, routed).map(Ok)
     }
 }

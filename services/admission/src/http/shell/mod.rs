@@ -76,10 +76,11 @@ impl Shell {
         self.metrics.route(template)
     }
 
-    /// The answer of `handler` to a request of this route.
+    /// The answer of `handler` to a request of this route; `is_hot`: to one of very many.
     pub fn answer<F: Future<Output = Response> + Send + 'static>(
         self: &Arc<Self>,
         route: &Arc<RouteMetrics>,
+        is_hot: bool,
         request: Request,
         handler: impl FnOnce(Request) -> Answer<F>,
     ) -> ResponseFuture {
@@ -93,7 +94,10 @@ impl Shell {
             if has_body { self.request_timeout + self.body_timeout } else { self.request_timeout };
         match catch_unwind(AssertUnwindSafe(|| handler(request))) {
             Ok(Answer::Ready(response)) => Either::Left(ready(context.mark(response))),
-            Ok(Answer::Pending(answer)) => Either::Right(context.answered_by(answer, limit)),
+            Ok(Answer::Pending(answer)) => {
+                let span = context.span(is_hot);
+                Either::Right(context.answered_by(answer, limit, span))
+            }
             Err(panic) => {
                 let answer = refusal(&context.route, panicked(&*panic), None);
                 Either::Left(ready(context.mark(answer)))
@@ -164,11 +168,12 @@ impl RequestContext {
         self,
         answer: impl Future<Output = Response> + Send + 'static,
         limit: Duration,
+        span: Span,
     ) -> Pin<Box<dyn Future<Output = Response> + Send>> {
-        let span = self.span();
-        let answering = async move {
-            let answer = tokio::time::timeout(limit, answer);
-            let problem = match AssertUnwindSafe(answer).catch_unwind().await {
+        // No async block: what that captures and then awaits has its room twice, in each request.
+        let answer = AssertUnwindSafe(tokio::time::timeout(limit, answer)).catch_unwind();
+        let answering = answer.map(move |outcome| {
+            let problem = match outcome {
                 Ok(Ok(response)) => return self.mark(response),
                 Ok(Err(_)) => {
                     let retry_after = self.shell.app.retries.schedule_anybody();
@@ -178,7 +183,7 @@ impl RequestContext {
             };
             let answer = refusal(&self.route, problem, None);
             self.mark(answer)
-        };
+        });
         if span.is_disabled() { Box::pin(answering) } else { Box::pin(answering.instrument(span)) }
     }
 
@@ -201,9 +206,10 @@ impl RequestContext {
         response
     }
 
-    /// What lines of the log say of their request. On the public port, where requests are many and
-    /// the lines few, it is made for the level `debug` only: a failure names its request itself.
-    fn span(&self) -> Span {
+    /// What lines of the log say of their request. On the public port and for hot calls, where
+    /// requests are many and the lines few, it is made for the level `debug` only: a failure names
+    /// its request itself.
+    fn span(&self, is_hot: bool) -> Span {
         macro_rules! span {
             ($level:ident) => {
                 tracing::$level!(
@@ -214,7 +220,7 @@ impl RequestContext {
                 )
             };
         }
-        if self.shell.is_public { span!(debug_span) } else { span!(info_span) }
+        if is_hot || self.shell.is_public { span!(debug_span) } else { span!(info_span) }
     }
 }
 
