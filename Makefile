@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint fuzz soak clean
+.PHONY: help run build test bench lint fuzz soak loadtest clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -10,12 +10,12 @@ run: ## Starts Redis (unless ANTEROOM_STORE__URL names one), admission and sched
 	@exec scripts/run.sh
 
 build: ## Builds the release binaries
-	cargo build --workspace --release --locked
+	cargo build --release --locked
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
 	ANTEROOM_SCHEMATHESIS="$$(scripts/schemathesis.sh)" \
-		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --workspace --locked --no-fail-fast
+		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 
 bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
@@ -25,8 +25,8 @@ bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
 
 lint: ## Checks formatting, lints, documentation; where cargo-deny is installed, licences and who may depend on what
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+	cargo clippy --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --locked
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; fi
 
 fuzz: ## Fuzzes all that comes from outside, FUZZ_SECONDS (30) for each target, where a nightly toolchain is
@@ -34,6 +34,11 @@ fuzz: ## Fuzzes all that comes from outside, FUZZ_SECONDS (30) for each target, 
 
 soak: ## Plays a million random histories and ten minutes of killed processes, for hours
 	@scripts/soak.sh
+
+loadtest: ## Builds, lints and tests the load harness, which the other targets leave out
+	cargo clippy -p anteroom-loadtest --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc -p anteroom-loadtest --no-deps --document-private-items --locked
+	cargo test -p anteroom-loadtest --locked --no-fail-fast
 
 clean: ## Removes everything that was built
 	cargo clean

@@ -1,0 +1,32 @@
+//! Ctrl-C ends a run early, not without its report.
+
+use tokio_util::sync::CancellationToken;
+
+/// Cancelled at the first Ctrl-C or SIGTERM; the second ends the program at once.
+///
+/// Must be called inside a Tokio runtime.
+///
+/// # Errors
+///
+/// When the signals cannot be watched.
+pub fn watch() -> std::io::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let cancelled = CancellationToken::new();
+    let cancel = cancelled.clone();
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if cancel.is_cancelled() {
+                std::process::abort();
+            }
+            crate::progress::say("ending early; the report follows (again: at once, without it)");
+            cancel.cancel();
+        }
+    });
+    Ok(cancelled)
+}

@@ -1,0 +1,32 @@
+//! How many may come in? Measures the protected service, works out the rules of the waiting room,
+//! and rehearses the rush.
+//!
+//! A black box over HTTP: of the services it knows the addresses alone. One command, one module.
+
+pub mod cli;
+pub mod exit;
+pub mod interrupt;
+pub mod progress;
+
+use std::process::ExitCode;
+
+use cli::Arguments;
+use exit::Outcome;
+
+/// Runs a command to its end; what went wrong is told on standard error.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(arguments.command.run()),
+        Err(error) => Err(error.into()),
+    };
+    let code = match outcome {
+        Ok(Outcome::Held) => 0,
+        Ok(Outcome::Missed) => exit::MISSED,
+        Err(error) => {
+            progress::say(&format!("anteroom-loadtest: {error:#}"));
+            if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }
+        }
+    };
+    ExitCode::from(code)
+}

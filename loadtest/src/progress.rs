@@ -1,0 +1,62 @@
+//! What a run says while it runs, on standard error: a bar on a terminal, lines elsewhere.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Elsewhere than on a terminal, a line at most so often.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Says a line.
+pub fn say(line: &str) {
+    // Where nobody reads, the report still tells.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// How far a run of a known length has come.
+pub struct Progress {
+    what: String,
+    /// None elsewhere than on a terminal.
+    bar: Option<ProgressBar>,
+    said: Mutex<Instant>,
+    steps: u64,
+}
+
+impl Progress {
+    /// Of a run of so many steps, such as milliseconds or visitors.
+    pub fn new(what: impl Into<String>, steps: u64) -> Self {
+        let what = what.into();
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{prefix} {wide_bar} {percent}% {msg}");
+            let bar = ProgressBar::new(steps).with_prefix(what.clone());
+            // The template is a constant; a bar without it is one too.
+            style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
+        });
+        Self { what, bar, said: Mutex::new(Instant::now()), steps }
+    }
+
+    /// It has come so far; `detail` is what there is to tell.
+    pub fn at(&self, step: u64, detail: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(step);
+            bar.set_message(detail());
+            return;
+        }
+        let mut said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if said.elapsed() >= LINE_EVERY {
+            *said = Instant::now();
+            let percent = 100 * step.min(self.steps) / self.steps.max(1);
+            say(&format!("{}: {percent} %, {}", self.what, detail()));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
