@@ -10,7 +10,6 @@
 
 load()
 if not is_new then move_on() end
-save_changes()
 
 local taken, first -- permits in use, and the end of the first of them
 local function look()
@@ -35,6 +34,8 @@ local function permit(name)
   if taken >= probes then return 0, min(first, closes) - now end
   call('ZADD', PERMITS, text(now + lasts), name)
   taken, first = taken + 1, min(first, now + lasts)
+  -- Where the clock leaps back, a permit must not last longer for it.
+  is_changed = true
   return 1, 0
 end
 
@@ -44,4 +45,5 @@ for at = 3, #ARGV do
   told[at - 2] = struct.pack('>ddd', state, may, again)
 end
 if taken then expire(PERMITS) end
+save_changes()
 return { OK, table.concat(told) }

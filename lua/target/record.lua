@@ -14,6 +14,9 @@ local KEYS_BEFORE, ARGS_BEFORE = 5, 2
 local MOST_LOGGED = 100 -- in one outcome
 
 local own_window, own_kind = load()
+-- Redis refuses for want of memory only what a script writes first, and what leaves the window is
+-- taken away before the rest is written.
+call('HSET', META, 'totals', totals)
 local are_named, renews = #KEYS > KEYS_BEFORE, is_new
 if is_new then
   version = wall
@@ -26,11 +29,11 @@ end
 move_on()
 -- A call that brought no outcome may have moved the window on, and renewed nothing.
 renews = renews or bucket_of(reported) < bucket
-if kept_in == IN_LOG then
+if kept_in == IN_LOG and not are_named then
   local coming = 0
   for at = ARGS_BEFORE + 1, #ARGV do
     local good_ones, bad_ones = struct.unpack('>I4I4', ARGV[at])
-    coming = coming + min(good_ones + bad_ones, MOST_LOGGED)
+    if good_ones + bad_ones <= MOST_LOGGED then coming = coming + good_ones + bad_ones end
   end
   make_room(coming)
 end
@@ -65,6 +68,8 @@ local function record(good_ones, bad_ones, latency, reporter, permit)
     count(2 + latency, good_ones + bad_ones)
   end
   if kept_in == IN_LOG then
+    -- Those that have names may be repeats, which take no room.
+    if are_named then make_room(good_ones + bad_ones) end
     log(good_ones, bad_ones)
   else
     successes, failures = successes + count(1, good_ones), failures + count(2, bad_ones)

@@ -12,7 +12,11 @@ local function counted(set)
   if size == 0 then return 0, 0 end
   local live = call('ZCOUNT', set, '(' .. text(now - window), '+inf')
   local dead = min(size - live, MOST_EVICTED)
-  if dead > 0 then call('ZREMRANGEBYRANK', set, 0, dead - 1) end
+  if dead > 0 then
+    call('ZREMRANGEBYRANK', set, 0, dead - 1)
+    -- Where the clock leaps back, the time in which they were over must not come again.
+    is_changed = true
+  end
   return live, size - dead
 end
 

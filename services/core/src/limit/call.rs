@@ -87,7 +87,7 @@ impl Call {
         Self::of(std::slice::from_ref(check), id, &scope)
     }
 
-    /// Several, all or none. `id` is the call's name among those of its group.
+    /// Several, all or none. `id` is the call's name among those of its group and limits.
     ///
     /// # Errors
     ///
@@ -96,7 +96,11 @@ impl Call {
         let Some(first) = checks.first().filter(|_| checks.len() <= MAX_CHECKS) else {
             return Err(CallError::Count);
         };
-        Self::of(checks, id, &[&b"checks"[..], first.group().as_bytes()])
+        // Who checks other limits of the same group may have the same names.
+        let mut limits: Vec<_> = checks.iter().map(|check| check.limit.as_bytes()).collect();
+        limits.sort_unstable();
+        let scope = [&[&b"checks"[..], first.group().as_bytes()], &limits[..]].concat();
+        Self::of(checks, id, &scope)
     }
 
     fn of(checks: &[Check<'_>], id: Option<&str>, scope: &[&[u8]]) -> Result<Self, CallError> {

@@ -55,6 +55,28 @@ async fn promise_11_two_at_once_are_one() {
     assert_eq!(left(&limits, &check).await, 7);
 }
 
+/// Two services that count different limits of one customer may both call theirs `order-17`.
+#[tokio::test]
+async fn the_name_of_several_checks_is_theirs_alone() {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    let of = |limit, key| Check {
+        limit,
+        group: Some("ann"),
+        ..login(rule(Algorithm::Gcra, 9, 60), key, 1)
+    };
+    let named = |checks: [Check<'static>; 2]| {
+        limits.check(Call::several(&checks, Some("a")).expect("a call"))
+    };
+    let (mail, calls) = (of("mail", "x"), of("calls", "y"));
+    assert_eq!(decided(&named([mail, calls]).await), (true, false));
+    assert_eq!(decided(&named([of("login", "x"), mail]).await), (true, false));
+    assert_eq!(decided(&named([mail, calls]).await), (true, true));
+    // In another order, or of another key, it is not what was said before.
+    assert_eq!(named([calls, mail]).await, Ok(Answer::Mismatch));
+    assert_eq!(named([mail, of("calls", "z")]).await, Ok(Answer::Mismatch));
+}
+
 #[tokio::test]
 async fn promise_11_a_lost_reply_is_asked_for_again_where_the_call_has_a_name() {
     let redis = Redis::start().await;

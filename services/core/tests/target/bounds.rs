@@ -85,6 +85,14 @@ async fn a_log_holds_the_last_hundred_thousand() {
     assert_eq!((told.successes, told.failures), (50_000 + 90 - 100, 50_000 + 40 - 30));
     let ones = join_all((0..64).map(|_| record(&target, &rules, &hundred[0]))).await;
     assert!(ones.iter().all(|told| told.successes + told.failures == 100_000), "{ones:?}");
+    // A repeat takes no room, nor does what is refused.
+    let named = |failures| Outcome { id: Some("a".to_owned()), ..Outcome::counted(50, failures) };
+    let full = record(&target, &rules, &named(0)).await;
+    for failures in [0, 50] {
+        assert!(target.record(&rules, &named(failures)).await.is_ok());
+        let now = look(&target, &rules).await;
+        assert_eq!((now.successes, now.failures), (full.successes, full.failures));
+    }
     let mut members = 0;
     for set in ["successes", "failures"] {
         let set = format!("anteroom:v1:target:{{t}}:{set}");

@@ -128,6 +128,25 @@ async fn promise_12_a_leap_back_of_the_clock_holds_nothing_longer() {
     }
 }
 
+/// A permit that was given before the leap lasts as long as it said.
+#[tokio::test]
+async fn promise_12_a_leap_back_of_the_clock_holds_no_permit_longer() {
+    let world = TimedStore::new().await;
+    for kept in BOTH {
+        let rules = Rules { kept, probes: 1, window: Duration::from_secs(300), ..quick(2) };
+        let target = world.target(&format!("{kept:?}").to_lowercase());
+        record(&target, &rules, &Outcome::counted(0, 2)).await;
+        world.pass(rules.open_for);
+        assert_eq!(look(&target, &rules).await.state, State::HalfOpen);
+        world.pass(Duration::from_secs(100));
+        assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)));
+        world.set_now(world.now() - 90 * SECOND);
+        assert!(matches!(ask(&target, &rules).await, Permission::Refused { .. }));
+        world.pass(rules.open_for);
+        assert!(matches!(ask(&target, &rules).await, Permission::Permit(_)), "{kept:?}");
+    }
+}
+
 /// A leap ahead is a silence: at most one window is forgotten.
 #[tokio::test]
 async fn promise_12_a_leap_ahead_forgets_one_window_at_most() {

@@ -32,6 +32,33 @@ async fn reports_are_refused_whole_and_looks_go_on() {
     }
 }
 
+/// What leaves the window is taken away by a call before it writes: that frees memory, and is no
+/// way in.
+#[tokio::test]
+async fn no_report_comes_in_where_the_window_moves_on() {
+    let world = TimedStore::new().await;
+    for kept in [Kept::InBuckets, Kept::InLog] {
+        let rules = Rules { kept, ..quick(3) };
+        let target = world.target(&format!("{kept:?}").to_lowercase());
+        fill(&world, true).await;
+        assert_eq!(target.record(&rules, &Outcome::of(true)).await, Err(Error::Full), "new");
+        fill(&world, false).await;
+        for _ in 0..20 {
+            record(&target, &rules, &Outcome::counted(1, 1)).await;
+            world.pass(rules.window / 20);
+        }
+        let totals = look(&target, &rules).await.totals;
+        fill(&world, true).await;
+        for _ in 0..30 {
+            world.pass(rules.window / 20);
+            let told = target.record(&rules, &Outcome::counted(1, 1)).await;
+            assert_eq!(told, Err(Error::Full), "{kept:?}");
+        }
+        assert_eq!(look(&target, &rules).await.totals, totals, "{kept:?}");
+        fill(&world, false).await;
+    }
+}
+
 /// What time brings frees memory, so it is found and written; a permit needs some.
 #[tokio::test]
 async fn an_open_target_becomes_half_open_and_closes() {

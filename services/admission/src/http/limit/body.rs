@@ -32,8 +32,9 @@ pub struct ChecksBody {
     #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 16)]
     pub checks: Vec<CheckOf>,
-    /// The name of this call among those of its group: a repeat within the longest of the windows
-    /// is told the same and takes nothing. Without it a call that is sent again counts again.
+    /// The name of this call among those of its group and limits: a repeat within the longest of
+    /// the windows is told the same and takes nothing. Without it a call that is sent again counts
+    /// again.
     pub id: Option<Identifier>,
 }
 

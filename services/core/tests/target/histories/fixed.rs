@@ -70,3 +70,57 @@ async fn a_closed_target_is_judged_the_same_within_a_call_and_by_the_next() {
     ];
     holds(base, &steps).await;
 }
+
+/// A permit under rules with fewer probes judged those of before for itself alone: nothing of that
+/// is written, and the next outcome judges them anew.
+#[tokio::test]
+async fn what_a_look_judges_by_other_rules_is_not_kept() {
+    let base = Base {
+        window: 300_000,
+        threshold: 500_000,
+        min_samples: 1,
+        log: false,
+        quorum: 1,
+        open_for: 1_000,
+        probes: 2,
+    };
+    let report =
+        Report { successes: 0, failures: 1, latency_ms: None, reporter: None, permit: None };
+    let success = Report { successes: 1, failures: 0, ..report };
+    let steps = [
+        Step::Record(report, None),
+        Step::Record(success, None),
+        Step::PassBucket { short: false },
+        Step::Record(Report { reporter: Some(0), ..report }, None),
+        Step::Permit { permit: 0 },
+        Step::Change(Base { window: 1_000, quorum: 2, probes: 1, ..base }),
+        Step::Permit { permit: 0 },
+        Step::Record(success, None),
+    ];
+    holds(base, &steps).await;
+}
+
+/// Two outcomes that share a call evict once, 128 at most; one of 129 stays and counts again.
+#[tokio::test]
+async fn a_shared_call_evicts_once() {
+    let base = Base {
+        window: 1_000,
+        threshold: 1,
+        min_samples: 4,
+        log: true,
+        quorum: 1,
+        open_for: 1_000,
+        probes: 1,
+    };
+    let success =
+        Report { successes: 1, failures: 0, latency_ms: None, reporter: None, permit: None };
+    let steps = [
+        Step::Record(Report { successes: 0, failures: 84, ..success }, None),
+        Step::Fleet { first: 0, count: 45, is_success: false },
+        Step::PassOpen { short: false },
+        Step::Together(vec![success, success], None),
+        Step::Change(Base { window: 20_000, threshold: 500_000, min_samples: 1, ..base }),
+        Step::Record(success, None),
+    ];
+    holds(base, &steps).await;
+}

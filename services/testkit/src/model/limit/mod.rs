@@ -64,7 +64,7 @@ pub struct Limits {
 
 impl Limits {
     /// Decides a call at this time of the store's clock (µs). `several`: it is one of several
-    /// checks, whose names are those of the group alone.
+    /// checks, which have names of their own.
     pub fn check(
         &mut self,
         wall: u64,
@@ -80,8 +80,9 @@ impl Limits {
         let at = checks.iter().zip(&looks).find(|(check, _)| check.rule.window_ms == longest);
         let at = at.map_or(0, |(_, (now, _))| *now);
         let name = id.map(|id| {
-            let limit = if several { String::new() } else { checks[0].limit.clone() };
-            (several, (limit, checks[0].group.clone(), id.to_owned()))
+            let mut limits: Vec<_> = checks.iter().map(|check| check.limit.as_str()).collect();
+            limits.sort_unstable();
+            (several, (limits.join(" "), checks[0].group.clone(), id.to_owned()))
         });
         if let Some(name) = &name
             && let Some(made) = self.made.get(name)

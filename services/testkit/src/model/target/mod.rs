@@ -135,18 +135,21 @@ pub struct Target {
 }
 
 impl Target {
-    /// A report, with a name or not.
+    /// A report, with a name or not; `shares_call`: with the one before it.
     pub fn record(
         &mut self,
         wall: u64,
         rules: &Rules,
         report: Report,
         id: Option<Name>,
+        shares_call: bool,
     ) -> Recorded {
         let kept = self.kept.get_or_insert_with(|| Kept::new(wall, rules));
         let now = kept.now(wall);
         kept.adopt(rules);
-        kept.move_on(wall, now, rules);
+        if !shares_call {
+            kept.move_on(wall, now, rules);
+        }
         kept.written = now;
         if let Some(id) = id
             && let Some((made, said)) = self.calls.get(&id)
@@ -167,70 +170,46 @@ impl Target {
 
     /// Asks for a call.
     pub fn permit(&mut self, wall: u64, rules: &Rules, permit: Name) -> Permission {
-        let Some((kept, now)) = self.look_at(wall, rules) else { return Permission::Free };
-        let closes = kept.reported + kept.window;
-        match kept.state {
-            State::Closed => return Permission::Free,
-            State::Open => {
-                let half_open = kept.changed + rules.open_for;
-                return Permission::Refused(State::Open, half_open.min(closes) - now);
-            }
-            State::HalfOpen => {}
-        }
-        kept.permits.retain(|_, end| *end > now);
-        if kept.permits.contains_key(&permit) {
-            return Permission::Permit;
-        }
-        let lasts = rules.open_for.min(kept.window);
-        if kept.permits.len() as u64 >= rules.probes {
-            let first = kept.permits.values().copied().min().unwrap_or(now + lasts);
-            return Permission::Refused(State::HalfOpen, first.min(closes) - now);
-        }
-        kept.permits.insert(permit, now + lasts);
-        Permission::Permit
+        let asked = self.look_at(wall, rules, |kept, now| kept.permit(now, rules, permit));
+        asked.unwrap_or(Permission::Free)
     }
 
     /// Looks at it.
     pub fn look(&mut self, wall: u64, rules: &Rules) -> Look {
-        let Some((kept, now)) = self.look_at(wall, rules) else {
-            return Look {
-                window: (0, 0, State::Closed),
-                version: 0,
-                latencies: [0; LATENCIES],
-                reporters: 0,
-                last_outcome_ago: None,
-                totals: (0, 0, [0; LATENCIES]),
-            };
-        };
-        let mut latencies = [0; LATENCIES];
-        let timed = kept.timed.iter().filter(|outcome| kept.is_in_buckets(outcome, now));
-        for latency in timed.filter_map(|outcome| outcome.latency) {
-            latencies[latency] += 1;
-        }
-        Look {
-            window: kept.window_at(now),
-            version: kept.version,
-            latencies,
-            reporters: kept.reporters.known(now, kept.window),
-            last_outcome_ago: Some(now - kept.reported),
-            totals: kept.totals,
-        }
+        let seen = self.look_at(wall, rules, |kept, now| (kept.look(now), false));
+        seen.unwrap_or(Look {
+            window: (0, 0, State::Closed),
+            version: 0,
+            latencies: [0; LATENCIES],
+            reporters: 0,
+            last_outcome_ago: None,
+            totals: (0, 0, [0; LATENCIES]),
+        })
     }
 
-    /// A call that brings no outcome.
-    fn look_at(&mut self, wall: u64, rules: &Rules) -> Option<(&mut Kept, u64)> {
+    /// A call that brings no outcome: what `call` says, and whether it must write.
+    fn look_at<T>(
+        &mut self,
+        wall: u64,
+        rules: &Rules,
+        call: impl FnOnce(&mut Kept, u64) -> (T, bool),
+    ) -> Option<T> {
         let kept = self.kept.as_mut()?;
-        let (version, offset) = (kept.version, kept.offset);
-        let reporters = kept.reporters.clone();
+        let before = kept.clone();
         let now = kept.now(wall);
         kept.move_on(wall, now, rules);
-        if (kept.version, kept.offset) != (version, offset) {
+        let has_evicted = kept.outcomes.len() < before.outcomes.len();
+        let has_changed = (kept.version, kept.offset) != (before.version, before.offset);
+        let (told, must_write) = call(kept, now);
+        if must_write || has_evicted || has_changed {
             kept.written = now;
         } else {
-            // Nothing is written: under a longer window they count again.
-            kept.reporters = reporters;
+            // Nothing is written: under a longer window silent reporters count again, and under
+            // other rules the same probes are judged anew.
+            kept.reporters = before.reporters;
+            kept.probed = before.probed;
         }
-        Some((kept, now))
+        Some(told)
     }
 }
 
@@ -286,6 +265,46 @@ impl Kept {
             outcomes.filter(|outcome| self.is_in_window(outcome, now)).count() as u64
         };
         (live(true), live(false), self.state)
+    }
+
+    /// Asks for a call; whether a permit is given now.
+    fn permit(&mut self, now: u64, rules: &Rules, permit: Name) -> (Permission, bool) {
+        let closes = self.reported + self.window;
+        match self.state {
+            State::Closed => return (Permission::Free, false),
+            State::Open => {
+                let half_open = self.changed + rules.open_for;
+                return (Permission::Refused(State::Open, half_open.min(closes) - now), false);
+            }
+            State::HalfOpen => {}
+        }
+        self.permits.retain(|_, end| *end > now);
+        if self.permits.contains_key(&permit) {
+            return (Permission::Permit, false);
+        }
+        let lasts = rules.open_for.min(self.window);
+        if self.permits.len() as u64 >= rules.probes {
+            let first = self.permits.values().copied().min().unwrap_or(now + lasts);
+            return (Permission::Refused(State::HalfOpen, first.min(closes) - now), false);
+        }
+        self.permits.insert(permit, now + lasts);
+        (Permission::Permit, true)
+    }
+
+    fn look(&self, now: u64) -> Look {
+        let mut latencies = [0; LATENCIES];
+        let timed = self.timed.iter().filter(|outcome| self.is_in_buckets(outcome, now));
+        for latency in timed.filter_map(|outcome| outcome.latency) {
+            latencies[latency] += 1;
+        }
+        Look {
+            window: self.window_at(now),
+            version: self.version,
+            latencies,
+            reporters: self.reporters.known(now, self.window),
+            last_outcome_ago: Some(now - self.reported),
+            totals: self.totals,
+        }
     }
 
     /// What time has changed.
