@@ -24,6 +24,7 @@ pub mod model;
 pub mod witness;
 
 mod binary;
+mod chromium;
 mod clock;
 mod cluster;
 mod config_map;
@@ -43,6 +44,7 @@ mod unique;
 mod until;
 
 pub use binary::binary;
+pub use chromium::Chromium;
 pub use clock::Clock;
 pub use cluster::Cluster;
 pub use config_map::mount_config_map;
