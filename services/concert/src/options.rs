@@ -38,10 +38,10 @@ pub struct Options {
     #[arg(long, env = "CONCERT_SHOWS", default_value_t = 3, value_parser = up_to_100())]
     pub shows: u32,
     /// Rows of each show, 1 to 100
-    #[arg(long, env = "CONCERT_ROWS", default_value_t = 6, value_parser = up_to_100())]
+    #[arg(long, env = "CONCERT_ROWS", default_value_t = 8, value_parser = up_to_100())]
     pub rows: u32,
     /// Seats of each row, 1 to 100
-    #[arg(long, env = "CONCERT_SEATS", default_value_t = 8, value_parser = up_to_100())]
+    #[arg(long, env = "CONCERT_SEATS", default_value_t = 6, value_parser = up_to_100())]
     pub seats: u32,
     /// How long a reservation waits for its payment, 1ms to 24h
     #[arg(long, env = "CONCERT_HOLD", default_value = "2m", value_parser = between("1ms", "24h"))]

@@ -67,8 +67,8 @@ pub fn seats(show: &Show, seats: &[Seat], visit: Option<Duration>) -> Response<B
                 ),
                 SeatState::Reserved | SeatState::Sold => write!(
                     body,
-                    "<button disabled aria-label=\"Row {name}, seat {number}, taken\">{number}\
-                     </button>"
+                    "<span class=\"taken\" role=\"img\" \
+                     aria-label=\"Row {name}, seat {number}, taken\">{number}</span>"
                 ),
             };
         }
@@ -133,14 +133,15 @@ pub fn not_admitted(room: &str) -> Response<Bytes> {
     )
 }
 
+/// Nothing where nobody is on a visit that could end.
 fn visit_ends(visit: Option<Duration>) -> String {
-    let lasts = visit.map_or_else(String::new, |visit| {
-        format!("<p>Your visit lasts {} more; each step begins it anew.</p>\n", left(visit))
-    });
-    format!(
-        "{lasts}<form method=\"post\" action=\"/finish\"><button>Leave without a seat</button>\
-         </form>\n"
-    )
+    visit.map_or_else(String::new, |visit| {
+        format!(
+            "<p>Your visit lasts {} more; each step renews it.</p>\n\
+             <form method=\"post\" action=\"/finish\"><button>Leave without a seat</button></form>\n",
+            left(visit)
+        )
+    })
 }
 
 fn left(span: Duration) -> String {
