@@ -1,9 +1,9 @@
-//! `anteroom-concert`: a small ticket shop on SQLite, the service that Anteroom protects in the
-//! examples, the tests and the measurements.
+#![doc = include_str!("../README.md")]
 //!
-//! Its capacity can be set, so that what is measured can be compared with what is true, and its
-//! conflicts are real: [`shop`] decides in transactions, [`workers`] are as many as they are, and
-//! [`gate`] lets in whom Anteroom lets in.
+//! # Inside
+//!
+//! [`shop`] decides in transactions, [`workers`] are as many as they are, [`gate`] lets in whom
+//! Anteroom lets in, and [`http`] answers people with a [`page`] and programs with JSON.
 
 mod anteroom;
 mod gate;

@@ -1,14 +1,5 @@
-//! The calls of the shop, for people (pages) and below `/api` for programs (JSON):
-//!
-//! | call | does | answers |
-//! |---|---|---|
-//! | `GET /`, `GET /api/shows` | the schedule and what is left | 200 |
-//! | `GET …/shows/{show}/seats` | the seats; `?state=free` only those | 200; 404 `unknown_show` |
-//! | `POST …/shows/{show}/seats/{seat}/reservation` | reserves it, and ends the visit | 201 (page: 303); 404; 409 `seat_taken`, `already_reserved` |
-//! | `GET …/reservations/{reservation}` | how it stands | 200; 404 `unknown_reservation` |
-//! | `POST …/reservations/{reservation}/payment` | sells it | 200 (page: 303); 404; 410 `reservation_lapsed` |
-//! | `POST …/finish` | ends the visit without a seat | 204 (page: 200) |
-//! | `GET /readyz` | 200 until it is asked to end | 200; 503 |
+//! The calls of the shop, for people (pages) and below `/api` for programs (JSON); the README has a
+//! table of them.
 //!
 //! Choosing and reserving are what the gate is asked about. A reservation has an end of its own and
 //! its id is a secret, so it needs no place in the waiting room any more: the slot goes to the next
