@@ -15,8 +15,10 @@ use url::Url;
 
 /// Where a visitor's token may stand.
 const TOKEN: [HeaderName; 3] = [HeaderName::from_static("x-anteroom-token"), COOKIE, AUTHORIZATION];
-/// Above the second that admission itself gives to the store.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Of one try: above the second that admission itself gives to the store.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A connection may have broken while nobody looked, and asking again is harmless.
+const TRIES: usize = 2;
 /// Below the 75 s after which admission closes an idle connection.
 const IDLE: Duration = Duration::from_secs(60);
 /// Longest answer that is read.
@@ -74,8 +76,8 @@ impl Anteroom {
         self.call(Method::GET, url, headers).await
     }
 
-    /// Ends a visit, by the handle of its place; the slot goes to the next in line. Tried twice:
-    /// again is harmless. What fails is logged, and the visit then ends when its time is over.
+    /// Ends a visit, by the handle of its place; the slot goes to the next in line. What fails is
+    /// logged, and the visit then ends when its time is over.
     pub async fn finish(&self, place: &str) {
         let Some(mut url) = self.places.clone() else { return };
         if let Ok(mut path) = url.path_segments_mut() {
@@ -85,19 +87,17 @@ impl Anteroom {
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        let mut reason = String::new();
-        for _ in 0..2 {
-            match self.call(Method::DELETE, &url, headers.clone()).await {
-                Ok(answer) if answer.status() == StatusCode::NO_CONTENT => return,
-                Ok(answer) => {
-                    reason = format!("{}: {}", answer.status(), text(answer.body()));
-                }
-                Err(error) => reason = error,
+        let reason = match self.call(Method::DELETE, &url, headers).await {
+            Ok(answer) if answer.status() == StatusCode::NO_CONTENT => return,
+            Ok(answer) => {
+                format!("{}: {}", answer.status(), String::from_utf8_lossy(answer.body()))
             }
-        }
+            Err(error) => error,
+        };
         tracing::warn!(reason, "a visit could not be ended");
     }
 
+    /// The answer of the last try; earlier ones got none, or one that says to try again.
     async fn call(
         &self,
         method: Method,
@@ -108,6 +108,17 @@ impl Anteroom {
         *request.method_mut() = method;
         *request.uri_mut() = url.as_str().parse().map_err(|_| "no address".to_owned())?;
         *request.headers_mut() = headers;
+        let mut last = Err(String::new());
+        for _ in 0..TRIES {
+            last = self.exchange(request.clone()).await;
+            if last.as_ref().is_ok_and(|answer| !answer.status().is_server_error()) {
+                break;
+            }
+        }
+        last
+    }
+
+    async fn exchange(&self, request: Request<Empty<Bytes>>) -> Result<Response<Bytes>, String> {
         let exchange = async {
             let answer = self.client.request(request).await.map_err(|error| error.to_string())?;
             let (parts, body) = answer.into_parts();
@@ -117,8 +128,4 @@ impl Anteroom {
         };
         timeout(PATIENCE, exchange).await.unwrap_or(Err("no answer in time".to_owned()))
     }
-}
-
-fn text(body: &Bytes) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(body)
 }

@@ -1,6 +1,6 @@
 //! The shop asks a real Anteroom: whoever has its turn comes in, and leaves with a seat.
 
-use anteroom_testkit::{Anteroom, PATIENCE, Service, binary, until};
+use anteroom_testkit::{Anteroom, PATIENCE, Proxy, binary, until};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -25,13 +25,9 @@ impl Site {
 
     async fn start_with(configuration: &str, env: &[(&str, &str)]) -> Self {
         let anteroom = Anteroom::start(configuration, &[]).await;
-        let concert = concert(&anteroom.admission, env).await;
-        let site = Self { anteroom, concert, client: client() };
-        until("the queue is read", PATIENCE, async || {
-            site.room(Method::GET, "/v1/queues/concert", "").await.status == 200
-        })
-        .await;
-        site
+        anteroom.admission.until_ready().await;
+        let concert = concert(&anteroom.url("public"), &anteroom.url("service"), env).await;
+        Self { anteroom, concert, client: client() }
     }
 
     async fn join(&self) -> String {
@@ -66,10 +62,9 @@ impl Site {
     }
 }
 
-/// The shop, asking this admission.
-async fn concert(admission: &Service, env: &[(&str, &str)]) -> Concert {
-    let (public, service) = (admission.url("public"), admission.url("service"));
-    let ask = ["--gate", "ask", "--anteroom", &public, "--anteroom-service", &service];
+/// The shop, asking the Anteroom with these ports.
+async fn concert(public: &str, service: &str, env: &[(&str, &str)]) -> Concert {
+    let ask = ["--gate", "ask", "--anteroom", public, "--anteroom-service", service];
     Concert::start_with(&[&ask[..], &["--think", "0s"]].concat(), env).await
 }
 
@@ -214,6 +209,28 @@ async fn without_an_answer_of_the_gate_nobody_passes_and_a_seat_can_still_be_pai
 }
 
 #[tokio::test]
+async fn a_connection_that_breaks_meanwhile_refuses_nobody_and_keeps_no_slot() {
+    let mut site = Site::start().await;
+    let proxy = async |port: &str| {
+        let upstream = site.anteroom.admission.address(port).rsplit(':').next();
+        Proxy::start(upstream.and_then(|port| port.parse().ok()).expect("a port")).await
+    };
+    let (public, service) = (proxy("public").await, proxy("service").await);
+    let address = |proxy: &Proxy| format!("http://127.0.0.1:{}", proxy.port());
+    site.concert = concert(&address(&public), &address(&service), &[]).await;
+    let token = site.join().await;
+    public.cut_reply_to(b"/authorize");
+    site.call(&token, Method::GET, "/api/shows").await.is(200);
+    public.silence_open();
+    site.call(&token, Method::GET, "/api/shows").await.is(200);
+    service.cut_reply_to(b"DELETE ");
+    site.reserve(&token, 1).await.is(201);
+    assert_eq!((public.cuts(), service.cuts()), (1, 1));
+    assert_eq!(site.stands(&token).await, "completed");
+    assert!(!site.concert.process.stdout().contains("WARN"));
+}
+
+#[tokio::test]
 async fn the_service_port_s_key_is_sent_and_a_wrong_one_is_told_to_the_log() {
     let made = std::process::Command::new(binary("anteroom-admission")).arg("new-key").output();
     let said = String::from_utf8(made.expect("it runs").stdout).expect("text");
@@ -228,7 +245,8 @@ async fn the_service_port_s_key_is_sent_and_a_wrong_one_is_told_to_the_log() {
     site.reserve(&token, 1).await.is(201);
     assert_eq!(site.stands(&token).await, "completed");
 
-    let mut wrong = concert(&site.anteroom.admission, &[("ANTEROOM_KEY", "ark1.wrong")]).await;
+    let (public, service) = (site.anteroom.url("public"), site.anteroom.url("service"));
+    let mut wrong = concert(&public, &service, &[("ANTEROOM_KEY", "ark1.wrong")]).await;
     let token = site.join().await;
     until("the turn comes", PATIENCE, async || site.stands(&token).await == "ready").await;
     let reserve = wrong.call(Method::POST, "/api/shows/1/seats/1/reservation");

@@ -10,6 +10,7 @@ const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
 #[tokio::test]
 async fn the_gateway_s_word_names_the_visit_and_a_reservation_ends_it() {
     let anteroom = Anteroom::start(QUEUE, &[]).await;
+    anteroom.admission.until_ready().await;
     let service = anteroom.url("service");
     let arguments = ["--gate", "headers", "--anteroom-service", &service, "--think", "0s"];
     let concert = Concert::start(&arguments).await;
