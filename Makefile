@@ -6,7 +6,7 @@
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-run: ## Starts Redis (unless ANTEROOM_STORE__URL names one), admission and scheduler; Ctrl-C ends it
+run: ## Starts Redis (unless ANTEROOM_STORE__URL names one), the services and a sample shop; Ctrl-C ends it
 	@exec scripts/run.sh
 
 build: ## Builds the release binaries

@@ -2,7 +2,8 @@
 # From a clone to a running system in one terminal. Ctrl-C ends it and leaves nothing behind.
 #
 #   ANTEROOM_STORE__URL    a Redis to use; without it one is found, or got, and runs privately
-#   ANTEROOM_BIN_DIR       a folder with both binaries; without it release binaries are built
+#   ANTEROOM_BIN_DIR       a folder with the binaries; without it release binaries are built
+#   CONCERT_LISTEN         where the sample service listens, instead of 127.0.0.1:8090
 #   ANTEROOM_<SECTION>__<KEY>, RUST_LOG   as for the services
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -84,29 +85,32 @@ address() {
 }
 listens() { (exec 3<>"/dev/tcp/${1%:*}/${1##*:}") 2>/dev/null; }
 check_port() {
-  local found
-  found=$(address "$1" "$2" "$3")
+  local found=$1 what=$2 variable=$3
   if [ "${found##*:}" != 0 ] && listens "$found"; then
-    fail "$found is taken by another program ($1.$2): end it, or set $3 to another address"
+    fail "$found is taken by another program ($what): end it, or set $variable to another address"
   fi
 }
-check_port admission listen ANTEROOM_ADMISSION__LISTEN
-check_port admission service_listen ANTEROOM_ADMISSION__SERVICE_LISTEN
-check_port admission metrics_listen ANTEROOM_ADMISSION__METRICS_LISTEN
-check_port scheduler metrics_listen ANTEROOM_SCHEDULER__METRICS_LISTEN
+check_key() { check_port "$(address "$1" "$2" "$3")" "$1.$2" "$3"; }
+check_key admission listen ANTEROOM_ADMISSION__LISTEN
+check_key admission service_listen ANTEROOM_ADMISSION__SERVICE_LISTEN
+check_key admission metrics_listen ANTEROOM_ADMISSION__METRICS_LISTEN
+check_key scheduler metrics_listen ANTEROOM_SCHEDULER__METRICS_LISTEN
+export CONCERT_LISTEN=${CONCERT_LISTEN:-127.0.0.1:8090}
+check_port "$CONCERT_LISTEN" "the sample service" CONCERT_LISTEN
 
 # --- programs -------------------------------------------------------------------------------------
 
 if [ -z "${ANTEROOM_BIN_DIR:-}" ]; then
   command -v cargo >/dev/null || fail "Rust is missing. Please install: https://rustup.rs"
   say "building; the first time takes some minutes"
-  start build cargo build --release --locked -p anteroom-admission -p anteroom-scheduler
+  start build cargo build --release --locked -p anteroom-admission -p anteroom-scheduler \
+    -p anteroom-concert
   wait "${ids[0]}" || fail "the build failed"
   names=()
   ids=()
   ANTEROOM_BIN_DIR=${CARGO_TARGET_DIR:-target}/release
 fi
-for name in admission scheduler; do
+for name in admission scheduler concert; do
   [ -x "$ANTEROOM_BIN_DIR/anteroom-$name" ] || fail "no anteroom-$name in $ANTEROOM_BIN_DIR"
 done
 
@@ -135,6 +139,11 @@ public=$(address admission listen ANTEROOM_ADMISSION__LISTEN)
 if [ "${public##*:}" != 0 ]; then
   export ANTEROOM_QUEUES__CONCERT__PUBLIC_URL="${ANTEROOM_QUEUES__CONCERT__PUBLIC_URL:-http://$public}"
 fi
+# And from the waiting page on to the concert.
+if [ "${CONCERT_LISTEN##*:}" != 0 ]; then
+  origins=ANTEROOM_QUEUES__CONCERT__RETURN_TO_ORIGINS
+  export "$origins=${!origins:-http://$CONCERT_LISTEN}"
+fi
 export ANTEROOM_LOG__FORMAT=json
 for name in admission scheduler; do
   start "$name" "$ANTEROOM_BIN_DIR/anteroom-$name" --config "$config" >"$folder/$name.log" 2>&1
@@ -145,14 +154,14 @@ listening() {
   sed -n "s/.*\"message\":\"listening\".*\"port\":\"$2\",\"address\":\"\([^\"]*\)\".*/\1/p" \
     "$folder/$1.log" | head -n 1
 }
-# Whether a service is ready; if not, "reason" says why.
+# Whether a service is ready, by one of its ports; if not, "reason" says why.
 is_ready() {
-  local metrics answer=
+  local asked answer=
   reason="it does not listen yet"
-  metrics=$(listening "$1" metrics)
-  [ -n "$metrics" ] || return 1
-  exec 3<>"/dev/tcp/${metrics%:*}/${metrics##*:}" || return 1
-  printf 'GET /readyz HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n' "$metrics" >&3
+  asked=$(listening "$1" "$2")
+  [ -n "$asked" ] || return 1
+  exec 3<>"/dev/tcp/${asked%:*}/${asked##*:}" || return 1
+  printf 'GET /readyz HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n' "$asked" >&3
   answer=$(cat <&3) || true
   exec 3>&-
   reason=${answer##*$'\n'}
@@ -166,8 +175,9 @@ cannot_reach_store() {
 # been tried for long enough in 10 s.
 deadline=$((SECONDS + 60))
 store_deadline=
-for name in admission scheduler; do
-  until is_ready "$name" 2>/dev/null; do
+until_ready() {
+  local name=$1 port=$2 why
+  until is_ready "$name" "$port" 2>/dev/null; do
     watch
     why=$(cannot_reach_store "$name")
     if [ -n "$why" ]; then
@@ -177,7 +187,15 @@ for name in admission scheduler; do
     ((SECONDS < deadline)) || fail "$name is not ready after a minute: $reason"
     pause 0.05
   done
-done
+}
+until_ready admission metrics
+until_ready scheduler metrics
+
+# The service that is protected asks the gate itself.
+start concert "$ANTEROOM_BIN_DIR/anteroom-concert" --database "$folder/concert.sqlite" --gate ask \
+  --anteroom "http://$(listening admission public)" \
+  --anteroom-service "http://$(listening admission service)" >"$folder/concert.log" 2>&1
+until_ready concert public
 
 public=http://$(listening admission public)
 api=$public/v1/queues/$queue
@@ -185,7 +203,9 @@ cat <<END
 
 Anteroom is running. Ctrl-C ends it and leaves nothing behind.
 
-  waiting page     $public/queues/$queue, and in a private window a second visitor
+  the concert      http://$(listening concert public)/ in a browser: wait, choose a seat, pay;
+                   and in private windows further visitors
+  waiting page     $public/queues/$queue
   API              $api, described at $public/openapi.json
   service port     http://$(listening admission service), described at /openapi.json
   metrics          http://$(listening admission metrics)/metrics (admission)

@@ -61,12 +61,16 @@ fn only_core_names_redis_and_what_tests_stand_on() {
     assert_eq!(who_names("anteroom-testkit"), set(&["bench"]));
 }
 
-/// The models and the witness share no code with what they judge.
+/// The models and the witness share no code with what they judge, and what is protected none with
+/// what protects it.
 #[test]
-fn what_tests_stand_on_names_no_service() {
-    let manifest = fs::read_to_string(workspace().join("services/testkit/Cargo.toml")).unwrap();
-    let named = crates(&manifest).into_iter().find(|name| name.starts_with("anteroom-"));
-    assert_eq!(named, None);
+fn what_tests_stand_on_and_what_is_protected_name_no_service() {
+    for service in ["testkit", "concert"] {
+        let manifest = format!("services/{service}/Cargo.toml");
+        let manifest = fs::read_to_string(workspace().join(manifest)).unwrap();
+        let named = crates(&manifest).into_iter().find(|name| name.starts_with("anteroom-"));
+        assert_eq!(named, None, "{service}");
+    }
 }
 
 #[test]

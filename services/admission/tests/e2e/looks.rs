@@ -1,30 +1,15 @@
 //! How the page looks in Chromium, on a phone and on a desk, by day and by night: nothing runs out
 //! of it, all of it can be read, and what can be pressed looks so.
-//!
-//! `ANTEROOM_CHROMIUM` names the program, else it is looked for. Without one there is nothing to
-//! look with.
 
-use std::{env, fs, process::Command};
-
-use anteroom_testkit::{PATIENCE, Process, until};
+use anteroom_testkit::{Chromium, PATIENCE, until};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::health::{SHOP, shop_falls};
 use crate::room::Room;
 
 const PAGE: &str = "/queues/concert";
 const LONG: &str = "Donaudampfschifffahrtsgesellschaftskapitaenswitwenpensionskasse";
-
-/// The programs that can show a page, where `ANTEROOM_CHROMIUM` names none.
-const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-
-fn chromium() -> Option<String> {
-    let named = env::var("ANTEROOM_CHROMIUM").ok().filter(|name| !name.is_empty());
-    let runs = |program: &str| Command::new(program).arg("--version").output();
-    let has = |program: &str| runs(program).is_ok_and(|output| output.status.success());
-    named.or_else(|| PROGRAMS.into_iter().find(|program| has(program)).map(str::to_owned))
-}
 
 /// The pages of a room, named by what they show.
 async fn pages(room: &Room) -> Vec<(String, String)> {
@@ -62,45 +47,14 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
     pages
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
-}
-
 #[tokio::test]
 async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
-    let Some(program) = chromium() else {
-        eprintln!("skipped: there is no Chromium");
-        return;
-    };
+    let Some(chromium) = Chromium::find() else { return };
     let queue = format!("[queues.concert]\ncapacity = 1\ntitle = \"{LONG}\"\nhealth = \"shop\"\n");
     let room = Room::start(&format!("{queue}{SHOP}")).await;
     let pages = pages(&room).await;
-    let templates = pages.iter().map(|(name, html)| {
-        format!("<template title=\"{}\">{}</template>", escaped(name), escaped(html))
-    });
-    let html = format!(
-        "<!doctype html><meta charset=utf-8><meta name=color-scheme content=\"light dark\"><body>{}\
-         <script>{}</script>",
-        templates.collect::<String>(),
-        include_str!("looks.js"),
-    );
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pages.html");
-    fs::write(&file, html).expect("written");
-    for (scheme, is_dark) in [(1, false), (0, true)] {
-        let mut command = Command::new(&program);
-        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
-        command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
-        command.arg(format!("--blink-settings=preferredColorScheme={scheme}"));
-        command.arg("--dump-dom").arg(&file);
-        let mut chromium = Process::start(command);
-        let status = chromium.exit(2 * PATIENCE).await;
-        let dom = chromium.stdout();
-        assert!(status.success(), "{dom}\n{}", chromium.stderr());
-        let (_, found) = dom.split_once("<body>").expect("a body");
-        let found = found.split("</body>").next().expect("an end");
-        let found: Value =
-            serde_json::from_str(found).unwrap_or_else(|error| panic!("{error}: {dom}"));
+    for is_dark in [false, true] {
+        let found = chromium.looks(&pages, is_dark).await;
         assert_eq!(found["wrong"], json!([]), "dark: {is_dark}");
         assert_eq!(found["dark"], is_dark);
         assert_eq!(found["pages"], 3 * pages.len());

@@ -1,6 +1,7 @@
-//! `make run` as a newcomer meets it: it starts, the lines that it prints work when pasted, and
-//! however it ends, nothing is left behind.
+//! `make run` as a newcomer meets it: it starts, visitors wait and get their seats, the lines that
+//! it prints work when pasted, and however it ends, nothing is left behind.
 
+mod demo;
 mod run;
 mod walks;
 
@@ -16,7 +17,9 @@ use self::run::Run;
 async fn the_printed_lines_work_and_ctrl_c_leaves_nothing() {
     let mut run = Run::start(&[]);
     run.until_running().await;
-    assert_eq!((run.count("anteroom-admission"), run.count("anteroom-scheduler")), (1, 1));
+    for program in ["anteroom-admission", "anteroom-scheduler", "anteroom-concert"] {
+        assert_eq!(run.count(program), 1, "{program}");
+    }
     assert_eq!(run.count("redis.sock"), 1, "a server of its own, on a socket");
     let said = run.script.stdout();
     let lines: Vec<&str> = said

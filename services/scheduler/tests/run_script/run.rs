@@ -12,12 +12,14 @@ use tempfile::TempDir;
 
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The folder with both binaries of this build.
+/// The folder with the binaries of this build.
 fn binaries() -> PathBuf {
-    let [admission, scheduler] = ["anteroom-admission", "anteroom-scheduler"].map(binary);
-    let folder = admission.parent().expect("a binary lies in a folder");
-    assert_eq!(Some(folder), scheduler.parent());
-    folder.to_owned()
+    let [folder, others @ ..] = ["admission", "scheduler", "concert"].map(|name| {
+        let file = binary(&format!("anteroom-{name}"));
+        file.parent().expect("a binary lies in a folder").to_owned()
+    });
+    assert!(others.iter().all(|other| *other == folder), "{others:?}");
+    folder
 }
 
 /// The script, or a command that ends in it, with a folder for temporary files of its own. Nothing
@@ -46,6 +48,7 @@ impl Run {
             "ANTEROOM_ADMISSION__SERVICE_LISTEN",
             "ANTEROOM_ADMISSION__METRICS_LISTEN",
             "ANTEROOM_SCHEDULER__METRICS_LISTEN",
+            "CONCERT_LISTEN",
         ] {
             command.env(variable, "127.0.0.1:0");
         }
