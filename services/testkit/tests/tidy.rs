@@ -64,9 +64,20 @@ fn only_core_names_redis_and_what_tests_stand_on() {
 /// The models and the witness share no code with what they judge.
 #[test]
 fn what_tests_stand_on_names_no_service() {
-    let manifest = fs::read_to_string(workspace().join("services/testkit/Cargo.toml")).unwrap();
-    let named = crates(&manifest).into_iter().find(|name| name.starts_with("anteroom-"));
-    assert_eq!(named, None);
+    let named = |folder: &str| {
+        let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).unwrap();
+        let ours = crates(&manifest).into_iter().filter(|name| name.starts_with("anteroom-"));
+        ours.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(named("services/testkit"), set(&["anteroom-witness"]));
+    assert_eq!(named("services/witness"), set(&[]));
+    // A black box over HTTP.
+    assert!(named("loadtest").is_subset(&set(&["anteroom-witness"])));
+}
+
+#[test]
+fn no_service_names_the_load_harness() {
+    assert_eq!(who_names("anteroom-loadtest"), set(&[]));
 }
 
 #[test]

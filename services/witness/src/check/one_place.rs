@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{super::place::Place, Violation};
+use crate::place::Place;
+
+use super::Violation;
 
 pub(super) fn check(places: &[Place]) -> Vec<Violation> {
     let mut violations = two_places(places);

@@ -1,6 +1,6 @@
 //! Promise 5: the checker remembers what was acknowledged.
 
-use anteroom_testkit::witness::{Call, Rules, Told};
+use anteroom_witness::{Call, Rules, Told};
 
 use crate::story::{Story, active, gone, ready, rules, waiting};
 

@@ -1,6 +1,6 @@
 //! Promise 3: the checker knows who came first, and whose turn came first.
 
-use anteroom_testkit::witness::{Call, Rules, Told};
+use anteroom_witness::{Call, Rules, Told};
 
 use crate::story::{Story, gone, ready, rules, waiting};
 

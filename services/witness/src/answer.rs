@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use super::{Call, Held, Told};
+use crate::{Call, Held, Told};
 
 /// A token as visitors hold it, and what stands in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Token {
     }
 }
 
-/// What was heard of one request: the part of a [`Line`](super::Line) that comes from the answer.
+/// What was heard of one request: the part of a [`Line`](crate::Line) that comes from the answer.
 #[derive(Debug)]
 pub struct Heard {
     /// Absent when no whole answer came.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anteroom_testkit::witness::{Call, Told};
+use anteroom_witness::{Call, Told};
 
 use crate::story::{active, gone, ready, waiting};
 

@@ -1,6 +1,6 @@
 //! Promise 2: the checker counts what was certainly promoted within one interval, and nothing else.
 
-use anteroom_testkit::witness::Rules;
+use anteroom_witness::Rules;
 
 use crate::story::{Story, active, ready, rules, waiting};
 

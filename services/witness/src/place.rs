@@ -6,17 +6,17 @@
 
 use std::collections::HashMap;
 
-use super::{Call, Held, Line, Rules, Told, rules::micros};
+use crate::{Call, Held, Line, Rules, Told, rules::micros};
 
 /// A line with its index in the record.
-pub(super) type Entry<'r> = (usize, &'r Line);
+pub(crate) type Entry<'r> = (usize, &'r Line);
 
 /// What rounding to milliseconds may hide, and a little more.
 const MARGIN: u64 = 2_000;
 
 /// A span of the record in which the store lost nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
+pub(crate) struct Life {
     from: u64,
     to: u64,
 }
@@ -46,7 +46,7 @@ impl Life {
 }
 
 /// A place of an identity, as told in one life of the store.
-pub(super) struct Place<'r> {
+pub(crate) struct Place<'r> {
     pub identity: u32,
     pub held: Held,
     /// What was told of it, in order of reception.
@@ -59,7 +59,7 @@ pub(super) struct Place<'r> {
 }
 
 /// When a place was promoted, at the earliest and at the latest.
-pub(super) struct Promoted {
+pub(crate) struct Promoted {
     /// Not before this, by time itself.
     pub after: u64,
     /// Not before this, as far as spans of queue time shorter than an interval are concerned.
@@ -70,7 +70,7 @@ pub(super) struct Promoted {
 }
 
 /// A span in which a place was certainly ready or active.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     pub from: u64,
     pub until: u64,
     /// The answers that tell the beginning and the end.
@@ -202,12 +202,11 @@ impl<'r> Place<'r> {
         micros(if is_new { self.rules.first_poll_ttl } else { self.rules.idle_ttl })
     }
 
-    /// Whether it certainly stood in line, present, at every instant of this span; a later answer
+    /// The spans in which it certainly stood in line, present, the ends included; a later answer
     /// must have shown that it still did.
-    pub fn was_present(&self, from: u64, to: u64) -> bool {
-        self.waiting().any(|(_, line)| {
-            line.received <= from
-                && to <= (line.sent + self.present_for(line)).saturating_sub(MARGIN)
+    pub fn presence(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.waiting().map(|(_, line)| {
+            (line.received, (line.sent + self.present_for(line)).saturating_sub(MARGIN))
         })
     }
 

@@ -1,13 +1,12 @@
 //! Promise 5: an acknowledged place is lost by nothing: it stands until what was told, moves only
 //! forward, and ends only for a reason that there was.
 
-use super::{
-    super::{
-        Call, Line, Told,
-        place::{Entry, Place},
-    },
-    Violation,
+use crate::{
+    Call, Line, Told,
+    place::{Entry, Place},
 };
+
+use super::Violation;
 
 /// Ends are told in whole milliseconds, at the gate in whole seconds.
 const ROUNDING: u64 = 1_002_000;

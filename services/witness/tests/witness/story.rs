@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_testkit::witness::{Call, Held, Line, Rules, Told, Violation, check};
+use anteroom_witness::{Call, Held, Line, Rules, Told, Violation, check};
 
 /// Two at a time, three a second, turns of five seconds.
 pub fn rules() -> Rules {

@@ -2,6 +2,7 @@
 
 mod cap;
 mod kept;
+mod live;
 mod one_place;
 mod order;
 mod rate;

@@ -1,6 +1,8 @@
 //! One life of the queue as long as the store loses nothing: promise 5 for the queue as a whole.
 
-use super::{super::place::Place, Violation};
+use crate::place::Place;
+
+use super::Violation;
 
 pub(super) fn check(places: &[Place]) -> Vec<Violation> {
     let mut alive =

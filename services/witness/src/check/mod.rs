@@ -3,11 +3,12 @@
 mod cap;
 mod epoch;
 mod kept;
+mod moments;
 mod one_place;
 mod order;
 mod rate;
 
-use super::{
+use crate::{
     Line, Rules,
     place::{Life, Place},
 };
@@ -44,8 +45,7 @@ impl Violation {
             text.push_str(&format!("\n  line {}: {line}", at + 1));
         }
         if self.lines.len() > SHOWN {
-            let rest: Vec<_> = self.lines[SHOWN..].iter().map(|at| (at + 1).to_string()).collect();
-            text.push_str(&format!("\n  and lines {}", rest.join(", ")));
+            text.push_str(&format!("\n  and {} lines more", self.lines.len() - SHOWN));
         }
         text
     }

@@ -1,6 +1,6 @@
 //! Promise 1: the checker counts who is certainly inside, and nobody else.
 
-use anteroom_testkit::witness::{Busiest, Call, Rules, busiest};
+use anteroom_witness::{Busiest, Call, Rules, busiest};
 
 use crate::story::{Story, active, gone, ready, rules, waiting};
 

@@ -4,7 +4,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
-use anteroom_testkit::witness::{Call, Held, Line, Rules, Told, busiest, check};
+use anteroom_witness::{Call, Held, Line, Rules, Told, busiest, check};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use crate::{
