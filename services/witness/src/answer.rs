@@ -75,7 +75,10 @@ impl Heard {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
         let mut heard = Self { status: Some(status), code: text("code"), ..Self::nothing("") };
-        heard.poll_after_ms = body["poll_after_ms"].as_u64().or(body["retry_after_ms"].as_u64());
+        let retry_after = || Some(1_000 * header("retry-after")?.parse::<u64>().ok()?);
+        heard.poll_after_ms = body["poll_after_ms"].as_u64();
+        heard.poll_after_ms =
+            heard.poll_after_ms.or(body["retry_after_ms"].as_u64()).or_else(retry_after);
         heard.told = match (call, status, heard.code.as_str()) {
             (Call::Authorize, 200, _) => {
                 let number = |name| header(name).and_then(|value| value.parse::<u64>().ok());
