@@ -15,7 +15,7 @@ pub fn of(visitor: u32) -> Ipv6Addr {
     let network = 0x2001_0db8_u128 << 96
         | u128::from(site) << 80
         | u128::from(round * IN_A_SITE + household) << 64;
-    Ipv6Addr::from(network | u128::from(visitor) + 1)
+    Ipv6Addr::from(network | (u128::from(visitor) + 1))
 }
 
 #[cfg(test)]

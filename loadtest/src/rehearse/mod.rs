@@ -152,7 +152,7 @@ impl Rehearse {
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let descriptors = descriptors::connections()?;
-        let rules = self.rules(&peers).await?;
+        let rules = self.looks_first(&peers).await?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut result = Rehearsal::new(&self, seed, rules.as_ref());
@@ -168,6 +168,9 @@ impl Rehearse {
             let stage = self.stage(&peers, descriptors, rules.as_ref());
             let ran = run::with_room(&self, stage, rules.as_ref(), seed, &interrupted).await;
             result.add(ran, &self.output)?;
+            // The run is over; where nobody answers any more it is reported all the same.
+            let queue = self.queue.as_deref().unwrap_or_default();
+            result.rules_at_end(self.rules(&peers, queue).await.ok().flatten());
         }
         result.write(&self.output)?;
         say(&format!("the report: {}", self.output.join("rehearse.html").display()));
@@ -185,17 +188,23 @@ impl Rehearse {
         Ok(Peers { public, service: peer("--service", &self.service)?, target })
     }
 
-    /// The rules in force, where they can be read. Before anybody comes: it says also whether
-    /// anybody is there.
-    async fn rules(&self, peers: &Peers) -> anyhow::Result<Option<Rules>> {
+    /// Before anybody comes: whether there is a room, and what is known of it.
+    async fn looks_first(&self, peers: &Peers) -> anyhow::Result<Option<Rules>> {
         let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
             return Ok(None);
         };
-        room::look(&peers.public, queue).await?;
-        let Some(service) = &peers.service else {
+        if !room::look(&peers.public, queue).await?.open {
+            say(&format!("the queue {queue} is not open, or is paused: visitors may wait long"));
+        }
+        if peers.service.is_none() {
             say("without --service the rules are not known: promises 1 and 2 are not judged");
-            return Ok(None);
-        };
+        }
+        self.rules(peers, queue).await
+    }
+
+    /// The rules in force, where they can be read.
+    async fn rules(&self, peers: &Peers, queue: &str) -> anyhow::Result<Option<Rules>> {
+        let Some(service) = &peers.service else { return Ok(None) };
         Ok(Some(room::rules(service, queue, self.key.as_deref()).await?))
     }
 

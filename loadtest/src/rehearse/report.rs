@@ -73,6 +73,9 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
             limit(rules.batch)
         ));
     }
+    if rehearsal.rules_changed {
+        report.text("The rules were changed while it ran: it was held to those of its beginning.");
+    }
     report.text(format!(
         "{} requests in the record, checked {} times; the last check took {} ms.",
         room.promises.lines, room.promises.checks, room.promises.last_check_ms

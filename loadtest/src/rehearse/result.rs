@@ -33,6 +33,8 @@ pub struct Rehearsal {
     pub mix: String,
     /// The rules that the record was held to; absent where they were not known.
     pub rules: Option<RulesInForce>,
+    /// Whether they were others at the end: then the witness may have accused wrongly, or too few.
+    pub rules_changed: bool,
     /// The run without the waiting room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_room: Option<Run>,
@@ -42,7 +44,7 @@ pub struct Rehearsal {
 }
 
 /// The rules of the queue; durations in milliseconds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RulesInForce {
     pub capacity: Option<usize>,
     pub batch: Option<usize>,
@@ -127,6 +129,7 @@ impl Rehearsal {
             arrive_ms: millis(rehearse.arrive),
             mix: rehearse.mix.to_string(),
             rules: rules.map(RulesInForce::new),
+            rules_changed: false,
             without_room: None,
             with_room: None,
         }
@@ -146,6 +149,12 @@ impl Rehearsal {
         let run = Run::new(ran, self.rules.as_ref());
         *(if with_room { &mut self.with_room } else { &mut self.without_room }) = Some(run);
         Ok(())
+    }
+
+    /// Compares the rules with those at the end of the run, where they could be read.
+    pub fn rules_at_end(&mut self, rules: Option<Rules>) {
+        let at_end = rules.map(|rules| RulesInForce::new(&rules));
+        self.rules_changed = at_end.is_some() && at_end != self.rules;
     }
 
     /// Whether all promises were kept, and all visits were over where nobody ended the run early.

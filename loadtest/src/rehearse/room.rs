@@ -15,6 +15,8 @@ pub struct Look {
     pub depth: u64,
     /// Ready or active.
     pub inside: u64,
+    /// Joins are taken and places promoted.
+    pub open: bool,
 }
 
 /// Looks at the public state of a queue.
@@ -27,7 +29,8 @@ pub async fn look(public: &Peer, queue: &str) -> anyhow::Result<Look> {
     let number = |name: &str| {
         state[name].as_u64().with_context(|| format!("the state of {queue} has no {name}"))
     };
-    Ok(Look { depth: number("depth")?, inside: number("ready")? + number("active")? })
+    let open = state["state"] == "open" && state["paused_by"].is_null();
+    Ok(Look { depth: number("depth")?, inside: number("ready")? + number("active")?, open })
 }
 
 /// The rules in force, as the service port shows them to an operator.

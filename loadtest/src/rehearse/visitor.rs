@@ -201,7 +201,7 @@ impl Visitor {
         sleep(time).await;
     }
 
-    /// When its turn came, by the record's clock: at the end of `claim_ttl` less what is left, where
+    /// When its turn came, by the record's clock: now, less what is used up of `claim_ttl`, where
     /// that is told.
     fn promoted(&self, told: &Told) -> Option<u64> {
         let now = self.stage.record.now();

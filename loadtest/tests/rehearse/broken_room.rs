@@ -42,7 +42,9 @@ fn answer(fault: Fault, tickets: &AtomicU64, asked: &Asked) -> Answer {
         }
     };
     let body = match (asked.method().as_str(), asked.uri().path()) {
-        ("GET", "/v1/queues/hall") => json!({ "depth": 0, "ready": 0, "active": 0 }),
+        ("GET", "/v1/queues/hall") => {
+            json!({ "state": "open", "depth": 0, "ready": 0, "active": 0 })
+        }
         ("GET", "/v1/admin/queues/hall") => json!({ "rules": {
             "capacity": 5, "batch": Value::Null, "interval_ms": 10_000, "claim_ttl_ms": 60_000,
             "session_ttl_ms": 300_000, "idle_ttl_ms": 600_000, "first_poll_ttl_ms": 60_000,

@@ -147,7 +147,7 @@ async fn ctrl_c_still_writes_the_report() {
     let (rooms, output) = ([room.url("public"), room.url("service")], folder.path().to_str());
     let mut harness = Process::spawn(
         env!("CARGO_BIN_EXE_anteroom-loadtest"),
-        &[
+        [
             "rehearse",
             "--anteroom",
             &rooms[0],
