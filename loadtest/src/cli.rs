@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::Outcome;
+use crate::{exit::Outcome, rehearse::Rehearse};
 
 /// Measures a service, works out how many people to let in, and rehearses the rush.
 #[derive(Debug, Parser)]
@@ -15,7 +15,10 @@ pub struct Arguments {
 
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Plays a rush through the waiting room, and judges its promises from outside
+    Rehearse(Rehearse),
+}
 
 impl Command {
     /// Runs it.
@@ -24,6 +27,8 @@ impl Command {
     ///
     /// [`Usage`](crate::exit::Usage) for a mistake of the caller; anything else could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        match self {}
+        match self {
+            Self::Rehearse(rehearse) => rehearse.run().await,
+        }
     }
 }

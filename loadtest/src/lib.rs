@@ -4,9 +4,12 @@
 //! A black box over HTTP: of the services it knows the addresses alone. One command, one module.
 
 pub mod cli;
+pub mod descriptors;
 pub mod exit;
 pub mod interrupt;
 pub mod progress;
+pub mod rehearse;
+pub mod report;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@
 //!    server of the test's own, whose keys it can copy and delete.
 //! 2. A store in the test's process whose clock the test moves: `TimedStore` in
 //!    `services/core/tests/support`. It is there because nothing here depends on what is tested:
-//!    the models and the [`witness`] judge it, and share no code with it.
+//!    the models and the [`witness`] (a crate of its own) judge it, and share no code with it.
 //! 3. [`Deployment`]: a Redis and a configuration; each [`Service`] that is started on it has a
 //!    [`Process`], addresses, metrics, a log and an orderly end. [`Anteroom`] is a deployment with
 //!    one admission and one scheduler.

@@ -65,12 +65,21 @@ fn only_core_names_redis_and_what_tests_stand_on() {
 /// what protects it.
 #[test]
 fn what_tests_stand_on_and_what_is_protected_name_no_service() {
-    for service in ["testkit", "concert"] {
-        let manifest = format!("services/{service}/Cargo.toml");
-        let manifest = fs::read_to_string(workspace().join(manifest)).unwrap();
-        let named = crates(&manifest).into_iter().find(|name| name.starts_with("anteroom-"));
-        assert_eq!(named, None, "{service}");
-    }
+    let named = |folder: &str| {
+        let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).unwrap();
+        let ours = crates(&manifest).into_iter().filter(|name| name.starts_with("anteroom-"));
+        ours.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(named("services/testkit"), set(&["anteroom-witness"]));
+    assert_eq!(named("services/witness"), set(&[]));
+    assert_eq!(named("services/concert"), set(&[]));
+    // A black box over HTTP.
+    assert!(named("loadtest").is_subset(&set(&["anteroom-witness"])));
+}
+
+#[test]
+fn no_service_names_the_load_harness() {
+    assert_eq!(who_names("anteroom-loadtest"), set(&[]));
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use anteroom_witness::{Call, Heard, Line, Token, Told};
 use http_body_util::Full;
 use hyper::{Method, Request, body::Bytes};
 
 use crate::PATIENCE;
 
 use super::{
-    Call, Heard, Line, Record, Token, Told,
+    Record,
     doors::{Doors, Out},
 };
 
@@ -56,7 +57,10 @@ impl Caller {
     /// Asks once. A join's token is kept; whoever is told nothing turns to the next door.
     pub async fn ask(&mut self, call: Call) -> Heard {
         let request = self.request(call);
-        let asked = Asked { record: &self.scene.record, line: Some(self.line(call)) };
+        let record = &self.scene.record;
+        let holds = self.token.as_ref().map(|token| token.place);
+        let line = Line::sent(self.visitor, self.identity, call, record.now(), holds);
+        let asked = record.request(Line { door: self.door, ..line });
         let answer = self.scene.doors.send(self.door, request, self.scene.patience).await;
         let heard = match answer {
             Ok((status, headers, body)) => {
@@ -65,7 +69,7 @@ impl Caller {
             }
             Err(error) => Heard::nothing(error),
         };
-        asked.ends(&heard);
+        asked.hears(&heard);
         if let Some(token) = &heard.token {
             self.token = Some(token.clone());
         }
@@ -97,26 +101,6 @@ impl Caller {
         self.door = (self.door + 1) % self.scene.doors.count();
     }
 
-    /// A request that is about to go out, of which nothing is heard yet.
-    fn line(&self, call: Call) -> Line {
-        let sent = self.scene.record.now();
-        Line {
-            visitor: self.visitor,
-            identity: self.identity,
-            call,
-            door: self.door,
-            sent,
-            received: sent,
-            holds: self.token.as_ref().map(|token| token.place),
-            status: None,
-            code: "cut short".to_owned(),
-            ticket: None,
-            told: Told::Nothing,
-            given: None,
-            token: None,
-        }
-    }
-
     fn request(&self, call: Call) -> Out {
         let (method, path) = match call {
             Call::Join => (Method::POST, "tokens"),
@@ -139,38 +123,5 @@ impl Caller {
         }
         let body = if call == Call::Join { Bytes::from_static(b"{}") } else { Bytes::new() };
         request.body(Full::new(body)).expect("a name and ASCII")
-    }
-}
-
-/// A request that is under way. It is written down also when its caller is cut short: it may have
-/// its effect.
-struct Asked<'a> {
-    record: &'a Record,
-    line: Option<Line>,
-}
-
-impl Asked<'_> {
-    /// Writes it down with what was heard.
-    fn ends(mut self, heard: &Heard) {
-        if let Some(line) = self.line.take() {
-            self.record.write(Line {
-                received: self.record.now(),
-                status: heard.status,
-                code: heard.code.clone(),
-                ticket: heard.ticket,
-                told: heard.told.clone(),
-                given: heard.token.as_ref().map(|token| token.place),
-                token: heard.token.as_ref().map(Token::fingerprint),
-                ..line
-            });
-        }
-    }
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        if let Some(line) = self.line.take() {
-            self.record.write(Line { received: self.record.now(), ..line });
-        }
     }
 }

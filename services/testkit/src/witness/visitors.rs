@@ -8,7 +8,9 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::{Call, Caller, Heard, Scene, Told};
+use anteroom_witness::{Call, Heard, Told};
+
+use super::{Caller, Scene};
 
 /// What a visitor does that not everyone does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

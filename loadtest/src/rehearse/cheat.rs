@@ -1,0 +1,144 @@
+//! What cheaters try, and what must come of it.
+
+use std::sync::Arc;
+
+use anteroom_witness::{Call, Heard, Token, Told};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use rand::Rng;
+use serde::Serialize;
+
+use crate::rehearse::{Stage, tab::Tab, tally::Tried};
+
+/// A way to cheat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trick {
+    /// The own token, with the first ticket in it.
+    ForgedToken,
+    /// A token that names another queue.
+    ForeignToken,
+    /// The gate without a token.
+    NoToken,
+    /// The gate before the turn has come.
+    GateWithoutTurn,
+    /// A claim before the turn has come.
+    EarlyClaim,
+    /// Another join under a new key, to stand further in front.
+    SecondJoin,
+}
+
+/// All of them, in the order in which a cheater tries.
+pub const TRICKS: [Trick; 6] = [
+    Trick::ForgedToken,
+    Trick::ForeignToken,
+    Trick::NoToken,
+    Trick::GateWithoutTurn,
+    Trick::EarlyClaim,
+    Trick::SecondJoin,
+];
+
+impl Trick {
+    /// For a person to read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ForgedToken => "a forged token",
+            Self::ForeignToken => "a token of another queue",
+            Self::NoToken => "the gate without a token",
+            Self::GateWithoutTurn => "the gate without a turn",
+            Self::EarlyClaim => "a claim before the turn",
+            Self::SecondJoin => "a second join under a new key",
+        }
+    }
+}
+
+/// Tries a trick from a tab whose visitor waits. What is heard about the own place is told.
+///
+/// `spare` is an identity that nobody else has.
+pub async fn tries(
+    trick: Trick,
+    tab: &mut Tab,
+    stage: &Arc<Stage>,
+    spare: (u32, u32),
+    random: &mut (impl Rng + Send),
+) -> Option<Heard> {
+    let mut result = Tried { tried: 1, ..Tried::default() };
+    let mut own = None;
+    let mut fell_for = None;
+    match trick {
+        Trick::ForgedToken | Trick::ForeignToken | Trick::NoToken => {
+            let token = tab.token.as_ref().map(|it| it.text.clone()).unwrap_or_default();
+            let token = match trick {
+                Trick::ForgedToken => altered(&token, None),
+                Trick::ForeignToken => altered(&token, Some("elsewhere")),
+                _ => None,
+            };
+            let calls = [Call::Authorize, Call::Claim, Call::Place, Call::Renew, Call::Leave];
+            let call = match trick {
+                Trick::NoToken => Call::Authorize,
+                _ => calls[random.random_range(0..calls.len())],
+            };
+            if let Ok(answer) = tab.send(call, token.as_deref()).await {
+                match answer.status {
+                    200..300 => {
+                        result.accepted = 1;
+                        fell_for = Some(format!("{call:?} is answered {}", answer.status));
+                    }
+                    401 | 403 | 410 => result.refused = 1,
+                    _ => {}
+                }
+            }
+        }
+        Trick::GateWithoutTurn | Trick::EarlyClaim => {
+            let early = trick == Trick::EarlyClaim;
+            let heard = tab.ask(if early { Call::Claim } else { Call::Authorize }).await;
+            // Whether it was too early the witness knows, who counts all that are inside.
+            match heard.told {
+                Told::Waiting { .. } => result.refused = 1,
+                Told::Ready { .. } | Told::Active { .. } => result.turn_had_come = 1,
+                Told::Nothing | Told::Gone { .. } => {}
+            }
+            own = Some(heard);
+        }
+        Trick::SecondJoin => {
+            let (visitor, identity) = spare;
+            let mut second = Tab::new(stage, visitor, identity, random.random());
+            let heard = second.ask(Call::Join).await;
+            if let (Some(got), Some(has)) = (heard.ticket, tab.token.as_ref().map(|it| it.place)) {
+                let jumped = second.token.as_ref().is_some_and(|it| it.place.epoch == has.epoch)
+                    && got < has.ticket;
+                if jumped {
+                    result.accepted = 1;
+                    fell_for = Some(format!("ticket {got} after {}", has.ticket));
+                } else {
+                    result.refused = 1;
+                }
+                second.ask(Call::Leave).await;
+            }
+        }
+    }
+    let mut counts = stage.tally.counts();
+    let tried = counts.tricks.entry(trick).or_default();
+    tried.tried += result.tried;
+    tried.refused += result.refused;
+    tried.turn_had_come += result.turn_had_come;
+    tried.accepted += result.accepted;
+    counts.fell_for.extend(fell_for.map(|how| format!("{}: {how}", trick.name())));
+    own
+}
+
+/// A token with the first ticket of its queue, or one that names another queue, under the old
+/// signature. Its form is that which [`Token::read`] reads.
+fn altered(token: &str, queue: Option<&str>) -> Option<String> {
+    let mut bytes = URL_SAFE_NO_PAD.decode(token.strip_prefix("art1.")?).ok()?;
+    let place = 5 + usize::from(*bytes.get(4)?);
+    match queue {
+        None => bytes.get_mut(place + 22..place + 30)?.copy_from_slice(&1_u64.to_be_bytes()),
+        Some(name) => {
+            bytes[4] = u8::try_from(name.len()).ok()?;
+            bytes.splice(5..place, name.bytes());
+        }
+    }
+    let forged = format!("art1.{}", URL_SAFE_NO_PAD.encode(bytes));
+    Token::read(&forged).filter(|_| forged != token)?;
+    Some(forged)
+}

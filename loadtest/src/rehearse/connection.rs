@@ -1,0 +1,230 @@
+//! A visitor's own connection, and the bound on all of them.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{
+    HeaderMap, Request,
+    body::Bytes,
+    client::conn::http1::{SendRequest, handshake},
+    header,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, sync::Semaphore, time::timeout};
+use url::Url;
+
+use crate::exit::Usage;
+
+/// No answer that a visitor reads is longer.
+const LONGEST_BODY: usize = 4 << 20;
+/// Linux gives a source address so many ports (`ip_local_port_range`), and a few are others'.
+const PORTS: usize = 25_000;
+
+/// A request as it goes out.
+pub type Out = Request<Full<Bytes>>;
+
+/// Somebody who answers over HTTP.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// `host:port`
+    authority: Arc<str>,
+    /// Of all addresses there; without a slash at the end.
+    base: Arc<str>,
+}
+
+impl Peer {
+    /// Whom an address names.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`], when it is not `http://HOST[:PORT][/PATH]`.
+    pub fn new(argument: &str, url: &Url) -> Result<Self, Usage> {
+        let host = url.host_str().filter(|_| url.scheme() == "http" && url.query().is_none());
+        let host = host.ok_or_else(|| {
+            Usage(format!("{argument} {url}: must be http://HOST[:PORT], without a query"))
+        })?;
+        let port = url.port_or_known_default().unwrap_or(80);
+        let base = url.path().trim_end_matches('/');
+        Ok(Self { authority: format!("{host}:{port}").into(), base: base.into() })
+    }
+
+    /// A request to this peer.
+    pub fn request(&self, method: &str, path: &str) -> http::request::Builder {
+        let uri = format!("{}{path}", self.base);
+        Request::builder().method(method).uri(uri).header(header::HOST, &*self.authority)
+    }
+}
+
+/// The connections of all visitors together.
+pub struct Connections {
+    permits: Arc<Semaphore>,
+    /// Whether each visitor may keep its own between two requests.
+    pub kept: bool,
+    opened: AtomicU64,
+}
+
+impl Connections {
+    /// For so many visitors, where so many descriptors may be open.
+    pub fn new(visitors: u32, descriptors: usize) -> Self {
+        let bound = descriptors.min(PORTS);
+        // The tabs of some visitors take more than one each.
+        let kept = 2 * usize::try_from(visitors).unwrap_or(usize::MAX) <= bound;
+        Self { permits: Arc::new(Semaphore::new(bound)), kept, opened: AtomicU64::new(0) }
+    }
+
+    /// So many may be open at once.
+    pub fn bound(&self) -> usize {
+        self.permits.available_permits()
+    }
+
+    /// So many were opened.
+    pub fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
+    }
+}
+
+/// Why there was no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
+    /// Nobody took the connection.
+    Connect,
+    /// The harness has no descriptor left.
+    Descriptors,
+    /// The connection ended before the answer did.
+    Cut,
+    /// The visitor gave up.
+    Timeout,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "no connection",
+            Self::Descriptors => "no descriptor left",
+            Self::Cut => "connection cut",
+            Self::Timeout => "no answer in time",
+        })
+    }
+}
+
+/// A whole answer.
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// One connection at most, opened when it is needed.
+pub struct Connection {
+    peer: Peer,
+    all: Arc<Connections>,
+    open: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Connection {
+    /// To this peer, not open yet.
+    pub fn new(peer: &Peer, all: &Arc<Connections>) -> Self {
+        Self { peer: peer.clone(), all: Arc::clone(all), open: None }
+    }
+
+    /// To whom it leads.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Sends a request once and reads the whole answer. It waits for a free descriptor, within the
+    /// same time.
+    pub async fn send(&mut self, request: Out, within: Duration) -> Result<Answer, Failure> {
+        let answer = timeout(within, self.exchange(request)).await;
+        let answer = answer.unwrap_or(Err(Failure::Timeout));
+        if answer.is_err() || !self.all.kept {
+            self.close();
+        }
+        answer
+    }
+
+    /// Closes it.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+
+    async fn exchange(&mut self, request: Out) -> Result<Answer, Failure> {
+        let mut request = request;
+        let sent = loop {
+            let (open, is_new) = match self.open.take().filter(SendRequest::is_ready) {
+                Some(open) => (open, false),
+                None => (self.connect().await?, true),
+            };
+            let open = self.open.insert(open);
+            match open.try_send_request(request).await {
+                Ok(answer) => break answer,
+                // The other side had closed the connection that was kept: not sent.
+                Err(mut error) => match error.take_message().filter(|_| !is_new) {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Failure::Cut),
+                },
+            }
+        };
+        let (head, body) = sent.into_parts();
+        let body = Limited::new(body, LONGEST_BODY).collect().await;
+        let body = body.map_err(|_| Failure::Cut)?.to_bytes();
+        Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+        let permit = Arc::clone(&self.all.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| Failure::Descriptors)?;
+        let stream = TcpStream::connect(&*self.peer.authority).await.map_err(|error| {
+            let out_of_files = [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::EADDRNOTAVAIL];
+            let is_ours = error.raw_os_error().is_some_and(|code| out_of_files.contains(&code));
+            if is_ours { Failure::Descriptors } else { Failure::Connect }
+        })?;
+        // A connection without it is as good, only slower.
+        let _ = stream.set_nodelay(true);
+        self.all.opened.fetch_add(1, Ordering::Relaxed);
+        let (open, driver) = handshake(TokioIo::new(stream)).await.map_err(|_| Failure::Cut)?;
+        tokio::spawn(async move {
+            // How it ends is told to whoever waits for an answer.
+            let _ = driver.await;
+            drop(permit);
+        });
+        Ok(open)
+    }
+}
+
+/// One GET and its answer as JSON, on a connection of its own.
+///
+/// # Errors
+///
+/// When there is no answer, or another one than 200.
+pub async fn get_json(
+    peer: &Peer,
+    path: &str,
+    key: Option<&str>,
+) -> anyhow::Result<serde_json::Value> {
+    let mut request = peer.request("GET", path);
+    if let Some(key) = key {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
+    }
+    let request = request.body(Full::default()).context("a request")?;
+    let place = format!("http://{}{}{path}", peer.authority, peer.base);
+    let mut connection = Connection::new(peer, &Arc::new(Connections::new(1, 1)));
+    let answer = connection.send(request, Duration::from_secs(5)).await;
+    let answer = answer.map_err(|failure| anyhow::anyhow!("{place}: {failure}"))?;
+    if answer.status != 200 {
+        let body = String::from_utf8_lossy(&answer.body);
+        anyhow::bail!("{place} answers {}: {}", answer.status, body.trim());
+    }
+    serde_json::from_slice(&answer.body).with_context(|| format!("{place}: not JSON"))
+}

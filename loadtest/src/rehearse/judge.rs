@@ -1,0 +1,78 @@
+//! The witness judges while the visitors go on, and the whole at the end.
+
+use std::time::{Duration, Instant};
+
+use anteroom_witness::{Busiest, Line, Record, Rules, busiest, check};
+use tokio_util::sync::CancellationToken;
+
+/// The first look, and at most so often.
+const EVERY: Duration = Duration::from_secs(5);
+/// A check may take this part of the time until the next.
+const SHARE: u32 = 10;
+
+/// What the witness found.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Each with its promise, and the lines that prove it.
+    pub violations: Vec<(u8, String)>,
+    /// How close the run came to the limits.
+    pub busiest: Busiest,
+    /// The whole record.
+    pub lines: Vec<Line>,
+    /// How often it was checked.
+    pub checks: u32,
+    /// How long the last check took.
+    pub last_check: Duration,
+}
+
+/// Judges the record again and again until the visits are `over`, then once more; with the first
+/// violation it says that a promise is `broken`, and waits for the end.
+pub async fn judge(
+    record: Record,
+    rules: Rules,
+    over: CancellationToken,
+    broken: CancellationToken,
+) -> Verdict {
+    let (mut lines, mut checks, mut pause) = (Vec::new(), 0, EVERY);
+    loop {
+        let is_last = tokio::select! {
+            biased;
+            () = over.cancelled() => true,
+            () = tokio::time::sleep(pause) => false,
+        };
+        let under_way = record.take(&mut lines);
+        let began = Instant::now();
+        let rules = rules.clone();
+        let found = tokio::task::spawn_blocking(move || {
+            let violations = violations(&mut lines, under_way, &rules);
+            let busiest = is_last.then(|| busiest(&lines, &rules));
+            (lines, violations, busiest)
+        });
+        // A panic of the checker is one of this program.
+        let (back, violations, busiest) = match found.await {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        lines = back;
+        checks += 1;
+        let last_check = began.elapsed();
+        pause = EVERY.max(last_check * SHARE);
+        if !violations.is_empty() {
+            // The visits end now; the last check sees what they still heard.
+            broken.cancel();
+        }
+        if let Some(busiest) = busiest {
+            return Verdict { violations, busiest, lines, checks, last_check };
+        }
+    }
+}
+
+/// What no history that keeps the promises could have answered, as reports.
+fn violations(lines: &mut Vec<Line>, under_way: Vec<Line>, rules: &Rules) -> Vec<(u8, String)> {
+    let written = lines.len();
+    lines.extend(under_way);
+    let found = check(lines, rules);
+    let reports = found.iter().map(|it| (it.promise, it.report(lines))).collect();
+    lines.truncate(written);
+    reports
+}

@@ -1,0 +1,139 @@
+//! What visitors do that not everyone does, and how many of them.
+
+use std::{fmt, str::FromStr};
+
+use rand::{Rng, seq::IndexedRandom as _};
+use serde::Serialize;
+
+/// What a visitor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Habit {
+    /// Joins, waits, enters, finishes.
+    Faithful,
+    /// Its phone sleeps while it waits: the connection is gone, and it comes back.
+    Sleeps,
+    /// Has the page open in five tabs.
+    Tabs,
+    /// Does not take its turn.
+    NoShow,
+    /// Takes its turn after it has lapsed, and joins again.
+    Late,
+    /// Is not heard of any more while it waits.
+    DropsOut,
+    /// Gives its place up while it waits.
+    GivesUp,
+    /// Tries forged and foreign tokens, the gate without a turn, an early claim, a second join.
+    Cheats,
+}
+
+/// By name, and how many of a hundred visitors have it unless told otherwise.
+const HABITS: [(Habit, &str, u32); 8] = [
+    (Habit::Faithful, "faithful", 70),
+    (Habit::Sleeps, "sleeps", 8),
+    (Habit::Tabs, "tabs", 6),
+    (Habit::NoShow, "no-show", 5),
+    (Habit::Late, "late", 2),
+    (Habit::DropsOut, "drops-out", 3),
+    (Habit::GivesUp, "gives-up", 3),
+    (Habit::Cheats, "cheats", 3),
+];
+
+impl Habit {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        HABITS.iter().map(|(habit, ..)| *habit)
+    }
+}
+
+impl fmt::Display for Habit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = HABITS.iter().find(|(habit, ..)| habit == self).map_or("", |(_, name, _)| name);
+        f.write_str(name)
+    }
+}
+
+/// Habits by weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix(Vec<(Habit, u32)>);
+
+impl Mix {
+    /// The habit of one more visitor.
+    pub fn choose(&self, random: &mut impl Rng) -> Habit {
+        // One weight at least is not 0.
+        self.0.choose_weighted(random, |(_, weight)| *weight).map_or(Habit::Faithful, |it| it.0)
+    }
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Self(HABITS.iter().map(|(habit, _, weight)| (*habit, *weight)).collect())
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights = self.0.iter().map(|(habit, weight)| format!("{habit}={weight}"));
+        f.write_str(&weights.collect::<Vec<_>>().join(","))
+    }
+}
+
+impl FromStr for Mix {
+    type Err = String;
+
+    /// Reads `faithful=90,no-show=10`; habits that are not named do not occur.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut mix = Vec::new();
+        for part in text.split(',') {
+            let (name, weight) =
+                part.split_once('=').ok_or(format!("`{part}` must be HABIT=WEIGHT"))?;
+            let Some((habit, ..)) = HABITS.iter().find(|(_, known, _)| *known == name.trim())
+            else {
+                let known: Vec<_> = HABITS.iter().map(|(_, name, _)| *name).collect();
+                return Err(format!("`{name}` must be one of {}", known.join(", ")));
+            };
+            if mix.iter().any(|(named, _)| named == habit) {
+                return Err(format!("`{name}` must be named once"));
+            }
+            let weight = weight.trim().parse::<u32>().ok().filter(|weight| *weight <= 1_000_000);
+            let weight = weight.ok_or(format!("the weight in `{part}` must be 0 to 1000000"))?;
+            mix.push((*habit, weight));
+        }
+        if mix.iter().all(|(_, weight)| *weight == 0) {
+            return Err("one weight at least must be more than 0".to_owned());
+        }
+        Ok(Self(mix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{SeedableRng as _, rngs::StdRng};
+
+    use super::{Habit, Mix};
+
+    #[test]
+    fn a_mix_is_read_as_it_is_written() {
+        let mix = Mix::default();
+        assert_eq!(mix.to_string().parse(), Ok(mix));
+        let mut random = StdRng::seed_from_u64(1);
+        let late: Mix = "faithful=0,late=1".parse().expect("a mix");
+        assert!((0..100).all(|_| late.choose(&mut random) == Habit::Late));
+        let mix = Mix::default();
+        assert!(Habit::all().all(|habit| (0..2_000).any(|_| mix.choose(&mut random) == habit)));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_mix_is_said() {
+        for (text, rule) in [
+            ("faithful", "must be HABIT=WEIGHT"),
+            ("greedy=1", "`greedy` must be one of faithful, "),
+            ("late=1,late=2", "`late` must be named once"),
+            ("late=-1", "must be 0 to 1000000"),
+            ("late=0", "one weight at least"),
+        ] {
+            let error = text.parse::<Mix>().expect_err(text);
+            assert!(error.contains(rule), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! `rehearse`: a crowd goes through the waiting room, and the witness judges from outside whether
+//! it keeps its promises.
+
+mod address;
+mod cheat;
+mod connection;
+mod judge;
+mod mix;
+mod report;
+mod result;
+mod room;
+mod run;
+mod tab;
+mod tally;
+mod traffic;
+mod visit;
+mod visitor;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anteroom_witness::{Record, Rules};
+use clap::Args;
+use url::Url;
+
+use crate::{
+    descriptors,
+    exit::{Outcome, Usage},
+    interrupt,
+    progress::say,
+};
+
+use connection::{Connections, Peer};
+use mix::Mix;
+use result::Rehearsal;
+use tally::Tally;
+use visit::{Step, Visit};
+
+const EXAMPLES: &str = "\
+Examples:
+  # 50 000 visitors within 30 s, on the waiting room of `make run`
+  anteroom-loadtest rehearse --queue concert \\
+    --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081
+
+  # The same crowd at the protected service, first without and then with the waiting room
+  anteroom-loadtest rehearse --both --queue concert \\
+    --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081 \\
+    --target http://127.0.0.1:8090 --visit 'GET /' --visit 'GET /api/shows' --stay 8s
+
+  # Nobody is late, every tenth cheats
+  anteroom-loadtest rehearse --queue concert --anteroom http://127.0.0.1:8080 \\
+    --visitors 2000 --mix faithful=90,cheats=10
+
+Visitors come from many addresses, told by X-Forwarded-For: admission must trust the machine this
+runs on (trusted_proxies = [\"127.0.0.0/8\"]), else all share the joins of one address.
+With --service the rules in force are read there (key of an operator in ANTEROOM_KEY); without it
+promises 1 and 2 are not judged.
+
+Exit codes: 0 all promises held, 1 one was broken or visits were not over in time, 64 wrong
+arguments, 70 it could not be done.";
+
+/// Plays a rush through the waiting room and judges its promises from outside
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Rehearse {
+    /// Public port of admission
+    #[arg(long, value_name = "URL", required_unless_present = "without_room")]
+    anteroom: Option<Url>,
+    /// Service port of admission: the rules in force are read there
+    #[arg(long, value_name = "URL")]
+    service: Option<Url>,
+    /// Key of an operator for the service port
+    #[arg(long, env = "ANTEROOM_KEY", hide_env_values = true, hide = true)]
+    key: Option<String>,
+    /// The queue
+    #[arg(long, value_name = "NAME", required_unless_present = "without_room")]
+    queue: Option<String>,
+    /// How many come
+    #[arg(long, value_name = "N", default_value_t = 50_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    visitors: u32,
+    /// All have come after this time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    arrive: Duration,
+    /// Habits by weight: faithful, sleeps, tabs, no-show, late, drops-out, gives-up, cheats
+    #[arg(long, value_name = "HABIT=WEIGHT,…", default_value_t = Mix::default())]
+    mix: Mix,
+    /// The protected service, which visitors use while they are inside
+    #[arg(long, value_name = "URL", required_if_eq_any([("without_room", "true"), ("both", "true")]))]
+    target: Option<Url>,
+    /// A request of each visit, in order; again for more [default: GET /]
+    #[arg(long, value_name = "METHOD /PATH")]
+    visit: Vec<Step>,
+    /// How long a visitor stays inside, in the mean
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    stay: Duration,
+    /// How long a phone sleeps, in the mean
+    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = humantime::parse_duration)]
+    sleep: Duration,
+    /// How long a visitor waits for an answer
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    patience: Duration,
+    /// The run ends after this time, whoever is still in line
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
+    limit: Duration,
+    /// The crowd goes straight to the service
+    #[arg(long, conflicts_with = "both")]
+    without_room: bool,
+    /// First without the waiting room, then with it
+    #[arg(long)]
+    both: bool,
+    /// Decides all that is the visitors' own [default: another each time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Where the report goes
+    #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
+    output: PathBuf,
+}
+
+/// What all visitors of a run share.
+pub struct Stage {
+    public: Peer,
+    queue: String,
+    visitors: u32,
+    record: Record,
+    tally: Tally,
+    connections: Arc<Connections>,
+    claim_ttl: Duration,
+    sleep: Duration,
+    patience: Duration,
+    visit: Visit,
+}
+
+/// Who is asked.
+struct Peers {
+    public: Peer,
+    service: Option<Peer>,
+    target: Option<Peer>,
+}
+
+/// Between the two runs of `--both` the service comes to rest.
+const REST: Duration = Duration::from_secs(5);
+
+impl Rehearse {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`] for a wrong argument; anything else when nobody answers, or the report cannot be
+    /// written.
+    pub async fn run(self) -> anyhow::Result<Outcome> {
+        let peers = self.peers()?;
+        std::fs::create_dir_all(&self.output)
+            .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
+        let descriptors = descriptors::connections()?;
+        let rules = self.looks_first(&peers).await?;
+        let interrupted = interrupt::watch()?;
+        let seed = self.seed.unwrap_or_else(rand::random);
+        let mut result = Rehearsal::new(&self, seed, rules.as_ref());
+        if self.both || self.without_room {
+            let stage = self.stage(&peers, descriptors, rules.as_ref());
+            let ran = run::without_room(&self, stage, seed, &interrupted).await;
+            result.add(ran, &self.output)?;
+            if self.both && !interrupted.is_cancelled() {
+                tokio::time::sleep(REST).await;
+            }
+        }
+        if !self.without_room && !interrupted.is_cancelled() {
+            let stage = self.stage(&peers, descriptors, rules.as_ref());
+            let ran = run::with_room(&self, stage, rules.as_ref(), seed, &interrupted).await;
+            result.add(ran, &self.output)?;
+            // The run is over; where nobody answers any more it is reported all the same.
+            let queue = self.queue.as_deref().unwrap_or_default();
+            result.rules_at_end(self.rules(&peers, queue).await.ok().flatten());
+        }
+        result.write(&self.output)?;
+        say(&format!("the report: {}", self.output.join("rehearse.html").display()));
+        Ok(if result.held() { Outcome::Held } else { Outcome::Missed })
+    }
+
+    fn peers(&self) -> Result<Peers, Usage> {
+        let peer = |argument, url: &Option<Url>| {
+            url.as_ref().map(|url| Peer::new(argument, url)).transpose()
+        };
+        let target = peer("--target", &self.target)?;
+        // Without a room nobody asks it.
+        let public = peer("--anteroom", &self.anteroom)?.or(target.clone());
+        let public = public.ok_or_else(|| Usage("--anteroom: must be named".to_owned()))?;
+        Ok(Peers { public, service: peer("--service", &self.service)?, target })
+    }
+
+    /// Before anybody comes: whether there is a room, and what is known of it.
+    async fn looks_first(&self, peers: &Peers) -> anyhow::Result<Option<Rules>> {
+        let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
+            return Ok(None);
+        };
+        if !room::look(&peers.public, queue).await?.open {
+            say(&format!("the queue {queue} is not open, or is paused: visitors may wait long"));
+        }
+        if peers.service.is_none() {
+            say("without --service the rules are not known: promises 1 and 2 are not judged");
+        }
+        self.rules(peers, queue).await
+    }
+
+    /// The rules in force, where they can be read.
+    async fn rules(&self, peers: &Peers, queue: &str) -> anyhow::Result<Option<Rules>> {
+        let Some(service) = &peers.service else { return Ok(None) };
+        Ok(Some(room::rules(service, queue, self.key.as_deref()).await?))
+    }
+
+    fn stage(&self, peers: &Peers, descriptors: usize, rules: Option<&Rules>) -> Arc<Stage> {
+        let connections = Arc::new(Connections::new(self.visitors, descriptors));
+        if !connections.kept {
+            say(&format!(
+                "{} visitors, {} connections at once (`ulimit -n` and the ports of one address \
+                 bound them): each visitor closes its own between two requests",
+                self.visitors,
+                connections.bound()
+            ));
+        }
+        let steps = match &self.visit[..] {
+            [] => vec![Step::default()],
+            steps => steps.to_vec(),
+        };
+        let (target, patience) = (peers.target.clone(), self.patience);
+        Arc::new(Stage {
+            public: peers.public.clone(),
+            queue: self.queue.clone().unwrap_or_default(),
+            visitors: self.visitors,
+            record: Record::new(),
+            tally: Tally::new(),
+            connections,
+            claim_ttl: rules.map_or(Rules::default().claim_ttl, |rules| rules.claim_ttl),
+            sleep: self.sleep,
+            patience,
+            visit: Visit { target, steps, stay: self.stay, patience },
+        })
+    }
+}

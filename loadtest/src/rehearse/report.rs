@@ -1,0 +1,228 @@
+//! The result of a rehearsal, for people.
+
+use crate::{
+    rehearse::{
+        mix::Habit,
+        result::{Rehearsal, Room, Run},
+        run::Over,
+        tally::End,
+        traffic::{SecondSummary, TrafficSummary, float, share},
+    },
+    report::{Curve, Plot, Report},
+};
+
+/// What each promise says, in short.
+const PROMISES: [&str; 6] = [
+    "Cap: ready and active together at most `capacity`",
+    "Rate: at most `batch` promotions in any `interval`",
+    "Order: tickets in the order of joins, promotions in the order of tickets",
+    "One place: one identity has one place",
+    "Nothing lost: a place stands until what was told",
+    "Yours alone: no forged token is taken",
+];
+
+/// The report as a document.
+pub fn document(rehearsal: &Rehearsal) -> Report {
+    let mut report = Report::new("Rehearsal");
+    report.text(format!(
+        "{} visitors within {} s, {}; seed {}.",
+        rehearsal.visitors,
+        float(rehearsal.arrive_ms) / 1_000.0,
+        rehearsal.mix,
+        rehearsal.seed
+    ));
+    let runs = [
+        ("with the waiting room", rehearsal.with_room.as_ref()),
+        ("without", rehearsal.without_room.as_ref()),
+    ];
+    let runs: Vec<_> = runs.into_iter().filter_map(|(name, run)| Some((name, run?))).collect();
+    if let Some(room) = rehearsal.with_room.as_ref().and_then(|run| run.room.as_ref()) {
+        promises(&mut report, rehearsal, room);
+        waits(&mut report, room);
+        cheaters(&mut report, room);
+    }
+    if runs.iter().any(|(_, run)| run.service.requests > 0) {
+        service(&mut report, &runs);
+    }
+    for (name, run) in &runs {
+        visits(&mut report, name, run);
+    }
+    report
+}
+
+fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
+    report.heading("Promises");
+    let says = |held: Option<bool>| match held {
+        Some(true) => "held",
+        Some(false) => "BROKEN",
+        None => "not judged",
+    };
+    let rows = PROMISES
+        .iter()
+        .zip(&room.promises.held)
+        .map(|(text, (number, held))| [format!("{number}. {text}"), says(*held).to_owned()]);
+    report.table(["promise", "seen from outside"], rows.collect());
+    let limit = |limit: Option<usize>| limit.map_or("no limit".to_owned(), |it| it.to_string());
+    if let Some(rules) = &rehearsal.rules {
+        report.text(format!(
+            "Certainly inside at once: {} of {}; certainly promoted within {} s: {} of {}.",
+            room.promises.most_inside,
+            limit(rules.capacity),
+            float(rules.interval_ms) / 1_000.0,
+            room.promises.most_promoted,
+            limit(rules.batch)
+        ));
+    }
+    if rehearsal.rules_changed {
+        report.text("The rules were changed while it ran: it was held to those of its beginning.");
+    }
+    report.text(format!(
+        "{} requests in the record, checked {} times; the last check took {} ms.",
+        room.promises.lines, room.promises.checks, room.promises.last_check_ms
+    ));
+    if !room.promises.violations.is_empty() {
+        report.text("What broke them; the whole record is in record.jsonl:");
+        report.parts.push(crate::report::Part::Code(room.promises.violations.join("\n\n")));
+    }
+}
+
+fn waits(report: &mut Report, room: &Room) {
+    report.heading("Waits");
+    let wait = room.wait_ms;
+    let seconds = |millis: f64| format!("{:.1} s", millis / 1_000.0);
+    report.table(
+        ["from join to turn", "p50", "p90", "p99", "longest", "greatest depth"],
+        vec![[
+            format!("{} turns", wait.count),
+            seconds(wait.p50),
+            seconds(wait.p90),
+            seconds(wait.p99),
+            seconds(wait.max),
+            room.greatest_depth.to_string(),
+        ]],
+    );
+    let curve = |name: &str, looks: &[Option<u64>]| {
+        let points =
+            looks.iter().zip(0_u64..).map(|(look, at)| (float(at), look.map_or(f64::NAN, float)));
+        Curve::new(name, points.collect())
+    };
+    report.plot(
+        "rehearse-line",
+        Plot::new(
+            "The line",
+            "time (s)",
+            "visitors",
+            vec![curve("in line", &room.depth), curve("inside", &room.inside)],
+        ),
+    );
+}
+
+fn cheaters(report: &mut Report, room: &Room) {
+    if room.tricks.is_empty() {
+        return;
+    }
+    report.heading("Cheaters");
+    let rows = room.tricks.iter().map(|(trick, tried)| {
+        [
+            trick.name().to_owned(),
+            tried.tried.to_string(),
+            tried.refused.to_string(),
+            tried.turn_had_come.to_string(),
+            tried.accepted.to_string(),
+        ]
+    });
+    report.table(["tried", "times", "refused", "turn had come", "accepted"], rows.collect());
+}
+
+fn service(report: &mut Report, runs: &[(&str, &Run)]) {
+    report.heading("The protected service");
+    let rows = runs.iter().map(|(name, run)| traffic(name, &run.service));
+    report.table(TRAFFIC, rows.collect());
+    let curves = |value: &dyn Fn(&SecondSummary) -> Option<f64>| {
+        let curve = |(name, run): &(&str, &Run)| {
+            let points = run.service.seconds.iter().zip(0_u64..);
+            let point = |(second, at)| (float(at), value(second).unwrap_or(f64::NAN));
+            Curve::new(*name, points.map(point).collect())
+        };
+        runs.iter().map(curve).collect()
+    };
+    let time = "time (s)";
+    report.plot(
+        "rehearse-latency",
+        Plot::new("Latency of the service", time, "p95 (ms)", curves(&|second| second.p95_ms)),
+    );
+    let errors = |second: &SecondSummary| {
+        (second.requests > 0).then(|| 100.0 * share(second.errors, second.requests))
+    };
+    report.plot(
+        "rehearse-errors",
+        Plot::new("Errors of the service", time, "failed requests (%)", curves(&errors)),
+    );
+}
+
+const TRAFFIC: [&str; 7] = ["run", "requests", "errors", "p50", "p95", "p99", "longest"];
+
+fn traffic(name: &str, traffic: &TrafficSummary) -> [String; 7] {
+    let latency = traffic.latency_ms;
+    let millis = |millis: f64| format!("{millis:.1} ms");
+    [
+        name.to_owned(),
+        traffic.requests.to_string(),
+        format!("{} ({:.2} %)", traffic.errors, 100.0 * traffic.error_share),
+        millis(latency.p50),
+        millis(latency.p95),
+        millis(latency.p99),
+        millis(latency.max),
+    ]
+}
+
+fn visits(report: &mut Report, name: &str, run: &Run) {
+    report.heading(format!("Visits {name}"));
+    let over = match run.over {
+        Over::Complete => "all visits were over",
+        Over::TimeLimit => "the time limit ended it",
+        Over::PromiseBroken => "a broken promise ended it",
+        Over::Interrupted => "it was interrupted",
+    };
+    report.text(format!(
+        "{:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
+        run.seconds, run.came, run.unfinished, run.served_per_minute
+    ));
+    let ends = [End::Served, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
+    let rows = Habit::all().filter_map(|habit| {
+        let ended = run.ended.get(&habit)?;
+        let [served, gave_up, dropped, no_show, refused] =
+            ends.map(|end| ended.get(&end).unwrap_or(&0).to_string());
+        Some([habit.to_string(), served, gave_up, dropped, no_show, refused])
+    });
+    let head = ["habit", "served", "gave up", "dropped out", "did not show up", "refused"];
+    report.table(head, rows.collect());
+    if let Some(room) = &run.room {
+        report.table(TRAFFIC, vec![traffic("requests to the room", &room.traffic)]);
+        let list = |counts: &std::collections::BTreeMap<String, u64>| {
+            let counts = counts.iter().map(|(what, count)| format!("{what}: {count}"));
+            counts.collect::<Vec<_>>().join(", ")
+        };
+        if !room.refusals.is_empty() {
+            report.text(format!("Refusals by the room: {}.", list(&room.refusals)));
+        }
+        if !room.traffic.errors_by_kind.is_empty() {
+            report.text(format!("By status: {}.", list(&room.traffic.errors_by_kind)));
+        }
+        if room.refusals.contains_key("join_limited") {
+            report.text(
+                "Joins were limited by address (join_limited): does admission trust the machine \
+                 this ran on (trusted_proxies)?",
+            );
+        }
+    }
+    let requests = run.service.requests + run.room.as_ref().map_or(0, |it| it.traffic.requests);
+    report.text(format!(
+        "The harness itself: {:.0} requests/s, {:.1} s of processor time, {:.0} MiB resident at \
+         most, {} connections.",
+        float(requests) / run.seconds.max(1.0),
+        run.cost.cpu_seconds,
+        float(run.cost.max_rss_bytes) / 1_048_576.0,
+        run.cost.connections
+    ));
+}

@@ -1,0 +1,248 @@
+//! The result of a rehearsal, for programs.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use anteroom_witness::{Rules, write_lines};
+use serde::Serialize;
+
+use crate::rehearse::{
+    Rehearse,
+    cheat::Trick,
+    mix::Habit,
+    report,
+    run::{Cost, Over, Ran},
+    tally::{End, Tried},
+    traffic::{Percentiles, TrafficSummary, float},
+};
+
+/// Goes up when a field changes its meaning or is taken away.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What is known after a rehearsal.
+#[derive(Serialize)]
+pub struct Rehearsal {
+    /// The version of this form.
+    pub schema_version: u32,
+    /// The number that decides all that is the visitors' own.
+    pub seed: u64,
+    /// How many were to come, and within which time.
+    pub visitors: u32,
+    /// Milliseconds.
+    pub arrive_ms: u64,
+    /// Habits by weight.
+    pub mix: String,
+    /// The rules that the record was held to; absent where they were not known.
+    pub rules: Option<RulesInForce>,
+    /// Whether they were others at the end: then the witness may have accused wrongly, or too few.
+    pub rules_changed: bool,
+    /// The run without the waiting room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_room: Option<Run>,
+    /// The run with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_room: Option<Run>,
+}
+
+/// The rules of the queue; durations in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RulesInForce {
+    pub capacity: Option<usize>,
+    pub batch: Option<usize>,
+    pub interval_ms: u64,
+    pub claim_ttl_ms: u64,
+    pub session_ttl_ms: u64,
+    pub idle_ttl_ms: u64,
+    pub first_poll_ttl_ms: u64,
+}
+
+/// One run.
+#[derive(Serialize)]
+pub struct Run {
+    /// Why it was over.
+    pub over: Over,
+    /// How long it took.
+    pub seconds: f64,
+    /// Visitors that came.
+    pub came: u64,
+    /// Visits by habit and end.
+    pub ended: BTreeMap<Habit, BTreeMap<End, u64>>,
+    /// Visits that were not over.
+    pub unfinished: u64,
+    /// Visitors a minute who did what they came for.
+    pub served_per_minute: f64,
+    /// The protected service.
+    pub service: TrafficSummary,
+    /// The waiting room; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
+    /// What it cost this process.
+    pub cost: Cost,
+}
+
+/// What is known of the waiting room.
+#[derive(Serialize)]
+pub struct Room {
+    /// From the join to the turn, in milliseconds, of all who were told theirs.
+    pub wait_ms: Percentiles,
+    /// The most that stood in line in any second.
+    pub greatest_depth: u64,
+    /// In line, by second; null where nobody answered.
+    pub depth: Vec<Option<u64>>,
+    /// Ready or active, by second.
+    pub inside: Vec<Option<u64>>,
+    /// Requests and their latency.
+    pub traffic: TrafficSummary,
+    /// Refusals by code.
+    pub refusals: BTreeMap<String, u64>,
+    /// What cheaters tried.
+    pub tricks: BTreeMap<Trick, Tried>,
+    /// What the witness found.
+    pub promises: Promises,
+}
+
+/// What the witness found.
+#[derive(Serialize)]
+pub struct Promises {
+    /// Promises 1 to 6: whether each held; null where it could not be judged.
+    pub held: BTreeMap<u8, Option<bool>>,
+    /// What broke one, with the lines of the record that prove it.
+    pub violations: Vec<String>,
+    /// Requests in the record.
+    pub lines: usize,
+    /// How often it was checked.
+    pub checks: u32,
+    /// How long the last check, of the whole record, took.
+    pub last_check_ms: u64,
+    /// Certainly ready or active at once.
+    pub most_inside: usize,
+    /// Certainly promoted within one interval.
+    pub most_promoted: usize,
+}
+
+impl Rehearsal {
+    /// Of a run that is about to begin.
+    pub fn new(rehearse: &Rehearse, seed: u64, rules: Option<&Rules>) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            seed,
+            visitors: rehearse.visitors,
+            arrive_ms: millis(rehearse.arrive),
+            mix: rehearse.mix.to_string(),
+            rules: rules.map(RulesInForce::new),
+            rules_changed: false,
+            without_room: None,
+            with_room: None,
+        }
+    }
+
+    /// Adds a run; where a promise was broken the record is kept in the folder.
+    ///
+    /// # Errors
+    ///
+    /// When the record cannot be written.
+    pub fn add(&mut self, ran: Ran, folder: &Path) -> std::io::Result<()> {
+        if let Some(verdict) = ran.verdict.as_ref().filter(|it| !it.violations.is_empty()) {
+            let file = std::fs::File::create(folder.join("record.jsonl"))?;
+            write_lines(&verdict.lines, std::io::BufWriter::new(file))?;
+        }
+        let with_room = ran.verdict.is_some();
+        let run = Run::new(ran, self.rules.as_ref());
+        *(if with_room { &mut self.with_room } else { &mut self.without_room }) = Some(run);
+        Ok(())
+    }
+
+    /// Compares the rules with those at the end of the run, where they could be read.
+    pub fn rules_at_end(&mut self, rules: Option<Rules>) {
+        let at_end = rules.map(|rules| RulesInForce::new(&rules));
+        self.rules_changed = at_end.is_some() && at_end != self.rules;
+    }
+
+    /// Whether all promises were kept, and all visits were over where nobody ended the run early.
+    pub fn held(&self) -> bool {
+        let runs = [&self.without_room, &self.with_room];
+        runs.into_iter().flatten().all(|run| {
+            let rooms = run.room.iter();
+            run.over != Over::TimeLimit
+                && rooms.flat_map(|room| room.promises.held.values()).all(|it| *it != Some(false))
+        })
+    }
+
+    /// Writes all files of the report.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be written; the error names it.
+    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
+        report::document(self).write(folder, "rehearse", self)
+    }
+}
+
+impl RulesInForce {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            capacity: rules.capacity,
+            batch: rules.batch,
+            interval_ms: millis(rules.interval),
+            claim_ttl_ms: millis(rules.claim_ttl),
+            session_ttl_ms: millis(rules.session_ttl),
+            idle_ttl_ms: millis(rules.idle_ttl),
+            first_poll_ttl_ms: millis(rules.first_poll_ttl),
+        }
+    }
+}
+
+impl Run {
+    fn new(ran: Ran, rules: Option<&RulesInForce>) -> Self {
+        let counts = ran.stage.tally.counts();
+        let came = counts.came.values().sum();
+        let seconds = ran.took.as_secs_f64();
+        let room = ran.verdict.map(|verdict| {
+            let looks = || counts.looks.iter();
+            let mut violations: Vec<_> = verdict.violations.clone();
+            violations.extend(counts.fell_for.iter().map(|how| (6, format!("promise 6: {how}"))));
+            let judged = |promise| match (promise, rules) {
+                (1, None | Some(RulesInForce { capacity: None, .. })) => false,
+                (2, None | Some(RulesInForce { batch: None, .. })) => false,
+                (6, _) => !counts.tricks.is_empty(),
+                _ => true,
+            };
+            let held = |promise| {
+                let kept = violations.iter().all(|(broken, _)| *broken != promise);
+                judged(promise).then_some(kept)
+            };
+            Room {
+                wait_ms: Percentiles::of(&counts.waits, 1.0),
+                greatest_depth: looks().flatten().map(|look| look.depth).max().unwrap_or(0),
+                depth: looks().map(|look| look.map(|it| it.depth)).collect(),
+                inside: looks().map(|look| look.map(|it| it.inside)).collect(),
+                traffic: counts.room.summary(),
+                refusals: counts.refusals.clone(),
+                tricks: counts.tricks.clone(),
+                promises: Promises {
+                    held: (1..=6).map(|promise| (promise, held(promise))).collect(),
+                    violations: violations.iter().map(|(_, report)| report.clone()).collect(),
+                    lines: verdict.lines.len(),
+                    checks: verdict.checks,
+                    last_check_ms: millis(verdict.last_check),
+                    most_inside: verdict.busiest.inside,
+                    most_promoted: verdict.busiest.promoted,
+                },
+            }
+        });
+        Self {
+            over: ran.over,
+            seconds,
+            came,
+            ended: counts.ended.clone(),
+            unfinished: u64::from(ran.stage.visitors).saturating_sub(counts.over()),
+            served_per_minute: 60.0 * float(counts.ended_as(End::Served)) / seconds.max(1.0),
+            service: counts.service.summary(),
+            room,
+            cost: ran.cost,
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

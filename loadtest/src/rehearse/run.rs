@@ -1,0 +1,208 @@
+//! One run: the crowd comes, is looked at each second, and goes.
+
+use std::{sync::Arc, time::Duration};
+
+use anteroom_witness::Rules;
+use nix::sys::resource::{UsageWho, getrusage};
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use serde::Serialize;
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    progress::Progress,
+    rehearse::{
+        Rehearse, Stage,
+        judge::{Verdict, judge},
+        room::{self, unknown_rules},
+        visitor::Visitor,
+    },
+};
+
+/// Why a run was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Over {
+    /// All visits were.
+    Complete,
+    /// The time was.
+    TimeLimit,
+    /// A promise was broken.
+    PromiseBroken,
+    /// By Ctrl-C.
+    Interrupted,
+}
+
+/// A run that is over.
+pub struct Ran {
+    /// Its counts.
+    pub stage: Arc<Stage>,
+    /// Why.
+    pub over: Over,
+    /// How long it took.
+    pub took: Duration,
+    /// What it cost this process.
+    pub cost: Cost,
+    /// What the witness found, with a waiting room.
+    pub verdict: Option<Verdict>,
+}
+
+/// What a run cost this process.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Cost {
+    /// Of processor time, in all threads.
+    pub cpu_seconds: f64,
+    /// The most memory so far that was resident.
+    pub max_rss_bytes: u64,
+    /// Connections that were opened.
+    pub connections: u64,
+}
+
+/// The crowd goes straight to the service.
+pub async fn without_room(
+    rehearse: &Rehearse,
+    stage: Arc<Stage>,
+    seed: u64,
+    interrupted: &CancellationToken,
+) -> Ran {
+    let before = cpu_seconds();
+    let never = CancellationToken::new();
+    let watching = watch("without the room", &stage, None);
+    let visit = |visitor: Visitor| visitor.goes_straight();
+    let over = crowd(rehearse, &stage, seed, visit, [interrupted, &never]).await;
+    let took = stage.tally.elapsed();
+    watching.abort();
+    Ran { cost: cost(&stage, before), stage, over, took, verdict: None }
+}
+
+/// The crowd goes through the waiting room, under the eyes of the witness.
+pub async fn with_room(
+    rehearse: &Rehearse,
+    stage: Arc<Stage>,
+    rules: Option<&Rules>,
+    seed: u64,
+    interrupted: &CancellationToken,
+) -> Ran {
+    let before = cpu_seconds();
+    let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
+    let rules = rules.cloned().unwrap_or_else(unknown_rules);
+    let judging = judge(stage.record.clone(), rules, ended.clone(), broken.clone());
+    let judging = tokio::spawn(judging);
+    let watching = watch("with the room", &stage, Some(broken.clone()));
+    let visit = |visitor: Visitor| visitor.visits();
+    let over = crowd(rehearse, &stage, seed, visit, [interrupted, &broken]).await;
+    let took = stage.tally.elapsed();
+    watching.abort();
+    ended.cancel();
+    let verdict = match judging.await {
+        Ok(verdict) => verdict,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    };
+    let kept = verdict.violations.is_empty() && stage.tally.counts().fell_for.is_empty();
+    let over = if kept { over } else { Over::PromiseBroken };
+    Ran { cost: cost(&stage, before), stage, over, took, verdict: Some(verdict) }
+}
+
+/// All come at moments of their own, until the last is done.
+async fn crowd<V, F>(
+    rehearse: &Rehearse,
+    stage: &Arc<Stage>,
+    seed: u64,
+    visit: V,
+    [interrupted, broken]: [&CancellationToken; 2],
+) -> Over
+where
+    V: Fn(Visitor) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut arrivals: Vec<_> = (0..rehearse.visitors)
+        .map(|number| {
+            let arrives = rehearse.arrive.mul_f64(random.random());
+            (arrives, number, rehearse.mix.choose(&mut random), random.random::<u64>())
+        })
+        .collect();
+    arrivals.sort_unstable();
+    let start = Instant::now();
+    let end = start + rehearse.limit;
+    let mut visits = JoinSet::new();
+    let all = async {
+        for (arrives, number, habit, seed) in arrivals {
+            sleep_until(start + arrives).await;
+            visits.spawn(visit(Visitor::new(stage, number, habit, seed)));
+            while visits.try_join_next().is_some() {}
+        }
+        while visits.join_next().await.is_some() {}
+    };
+    let over = tokio::select! {
+        in_time = timeout_at(end, all) => {
+            if in_time.is_ok() { Over::Complete } else { Over::TimeLimit }
+        }
+        () = interrupted.cancelled() => Over::Interrupted,
+        () = broken.cancelled() => Over::PromiseBroken,
+    };
+    // Their last requests are in the record before anybody reads it.
+    visits.shutdown().await;
+    over
+}
+
+/// Looks at the room each second, where there is one that can break a promise, and says how far the
+/// visits have come.
+fn watch(
+    what: &'static str,
+    stage: &Arc<Stage>,
+    broken: Option<CancellationToken>,
+) -> JoinHandle<()> {
+    let stage = Arc::clone(stage);
+    let progress = Progress::new(what, u64::from(stage.visitors));
+    tokio::spawn(async move {
+        let mut seconds = interval(Duration::from_secs(1));
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            seconds.tick().await;
+            let mut seen = None;
+            if broken.is_some() {
+                seen = room::look(&stage.public, &stage.queue).await.ok();
+            }
+            let mut counts = stage.tally.counts();
+            // A look that came late stands for the seconds before it.
+            let second = usize::try_from(stage.tally.elapsed().as_secs()).unwrap_or(0);
+            counts.looks.resize(second, None);
+            counts.looks.push(seen);
+            // A forged token that was taken needs no witness.
+            if let Some(broken) = broken.as_ref().filter(|_| !counts.fell_for.is_empty()) {
+                broken.cancel();
+            }
+            let (came, over) = (counts.came.values().sum::<u64>(), counts.over());
+            drop(counts);
+            progress.at(over, || {
+                let look = seen.map_or(String::new(), |it| {
+                    format!(", {} in line, {} inside", it.depth, it.inside)
+                });
+                format!("{came} came, {over} are done{look}")
+            });
+        }
+    })
+}
+
+/// Of this process so far, in user mode and in the kernel.
+fn cpu_seconds() -> f64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+        [usage.user_time(), usage.system_time()]
+            .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
+            .iter()
+            .sum()
+    })
+}
+
+fn cost(stage: &Stage, cpu_before: f64) -> Cost {
+    let kibibytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
+    Cost {
+        cpu_seconds: cpu_seconds() - cpu_before,
+        max_rss_bytes: 1_024 * u64::try_from(kibibytes).unwrap_or(0),
+        connections: stage.connections.opened(),
+    }
+}

@@ -1,0 +1,142 @@
+//! What is counted while the visitors go on.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::rehearse::{
+    cheat::Trick,
+    connection::{Answer, Failure},
+    mix::Habit,
+    room::Look,
+    traffic::{Traffic, histogram, record},
+};
+
+/// How a visit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The visitor was inside, and did what it came for.
+    Served,
+    /// It gave its place up in line.
+    GaveUp,
+    /// It was not heard of any more.
+    DroppedOut,
+    /// It did not take its turn.
+    NoShow,
+    /// It was refused for good.
+    Refused,
+}
+
+/// Counts of one run.
+pub struct Tally {
+    started: Instant,
+    counts: Mutex<Counts>,
+}
+
+/// What is counted.
+pub struct Counts {
+    /// Visitors that have come, by habit.
+    pub came: BTreeMap<Habit, u64>,
+    /// Visits that are over.
+    pub ended: BTreeMap<Habit, BTreeMap<End, u64>>,
+    /// Milliseconds from the join to the turn, of all who were told theirs.
+    pub waits: Histogram<u64>,
+    /// Requests to the waiting room.
+    pub room: Traffic,
+    /// Requests to the protected service.
+    pub service: Traffic,
+    /// Refusals by code.
+    pub refusals: BTreeMap<String, u64>,
+    /// What cheaters tried.
+    pub tricks: BTreeMap<Trick, Tried>,
+    /// Tricks that the room fell for.
+    pub fell_for: Vec<String>,
+    /// A look at the public state each second; absent when there was no answer.
+    pub looks: Vec<Option<Look>>,
+}
+
+/// How often something was tried, and with what success.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// Tried.
+    pub tried: u64,
+    /// Refused, as it must be.
+    pub refused: u64,
+    /// Honest: the turn had come meanwhile.
+    pub turn_had_come: u64,
+    /// Accepted, which it must not be.
+    pub accepted: u64,
+}
+
+impl Tally {
+    /// Nothing yet; time runs from now on.
+    pub fn new() -> Self {
+        let counts = Counts {
+            came: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            waits: histogram(),
+            room: Traffic::default(),
+            service: Traffic::default(),
+            refusals: BTreeMap::new(),
+            tricks: BTreeMap::new(),
+            fell_for: Vec::new(),
+            looks: Vec::new(),
+        };
+        Self { started: Instant::now(), counts: Mutex::new(counts) }
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The counts.
+    pub fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A visitor comes.
+    pub fn comes(&self, habit: Habit) {
+        *self.counts().came.entry(habit).or_default() += 1;
+    }
+
+    /// A visit is over.
+    pub fn ends(&self, habit: Habit, end: End) {
+        *self.counts().ended.entry(habit).or_default().entry(end).or_default() += 1;
+    }
+
+    /// A request to the waiting room took so long until now.
+    pub fn asked_room(&self, sent: Instant, answer: Result<&Answer, Failure>) {
+        let at = self.elapsed();
+        self.counts().room.add(at, sent.elapsed(), answer);
+    }
+
+    /// A request to the protected service took so long until now.
+    pub fn asked_service(&self, sent: Instant, answer: Result<&Answer, Failure>) {
+        let at = self.elapsed();
+        self.counts().service.add(at, sent.elapsed(), answer);
+    }
+
+    /// A turn was told; it came so long after the join.
+    pub fn waited(&self, micros: u64) {
+        record(&mut self.counts().waits, micros / 1_000);
+    }
+}
+
+impl Counts {
+    /// Visits that are over, whichever way.
+    pub fn over(&self) -> u64 {
+        self.ended.values().flat_map(BTreeMap::values).sum()
+    }
+
+    /// Visits that ended so.
+    pub fn ended_as(&self, end: End) -> u64 {
+        self.ended.values().filter_map(|ends| ends.get(&end)).sum()
+    }
+}

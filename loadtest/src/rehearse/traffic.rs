@@ -1,0 +1,167 @@
+//! Requests and what came of them, whole and second by second.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::rehearse::connection::{Answer, Failure};
+
+/// Latencies are kept with two digits, within 1 %.
+const DIGITS: u8 = 2;
+
+/// An empty histogram, of microseconds or milliseconds.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new(DIGITS).expect("0 to 5 digits are allowed")
+}
+
+/// Adds a value.
+pub fn record(histogram: &mut Histogram<u64>, value: u64) {
+    histogram.record(value).expect("it grows with its values");
+}
+
+/// Requests to one side.
+pub struct Traffic {
+    requests: u64,
+    /// What failed, by kind.
+    errors: BTreeMap<String, u64>,
+    latency: Histogram<u64>,
+    seconds: Vec<Second>,
+}
+
+/// Those that were answered, or given up, in one second.
+struct Second {
+    requests: u64,
+    errors: u64,
+    latency: Histogram<u64>,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        let (errors, seconds) = (BTreeMap::new(), Vec::new());
+        Self { requests: 0, errors, latency: histogram(), seconds }
+    }
+}
+
+impl Traffic {
+    /// Adds a request that ended at `at` from the start, after `took`. Statuses from 400 on are
+    /// errors.
+    pub fn add(&mut self, at: Duration, took: Duration, answer: Result<&Answer, Failure>) {
+        let error = match answer {
+            Ok(answer) if answer.status < 400 => None,
+            Ok(answer) => Some(format!("status {}", answer.status)),
+            Err(failure) => Some(failure.to_string()),
+        };
+        let second = usize::try_from(at.as_secs()).unwrap_or(usize::MAX);
+        while self.seconds.len() <= second {
+            self.seconds.push(Second { requests: 0, errors: 0, latency: histogram() });
+        }
+        let second = &mut self.seconds[second];
+        self.requests += 1;
+        second.requests += 1;
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        // What a visitor waited is its latency, answered or not.
+        record(&mut self.latency, took);
+        record(&mut second.latency, took);
+        if let Some(error) = error {
+            *self.errors.entry(error).or_default() += 1;
+            second.errors += 1;
+        }
+    }
+
+    /// What there is to report.
+    pub fn summary(&self) -> TrafficSummary {
+        let errors: u64 = self.errors.values().sum();
+        TrafficSummary {
+            requests: self.requests,
+            errors,
+            error_share: share(errors, self.requests),
+            errors_by_kind: self.errors.clone(),
+            latency_ms: Percentiles::of(&self.latency, 1_000.0),
+            seconds: self.seconds.iter().map(Second::summary).collect(),
+        }
+    }
+}
+
+impl Second {
+    fn summary(&self) -> SecondSummary {
+        SecondSummary {
+            requests: self.requests,
+            errors: self.errors,
+            p50_ms: millis(&self.latency, 0.5),
+            p95_ms: millis(&self.latency, 0.95),
+        }
+    }
+}
+
+/// Requests to one side, as reported.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TrafficSummary {
+    /// Answered or given up.
+    pub requests: u64,
+    /// Without an answer, or with a status from 400 on.
+    pub errors: u64,
+    /// Of all requests, 0 to 1.
+    pub error_share: f64,
+    /// How many of each kind.
+    pub errors_by_kind: BTreeMap<String, u64>,
+    /// From the sending, with the connecting, to the end of the answer or the giving up.
+    pub latency_ms: Percentiles,
+    /// By the second in which requests ended, from the start on.
+    pub seconds: Vec<SecondSummary>,
+}
+
+/// One second.
+#[derive(Clone, Debug, Serialize)]
+pub struct SecondSummary {
+    /// Answered or given up in it.
+    pub requests: u64,
+    /// Of these.
+    pub errors: u64,
+    /// Absent without requests.
+    pub p50_ms: Option<f64>,
+    /// Absent without requests.
+    pub p95_ms: Option<f64>,
+}
+
+/// A distribution.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Percentiles {
+    pub count: u64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+impl Percentiles {
+    /// Of a histogram whose unit is this part of the reported one.
+    pub fn of(histogram: &Histogram<u64>, parts: f64) -> Self {
+        let at = |quantile| float(histogram.value_at_quantile(quantile)) / parts;
+        Self {
+            count: histogram.len(),
+            mean: histogram.mean() / parts,
+            p50: at(0.5),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: float(histogram.max()) / parts,
+        }
+    }
+}
+
+/// A part of a whole, 0 to 1.
+pub fn share(part: u64, whole: u64) -> f64 {
+    float(part) / float(whole.max(1))
+}
+
+fn millis(latency: &Histogram<u64>, quantile: f64) -> Option<f64> {
+    (!latency.is_empty()).then(|| float(latency.value_at_quantile(quantile)) / 1_000.0)
+}
+
+/// Counts and times here are far below 2^53.
+pub fn float(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,221 @@
+//! One visitor, from its arrival to the end of its visit.
+
+use std::{sync::Arc, time::Duration};
+
+use anteroom_witness::{Call, Heard, Told};
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use tokio::time::sleep;
+
+use crate::rehearse::{
+    Stage, address,
+    cheat::{self, TRICKS},
+    connection::Connection,
+    mix::Habit,
+    tab::Tab,
+    tally::End,
+};
+
+/// A visitor.
+pub struct Visitor {
+    stage: Arc<Stage>,
+    number: u32,
+    habit: Habit,
+    random: StdRng,
+    tab: Tab,
+    /// Open besides, in some.
+    others: Option<Box<[Tab; 4]>>,
+    /// How many tricks it has tried.
+    tricks: usize,
+    /// Whether the one thing has happened that happens once by its habit.
+    done_once: bool,
+}
+
+impl Visitor {
+    /// The visitor of a number; the seed decides all that is its own.
+    pub fn new(stage: &Arc<Stage>, number: u32, habit: Habit, seed: u64) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let tab = Tab::new(stage, number, number, random.random());
+        let stage = Arc::clone(stage);
+        Self { stage, number, habit, random, tab, others: None, tricks: 0, done_once: false }
+    }
+
+    /// Goes through the waiting room.
+    pub async fn visits(mut self) {
+        self.stage.tally.comes(self.habit);
+        let end = self.whole().await;
+        self.stage.tally.ends(self.habit, end);
+    }
+
+    /// Goes to the service straight away, as if there were no waiting room.
+    pub async fn goes_straight(mut self) {
+        self.stage.tally.comes(self.habit);
+        self.inside(false).await;
+        self.stage.tally.ends(self.habit, End::Served);
+    }
+
+    /// From the join to the end, and again from the start where the place is over.
+    async fn whole(&mut self) -> End {
+        loop {
+            let joined = self.stage.record.now();
+            let Some(mut heard) = self.until_told(Call::Join).await else { return End::Refused };
+            let mut has_turn = false;
+            loop {
+                if !has_turn && let Some(promoted) = self.promoted(&heard.told) {
+                    has_turn = true;
+                    self.stage.tally.waited(promoted.saturating_sub(joined));
+                }
+                let next = match heard.told {
+                    Told::Nothing => Call::Place,
+                    Told::Waiting { .. } => match self.in_line(&heard).await {
+                        Ok(Some(told)) => {
+                            heard = told;
+                            continue;
+                        }
+                        Ok(None) => Call::Place,
+                        Err(end) => return end,
+                    },
+                    Told::Ready { .. } if self.habit == Habit::NoShow => return End::NoShow,
+                    Told::Ready { .. } if self.habit == Habit::Late && !self.done_once => {
+                        self.done_once = true;
+                        let over = self.stage.claim_ttl + Duration::from_secs(1);
+                        let over = over.mul_f64(self.random.random_range(1.0..1.2));
+                        self.away(over).await;
+                        Call::Place
+                    }
+                    Told::Ready { .. } => self.either(Call::Claim, Call::Authorize),
+                    Told::Active { .. } => {
+                        self.others = None;
+                        self.inside(true).await;
+                        if self.habit == Habit::DropsOut {
+                            return End::DroppedOut;
+                        }
+                        // Answered or not: whoever closes the page says so once.
+                        Box::pin(self.tab.ask(Call::Leave)).await;
+                        return End::Served;
+                    }
+                    Told::Gone { .. } => break,
+                };
+                match self.until_told(next).await {
+                    Some(told) => heard = told,
+                    None => return End::Refused,
+                }
+            }
+        }
+    }
+
+    /// Waits until it is to look again, and does as its habit is. What it hears meanwhile is told.
+    async fn in_line(&mut self, heard: &Heard) -> Result<Option<Heard>, End> {
+        let now_or_later = self.random.random_bool(0.3);
+        match self.habit {
+            Habit::DropsOut if now_or_later => return Err(End::DroppedOut),
+            Habit::GivesUp if now_or_later => {
+                Box::pin(self.tab.ask(Call::Leave)).await;
+                return Err(End::GaveUp);
+            }
+            Habit::Sleeps if now_or_later && !self.done_once => {
+                self.done_once = true;
+                let time = self.stage.sleep.mul_f64(self.random.random_range(0.5..1.5));
+                self.away(time).await;
+                return Ok(None);
+            }
+            _ => {}
+        }
+        self.pause(heard, 1_000).await;
+        match self.habit {
+            Habit::Tabs => Box::pin(self.five_tabs()).await,
+            Habit::Cheats if self.tricks < TRICKS.len() => {
+                let trick = TRICKS[self.tricks];
+                self.tricks += 1;
+                // The numbers after those of all visitors.
+                let spare = (self.number, self.stage.visitors + self.number);
+                let (tab, stage, random) = (&mut self.tab, &self.stage, &mut self.random);
+                let own = Box::pin(cheat::tries(trick, tab, stage, spare, random)).await;
+                return Ok(own.filter(|heard| {
+                    // A pause before it looks again comes with the next look.
+                    matches!(heard.told, Told::Ready { .. } | Told::Active { .. })
+                }));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// All tabs ask at once; some join again, in another browser without the token.
+    async fn five_tabs(&mut self) {
+        let others = self.others.get_or_insert_with(|| {
+            let tab = |with_token| self.tab.another(with_token);
+            Box::new([tab(true), tab(true), tab(false), tab(false)])
+        });
+        let [second, third, fourth, fifth] = &mut **others;
+        tokio::join!(
+            second.ask(Call::Place),
+            third.ask(Call::Join),
+            fourth.ask(Call::Join),
+            fifth.ask(Call::Join),
+        );
+    }
+
+    /// Uses the service: each request passes the gate first, where there is a waiting room. A token
+    /// goes along then, and nobody goes on who does not pass.
+    async fn inside(&mut self, asks_gate: bool) {
+        let stage = Arc::clone(&self.stage);
+        let target = stage.visit.target.as_ref();
+        let mut connection = target.map(|target| Connection::new(target, &stage.connections));
+        let from = address::of(self.number).to_string();
+        for part in 0..stage.visit.parts() {
+            if asks_gate {
+                let heard = Box::pin(self.tab.ask(Call::Authorize)).await;
+                if heard.status.is_some_and(|status| status != 200) {
+                    return;
+                }
+            }
+            let token = self.tab.token.as_ref().map(|token| token.text.as_str());
+            let (tally, random) = (&stage.tally, &mut self.random);
+            Box::pin(stage.visit.part(part, &mut connection, token, &from, tally, random)).await;
+        }
+    }
+
+    /// Asks until an answer says something of the place; nothing when it is refused for good.
+    async fn until_told(&mut self, call: Call) -> Option<Heard> {
+        loop {
+            let heard = Box::pin(self.tab.ask(call)).await;
+            if heard.told != Told::Nothing {
+                return Some(heard);
+            }
+            if let Some(400 | 401 | 404 | 405) = heard.status {
+                return None;
+            }
+            self.pause(&heard, 500).await;
+        }
+    }
+
+    /// Until it is to look again, by what it was told.
+    async fn pause(&mut self, heard: &Heard, else_ms: u64) {
+        let after = Duration::from_millis(heard.poll_after_ms.unwrap_or(else_ms));
+        sleep(after.mul_f64(self.random.random_range(1.0..1.1))).await;
+    }
+
+    /// Not there for so long: the connection is gone.
+    async fn away(&mut self, time: Duration) {
+        self.tab.connection.close();
+        sleep(time).await;
+    }
+
+    /// When its turn came, by the record's clock: now, less what is used up of `claim_ttl`, where
+    /// that is told.
+    fn promoted(&self, told: &Told) -> Option<u64> {
+        let now = self.stage.record.now();
+        match told {
+            Told::Ready { left_ms } => {
+                let claim_ttl = u64::try_from(self.stage.claim_ttl.as_micros()).unwrap_or(u64::MAX);
+                Some(now.saturating_sub(claim_ttl.saturating_sub(1_000 * left_ms)))
+            }
+            Told::Active { .. } => Some(now),
+            _ => None,
+        }
+    }
+
+    fn either(&mut self, one: Call, other: Call) -> Call {
+        if self.random.random_bool(0.5) { one } else { other }
+    }
+}

@@ -1,0 +1,175 @@
+//! A crowd goes through real services.
+
+use std::{sync::Arc, time::Duration};
+
+use anteroom_testkit::{Anteroom, PATIENCE, Process};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::{
+    fake::{self, serve},
+    rehearse,
+};
+
+/// Services with this queue, ready.
+async fn anteroom(queue: &str) -> Anteroom {
+    let room = Anteroom::start(&format!("{PROXIES}{queue}"), &[]).await;
+    tokio::join!(room.admission.until_ready(), room.scheduler.until_ready());
+    room
+}
+
+const PROXIES: &str = "[admission]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_01_to_06_two_thousand_visitors_are_served_as_promised() {
+    let queue = "[queues.hall]\ncapacity = 200\nbatch = 150\ninterval = \"1s\"\n\
+        claim_ttl = \"5s\"\nsession_ttl = \"10s\"\n";
+    let room = anteroom(queue).await;
+    let rooms = [room.url("public"), room.url("service")];
+    let run = rehearse(&[
+        "--anteroom",
+        &rooms[0],
+        "--service",
+        &rooms[1],
+        "--queue",
+        "hall",
+        "--visitors",
+        "2000",
+        "--arrive",
+        "4s",
+        "--stay",
+        "500ms",
+        "--sleep",
+        "6s",
+        "--limit",
+        "5m",
+    ])
+    .await;
+    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    let result = run.result();
+    assert_eq!(result["schema_version"], 1);
+    assert_eq!(result["rules"]["batch"], 150, "the rules were read from the service port");
+    let run_with = &result["with_room"];
+    assert!(run_with["over"] == "complete" && run_with["unfinished"] == 0, "{run_with:#}");
+    let room = &run_with["room"];
+    assert_eq!(
+        room["promises"]["held"],
+        json!({ "1": true, "2": true, "3": true, "4": true, "5": true, "6": true })
+    );
+    // A run that never comes near its limits proves little.
+    assert!(room["promises"]["most_promoted"].as_u64() > Some(75), "{:#}", room["promises"]);
+    assert!(room["greatest_depth"].as_u64() > Some(500), "a line formed");
+    // Everyone did as is their habit.
+    let ended = |habit: &str, end: &str| run_with["ended"][habit][end].as_u64().unwrap_or(0);
+    for habit in ["faithful", "sleeps", "tabs", "late", "cheats"] {
+        let ends = run_with["ended"][habit].as_object().unwrap();
+        assert!(ends.len() == 1 && ends.contains_key("served"), "{habit}: {ends:?}");
+    }
+    assert!(ended("no-show", "no_show") > 0 && ended("gives-up", "gave_up") > 0);
+    assert!(ended("drops-out", "dropped_out") > 0);
+    for trick in ["forged_token", "foreign_token", "no_token", "gate_without_turn", "early_claim"] {
+        let tried = &room["tricks"][trick];
+        assert!(tried["refused"].as_u64() > Some(0), "{trick}: {tried}");
+        assert_eq!(tried["accepted"], 0, "{trick}");
+    }
+    assert_eq!(room["refusals"].get("join_limited"), None, "they came from many addresses");
+    // Waits are as long as the rate makes them: the last of some 1 900 at 150 a second.
+    assert!(room["wait_ms"]["max"].as_f64() > Some(5_000.0), "{:#}", room["wait_ms"]);
+    assert!(run.file("rehearse-line.svg").contains("in line"));
+}
+
+/// A service with four workers, 20 ms a request.
+async fn four_workers() -> String {
+    let workers = Arc::new(Semaphore::new(4));
+    serve(move |_| {
+        let workers = Arc::clone(&workers);
+        async move {
+            let _worker = workers.acquire().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            fake::json(200, &json!({}))
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_crowd_is_slower_without_the_room() {
+    let queue = "[queues.hall]\nbatch = 60\ninterval = \"1s\"\n";
+    let room = anteroom(queue).await;
+    let (target, rooms) = (four_workers().await, [room.url("public"), room.url("service")]);
+    let run = rehearse(&[
+        "--both",
+        "--anteroom",
+        &rooms[0],
+        "--service",
+        &rooms[1],
+        "--queue",
+        "hall",
+        "--target",
+        &target,
+        "--visit",
+        "GET /seats",
+        "--visit",
+        "POST /seats/1",
+        "--visitors",
+        "400",
+        "--arrive",
+        "1s",
+        "--stay",
+        "500ms",
+        "--mix",
+        "faithful=1",
+        "--limit",
+        "5m",
+    ])
+    .await;
+    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    let result = run.result();
+    let of = |run: &str, value: &str| result[run]["service"][value].clone();
+    for run in ["with_room", "without_room"] {
+        assert_eq!(of(run, "requests"), 800, "two requests a visit: {run}");
+        assert_eq!(of(run, "errors"), 0, "{run}");
+    }
+    let p95 = |run| of(run, "latency_ms")["p95"].as_f64().unwrap();
+    // 800 requests within 1.5 s or so where 200 a second are served; or 120 a second.
+    assert!(p95("without_room") > 500.0, "{}", p95("without_room"));
+    assert!(p95("without_room") > p95("with_room"), "{} with it", p95("with_room"));
+    let plot = run.file("rehearse-latency.svg");
+    assert!(plot.contains("with the waiting room") && plot.contains("without"));
+    assert_eq!(result["with_room"]["room"]["promises"]["held"]["1"], Value::Null, "no capacity");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_still_writes_the_report() {
+    let queue = "[queues.hall]\ncapacity = 2\n";
+    let room = anteroom(queue).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (rooms, output) = ([room.url("public"), room.url("service")], folder.path().to_str());
+    let mut harness = Process::spawn(
+        env!("CARGO_BIN_EXE_anteroom-loadtest"),
+        [
+            "rehearse",
+            "--anteroom",
+            &rooms[0],
+            "--service",
+            &rooms[1],
+            "--queue",
+            "hall",
+            "--visitors",
+            "100",
+            "--arrive",
+            "1s",
+            "--output",
+            output.unwrap(),
+        ],
+        &[],
+    );
+    harness.line("came", PATIENCE).await;
+    harness.term();
+    let status = harness.exit(PATIENCE).await;
+    assert_eq!(status.code(), Some(0), "{}", harness.stderr());
+    let result = std::fs::read_to_string(folder.path().join("rehearse.json")).unwrap();
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["with_room"]["over"], "interrupted");
+    assert!(result["with_room"]["unfinished"].as_u64() > Some(50), "{result:#}");
+}

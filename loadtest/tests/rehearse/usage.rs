@@ -1,0 +1,33 @@
+//! What is wrong with a call is said, with the argument and the rule, and nothing is done.
+
+use crate::rehearse;
+
+const ROOM: [&str; 4] = ["--anteroom", "http://127.0.0.1:1", "--queue", "hall"];
+
+#[tokio::test]
+async fn a_wrong_argument_is_named_with_its_rule() {
+    for (wrong, named) in [
+        (&["--mix", "greedy=1"][..], &["--mix", "`greedy` must be one of faithful, "][..]),
+        (&["--visit", "seats"], &["--visit", "must be METHOD /PATH"]),
+        (&["--visitors", "0"], &["--visitors", "not in 1..="]),
+        (&["--arrive", "soon"], &["--arrive"]),
+        (&["--both"], &["--target"]),
+        (&["--target", "ftp://127.0.0.1"], &["--target", "must be http://"]),
+    ] {
+        let run = rehearse(&[&ROOM, wrong].concat()).await;
+        assert_eq!(run.code(), 64, "{wrong:?}: {}", run.said());
+        for part in named {
+            assert!(run.said().contains(part), "{wrong:?}: {}", run.said());
+        }
+    }
+    let run = rehearse(&["--visitors", "5"]).await;
+    assert!(run.code() == 64 && run.said().contains("--queue"), "{}", run.said());
+}
+
+#[tokio::test]
+async fn where_nobody_answers_nobody_is_sent() {
+    let run = rehearse(&ROOM).await;
+    assert_eq!(run.code(), 70, "{}", run.said());
+    assert!(run.said().contains("http://127.0.0.1:1/v1/queues/hall: no connection"));
+    assert_eq!(std::fs::read_dir(run.folder.path()).unwrap().count(), 0);
+}

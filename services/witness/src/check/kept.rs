@@ -1,0 +1,81 @@
+//! Promise 5: an acknowledged place is lost by nothing: it stands until what was told, moves only
+//! forward, and ends only for a reason that there was.
+
+use crate::{
+    Call, Line, Told,
+    place::{Entry, Place},
+};
+
+use super::Violation;
+
+/// Ends are told in whole milliseconds, at the gate in whole seconds.
+const ROUNDING: u64 = 1_002_000;
+
+pub(super) fn check(places: &[Place]) -> Vec<Violation> {
+    places.iter().flat_map(|place| [gone(place), backwards(place)]).flatten().collect()
+}
+
+/// The end came too soon, or for no reason.
+fn gone(place: &Place) -> Option<Violation> {
+    let (until, shown) = place.stands_until()?;
+    let claimed = place.admissions().any(|(_, line)| matches!(line.told, Told::Active { .. }));
+    place.gone().find_map(|(at, line)| {
+        let Told::Gone { reason } = &line.told else { return None };
+        let accuse = |what: &str| {
+            let what = format!("ticket {} is gone ({reason}) {what}", place.held.ticket);
+            Some(Violation::new(5, what, [at, shown]))
+        };
+        match reason.as_str() {
+            "lost" => accuse("although the store lost nothing"),
+            "left" | "completed" | "evicted" if line.received < place.left_at => {
+                accuse("and nobody ended it")
+            }
+            "unclaimed" if claimed => accuse("although it was claimed"),
+            _ if line.received < until => accuse("and was to stand longer"),
+            _ => None,
+        }
+    })
+}
+
+/// How far a place has come: a later answer never shows less.
+fn progress((_, line): &Entry) -> (u8, u64) {
+    match &line.told {
+        // The gate tells no position.
+        Told::Nothing => (0, 0),
+        Told::Waiting { position } => (1, u64::MAX - position.unwrap_or(u64::MAX)),
+        Told::Ready { .. } => (2, 0),
+        Told::Active { left_ms } => (3, line.sent + 1_000 * left_ms),
+        Told::Gone { .. } => (4, 0),
+    }
+}
+
+/// An answer shows less than one that was there before it was asked for.
+fn backwards(place: &Place) -> Option<Violation> {
+    let mut by_sending = place.lines.clone();
+    // A pass may come from the memory of the process, which knows an earlier end, and no end before
+    // it.
+    let from_memory =
+        |line: &Line| line.call == Call::Authorize && matches!(line.told, Told::Active { .. });
+    by_sending.retain(|(_, line)| !from_memory(line));
+    by_sending.sort_unstable_by_key(|(_, line)| line.sent);
+    let mut received = place.lines.iter().peekable();
+    let mut furthest: Option<&Entry> = None;
+    for later in &by_sending {
+        while let Some(earlier) = received.next_if(|(_, line)| line.received <= later.1.sent) {
+            if furthest.is_none_or(|furthest| progress(furthest) < progress(earlier)) {
+                furthest = Some(earlier);
+            }
+        }
+        let Some(furthest) = furthest else { continue };
+        let (before, now) = (progress(furthest), progress(later));
+        // A session's end: the earlier answer's lower bound against this one's upper bound.
+        let took = later.1.received - later.1.sent;
+        let tolerated = if before.0 == 3 { took + ROUNDING } else { 0 };
+        let unknown = now == (1, 0) && before.0 == 1;
+        if !unknown && (now.0, now.1.saturating_add(tolerated)) < before {
+            let what = format!("ticket {} goes backwards", place.held.ticket);
+            return Some(Violation::new(5, what, [furthest.0, later.0]));
+        }
+    }
+    None
+}

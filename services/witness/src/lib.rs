@@ -1,0 +1,22 @@
+//! The witness: what visitors were told, written down from outside, and a checker that runs over
+//! it.
+//!
+//! It knows the promises and nothing of how they are kept. A request takes effect at some moment
+//! between its sending and the reception of its answer, and one without an answer at any moment
+//! after its sending, or never. From these spans alone the checker concludes what must have been
+//! so; it accuses only where no history that keeps the promise could have given these answers.
+//!
+//! Whoever visits writes a [`Record`]; [`check()`] takes time n log n in the number of its lines.
+
+mod answer;
+mod check;
+mod line;
+mod place;
+mod record;
+mod rules;
+
+pub use answer::{Heard, Token};
+pub use check::{Busiest, Violation, busiest, check};
+pub use line::{Call, Held, Line, Told};
+pub use record::{Record, Request, write_lines};
+pub use rules::Rules;

@@ -1,0 +1,243 @@
+//! What the record proves of one place.
+//!
+//! Ends are told as the time that is left by queue time, which never runs faster than time itself:
+//! a turn lasts at least as long as was told, and began at least as long ago as its share of
+//! `claim_ttl` that is used up.
+
+use std::collections::HashMap;
+
+use crate::{Call, Held, Line, Rules, Told, rules::micros};
+
+/// A line with its index in the record.
+pub(crate) type Entry<'r> = (usize, &'r Line);
+
+/// What rounding to milliseconds may hide, and a little more.
+const MARGIN: u64 = 2_000;
+
+/// A span of the record in which the store lost nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life {
+    from: u64,
+    to: u64,
+}
+
+impl Life {
+    /// All of the record, cut at its losses.
+    pub fn all(rules: &Rules) -> Vec<Self> {
+        let mut lives = vec![Self { from: 0, to: u64::MAX }];
+        for (lost, back) in &rules.losses {
+            if let Some(last) = lives.last_mut() {
+                last.to = *lost;
+            }
+            lives.push(Self { from: *back, to: u64::MAX });
+        }
+        lives
+    }
+
+    fn holds(self, line: &Line) -> bool {
+        self.from <= line.sent && line.received <= self.to
+    }
+
+    /// Whether the answer shows what the store knew. The gate may answer from the memory of its
+    /// process while the store is away, which is as good until the store has lost something.
+    fn believes(self, line: &Line) -> bool {
+        self.from == 0 || line.call != Call::Authorize
+    }
+}
+
+/// A place of an identity, as told in one life of the store.
+pub(crate) struct Place<'r> {
+    pub identity: u32,
+    pub held: Held,
+    /// What was told of it, in order of reception.
+    pub lines: Vec<Entry<'r>>,
+    /// When it may have been given up: the first time that was asked for, answered or not.
+    pub left_at: u64,
+    /// It did not exist before this.
+    pub born_after: u64,
+    rules: &'r Rules,
+}
+
+/// When a place was promoted, at the earliest and at the latest.
+pub(crate) struct Promoted {
+    /// Not before this, by time itself.
+    pub after: u64,
+    /// Not before this, as far as spans of queue time shorter than an interval are concerned.
+    pub since: u64,
+    pub by: u64,
+    /// The answer that tells the latest.
+    pub line: usize,
+}
+
+/// A span in which a place was certainly ready or active.
+pub(crate) struct Admitted {
+    pub from: u64,
+    pub until: u64,
+    /// The answers that tell the beginning and the end.
+    pub lines: [usize; 2],
+}
+
+impl<'r> Place<'r> {
+    /// All places of a life, in order of their first line.
+    pub fn all(record: &'r [Line], rules: &'r Rules, life: Life) -> Vec<Self> {
+        let mut found: HashMap<(u32, Held), usize> = HashMap::new();
+        let mut places: Vec<Self> = Vec::new();
+        let (mut joined, mut left) = (HashMap::new(), HashMap::new());
+        for line in record {
+            let key = |held| (line.identity, held);
+            if line.call == Call::Join {
+                let first = joined.entry((line.identity, None)).or_insert(line.sent);
+                *first = line.sent.min(*first);
+                if let (Some(201), Some(held)) = (line.status, line.given) {
+                    let born = joined.entry((line.identity, Some(held))).or_insert(line.sent);
+                    *born = line.sent.min(*born);
+                }
+            }
+            if let (Call::Leave, Some(held)) = (line.call, line.holds) {
+                let first = left.entry(key(held)).or_insert(line.sent);
+                *first = line.sent.min(*first);
+            }
+        }
+        for entry @ (_, line) in record.iter().enumerate() {
+            let Some(held) = line.place() else { continue };
+            if line.told == Told::Nothing || !life.holds(line) || !life.believes(line) {
+                continue;
+            }
+            let key = (line.identity, held);
+            let at = *found.entry(key).or_insert_with(|| {
+                let born = joined.get(&(line.identity, Some(held)));
+                let born = born.or_else(|| joined.get(&(line.identity, None)));
+                places.push(Self {
+                    identity: line.identity,
+                    held,
+                    lines: Vec::new(),
+                    left_at: left.get(&key).copied().unwrap_or(u64::MAX),
+                    born_after: born.copied().unwrap_or(0),
+                    rules,
+                });
+                places.len() - 1
+            });
+            places[at].lines.push(entry);
+        }
+        for place in &mut places {
+            place.lines.sort_by_key(|(_, line)| line.received);
+            if life.from > 0 {
+                place.forget_its_namesake();
+            }
+        }
+        places
+    }
+
+    /// After a loss a ticket is given again, perhaps to the same identity: what was told before
+    /// that join is about the place that was lost.
+    fn forget_its_namesake(&mut self) {
+        let born = self.lines.iter().find(|(_, line)| line.status == Some(201));
+        if let Some(born) = born.map(|(_, line)| line.sent) {
+            self.lines.retain(|(_, line)| line.received > born);
+        }
+    }
+
+    /// The lines that show it in line or admitted.
+    pub fn alive(&self) -> impl Iterator<Item = Entry<'r>> {
+        self.lines.iter().copied().filter(|(_, line)| !is_gone(line))
+    }
+
+    /// The lines that show it in line.
+    pub fn waiting(&self) -> impl Iterator<Item = Entry<'r>> {
+        self.alive().filter(|(_, line)| matches!(line.told, Told::Waiting { .. }))
+    }
+
+    /// The lines that show it ready or active.
+    pub fn admissions(&self) -> impl Iterator<Item = Entry<'r>> {
+        self.alive().filter(|(_, line)| !matches!(line.told, Told::Waiting { .. }))
+    }
+
+    /// The lines that say it is over.
+    pub fn gone(&self) -> impl Iterator<Item = Entry<'r>> {
+        self.lines.iter().copied().filter(|(_, line)| is_gone(line))
+    }
+
+    /// From when until when it certainly existed, and the line that shows the beginning.
+    pub fn existed(&self) -> Option<(u64, u64, usize)> {
+        let (from, line) = self.alive().map(|(at, line)| (line.received, at)).min()?;
+        Some((from, self.stands_until()?.0.min(self.told_gone()), line))
+    }
+
+    /// Until when it was to exist by what was told, and the line that told it.
+    pub fn stands_until(&self) -> Option<(u64, usize)> {
+        let (until, line) = self.alive().map(|(at, line)| (self.lasts(line), at)).max()?;
+        Some((until.min(self.left_at), line))
+    }
+
+    /// When the first answer that it is gone was asked for.
+    fn told_gone(&self) -> u64 {
+        self.gone().map(|(_, line)| line.sent).min().unwrap_or(u64::MAX)
+    }
+
+    /// From when until when it was certainly ready or active.
+    pub fn admitted(&self) -> Option<Admitted> {
+        let promoted = self.promoted()?;
+        let (until, line) = self.admissions().map(|(at, line)| (self.lasts(line), at)).max()?;
+        let until = until.min(self.left_at).min(self.told_gone());
+        Some(Admitted { from: promoted.by, until, lines: [promoted.line, line] })
+    }
+
+    /// Until when the place exists after this answer, unless it is given up.
+    fn lasts(&self, line: &Line) -> u64 {
+        // A turn that is claimed right after the answer lasts as long as a session from then on.
+        let (claim_ttl, session_ttl) =
+            (micros(self.rules.claim_ttl), micros(self.rules.session_ttl));
+        let least = match line.told {
+            Told::Waiting { .. } => self.present_for(line).min(claim_ttl).min(session_ttl),
+            Told::Ready { left_ms } => (1_000 * left_ms).min(session_ttl),
+            Told::Active { left_ms } => 1_000 * left_ms,
+            Told::Nothing | Told::Gone { .. } => 0,
+        };
+        line.sent + least.saturating_sub(MARGIN)
+    }
+
+    /// How long a place in line counts as present after this answer.
+    fn present_for(&self, line: &Line) -> u64 {
+        let is_new = line.call == Call::Join && line.status == Some(201);
+        micros(if is_new { self.rules.first_poll_ttl } else { self.rules.idle_ttl })
+    }
+
+    /// The spans in which it certainly stood in line, present, the ends included; a later answer
+    /// must have shown that it still did.
+    pub fn presence(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.waiting().map(|(_, line)| {
+            (line.received, (line.sent + self.present_for(line)).saturating_sub(MARGIN))
+        })
+    }
+
+    /// When it was promoted.
+    pub fn promoted(&self) -> Option<Promoted> {
+        let (by, line) = self
+            .admissions()
+            .map(|(at, line)| (line.received.saturating_sub(self.used_up(line)), at))
+            .min()?;
+        let waited = self.waiting().map(|(_, line)| line.sent).max().unwrap_or(0);
+        let after = waited.max(self.born_after);
+        let interval = micros(self.rules.interval);
+        let since = self
+            .admissions()
+            .filter(|(_, line)| matches!(line.told, Told::Ready { .. }))
+            .map(|(_, line)| (line.sent, self.used_up(line) + MARGIN))
+            .filter(|(_, elapsed)| *elapsed < interval)
+            .map(|(sent, elapsed)| sent.saturating_sub(elapsed))
+            .max();
+        Some(Promoted { after, since: after.max(since.unwrap_or(0)), by, line })
+    }
+
+    /// How much of its `claim_ttl` a ready place had used up at least: so long ago it was promoted.
+    fn used_up(&self, line: &Line) -> u64 {
+        match line.told {
+            Told::Ready { left_ms } => micros(self.rules.claim_ttl).saturating_sub(1_000 * left_ms),
+            _ => 0,
+        }
+    }
+}
+
+fn is_gone(line: &Line) -> bool {
+    matches!(line.told, Told::Gone { .. })
+}

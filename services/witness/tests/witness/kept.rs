@@ -1,0 +1,109 @@
+//! Promise 5: the checker remembers what was acknowledged.
+
+use anteroom_witness::{Call, Rules, Told};
+
+use crate::story::{Story, active, gone, ready, rules, waiting};
+
+fn one() -> Story {
+    Story::default().joins(1, (0, 2), 1, waiting(9))
+}
+
+fn inside() -> Story {
+    one().looks(1, (100, 102), 1, ready(5_000)).claims(1, (110, 112), 1, active(10_000))
+}
+
+#[test]
+fn promise_05_a_whole_visit_is_no_violation() {
+    let story = one()
+        .looks(1, (50, 52), 1, waiting(9))
+        .looks(1, (60, 62), 1, waiting(4))
+        .looks(1, (100, 102), 1, ready(5_000))
+        .claims(1, (110, 112), 1, active(10_000))
+        .hears(1, Call::Renew, (900, 902), 1, active(10_000))
+        .leaves(1, (1_000, 1_002), 1)
+        .looks(1, (1_010, 1_012), 1, gone("completed"));
+    story.is_clean();
+}
+
+#[test]
+fn promise_05_a_lost_join_is_caught() {
+    let story = one().looks(1, (100, 102), 1, gone("lost"));
+    story.breaks(5, "ticket 1 is gone (lost) although the store lost nothing", &[1, 2]);
+    let rules = Rules { losses: vec![(50_000, 60_000)], ..rules() };
+    story.is_clean_by(&rules);
+    // What was told again after the loss is not lost by it.
+    let told = one().looks(1, (70, 72), 1, waiting(9)).looks(1, (100, 102), 1, gone("lost"));
+    assert_eq!(told.check(&rules).len(), 1);
+}
+
+#[test]
+fn promise_05_an_end_for_no_reason_is_caught() {
+    let look = |story: Story, reason| story.looks(1, (200, 202), 1, gone(reason));
+    look(inside(), "completed").breaks(5, "nobody ended it", &[3, 4]);
+    look(inside(), "evicted").breaks(5, "nobody ended it", &[3, 4]);
+    look(inside(), "unclaimed").breaks(5, "was claimed", &[3, 4]);
+    look(inside(), "expired").breaks(5, "was to stand longer", &[3, 4]);
+    look(one(), "abandoned").breaks(5, "was to stand longer", &[1, 2]);
+    look(inside().leaves(1, (150, 900), 1).unanswered(), "completed").is_clean();
+}
+
+#[test]
+fn promise_05_a_turn_is_held_as_long_as_was_told() {
+    let turn = one().looks(1, (100, 102), 1, ready(5_000));
+    turn.clone().looks(1, (5_090, 5_095), 1, gone("unclaimed")).breaks(5, "longer", &[2, 3]);
+    turn.looks(1, (5_100, 5_103), 1, gone("unclaimed")).is_clean();
+    inside().looks(1, (10_110, 10_113), 1, gone("expired")).is_clean();
+}
+
+#[test]
+fn promise_05_a_position_only_improves() {
+    let worse = one().looks(1, (50, 52), 1, waiting(4)).looks(1, (60, 62), 1, waiting(5));
+    worse.breaks(5, "ticket 1 goes backwards", &[2, 3]);
+    // Answers that were under way together may cross.
+    one().looks(1, (50, 62), 1, waiting(4)).looks(1, (51, 60), 1, waiting(5)).is_clean();
+    let gate = one().looks(1, (50, 52), 1, waiting(4));
+    gate.hears(1, Call::Authorize, (60, 61), 1, Told::Waiting { position: None }).is_clean();
+}
+
+#[test]
+fn promise_05_nobody_falls_back() {
+    inside().looks(1, (200, 202), 1, waiting(1)).breaks(5, "backwards", &[3, 4]);
+    inside().looks(1, (200, 202), 1, ready(4_900)).breaks(5, "backwards", &[3, 4]);
+    let gate = Told::Waiting { position: None };
+    inside().hears(1, Call::Authorize, (200, 202), 1, gate).breaks(5, "backwards", &[3, 4]);
+    inside().looks(1, (200, 202), 1, active(7_000)).breaks(5, "backwards", &[3, 4]);
+    inside().looks(1, (200, 202), 1, active(9_910)).is_clean();
+    // Queue time stood still: the session is later over, never sooner.
+    inside().looks(1, (5_000, 5_002), 1, active(9_000)).is_clean();
+}
+
+#[test]
+fn promise_05_the_gate_may_answer_from_memory() {
+    let held = |story: Story| story.hears(1, Call::Authorize, (200, 202), 1, active(1_000));
+    held(inside()).is_clean();
+    held(inside().leaves(1, (150, 160), 1)).is_clean();
+}
+
+#[test]
+fn promise_05_a_ticket_that_was_lost_may_be_given_again() {
+    let rules = Rules { losses: vec![(50_000, 60_000)], ..rules() };
+    let mut story = one().looks(1, (70, 72), 1, gone("lost")).joins(1, (80, 82), 1, waiting(9));
+    story.last().status = Some(201);
+    story.is_clean_by(&rules);
+    let lost = story.looks(1, (90, 92), 1, gone("lost"));
+    assert_eq!(lost.check(&rules).len(), 1);
+}
+
+#[test]
+fn promise_05_what_is_gone_stays_gone() {
+    let story = one().leaves(1, (50, 52), 1).looks(1, (60, 62), 1, waiting(4));
+    story.breaks(5, "backwards", &[2, 3]);
+}
+
+#[test]
+fn promise_05_a_new_life_of_the_queue_is_caught() {
+    let mut story = one().joins(2, (10, 12), 2, waiting(10));
+    story.last().given.as_mut().expect("a join").epoch = 8;
+    story.breaks(5, "new life", &[1, 2]);
+    story.is_clean_by(&Rules { losses: vec![(4_000, 8_000)], ..rules() });
+}

@@ -1,0 +1,196 @@
+//! A waiting room of a few lines, honest or with one planted fault, in simulated time (µs).
+
+use std::collections::BTreeMap;
+
+use anteroom_witness::{Call, Told};
+
+use crate::story::{active, gone, ready, waiting};
+
+pub const CAPACITY: usize = 4;
+pub const BATCH: usize = 6;
+pub const INTERVAL: u64 = 2_000_000;
+pub const TTL: u64 = 5_000_000;
+
+/// What the room does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlantedFault {
+    None,
+    /// One more than the capacity.
+    OneTooMany,
+    /// One more than the batch.
+    OneTooFast,
+    /// The second in line before the first.
+    OutOfOrder,
+    /// A repeated join of one who is ready makes a new place.
+    TwoPlaces,
+    /// Now and then a join is answered and forgotten.
+    LosesJoins,
+    /// Now and then a position is told too good.
+    FalseHope,
+    /// Turns end a second early.
+    ShortTurns,
+}
+
+struct Admitted {
+    who: u32,
+    active: bool,
+    until: u64,
+    promoted: u64,
+}
+
+/// The room's state; `now` is time itself, from which queue time follows.
+pub struct SimulatedRoom {
+    fault: PlantedFault,
+    offset: i64,
+    last: u64,
+    tick: u64,
+    tickets: u64,
+    line: BTreeMap<u64, u32>,
+    admitted: BTreeMap<u64, Admitted>,
+    over: BTreeMap<u64, &'static str>,
+    log: Vec<u64>,
+}
+
+impl SimulatedRoom {
+    pub fn new(fault: PlantedFault) -> Self {
+        Self {
+            fault,
+            offset: 0,
+            last: 0,
+            tick: 0,
+            tickets: 0,
+            line: BTreeMap::new(),
+            admitted: BTreeMap::new(),
+            over: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    /// Queue time: never back, and at most 5 s past the last tick. What has ended by it is swept.
+    fn clock(&mut self, now: u64) -> u64 {
+        self.last = now.saturating_add_signed(self.offset).max(self.last).min(self.tick + TTL);
+        let (time, log, over) = (self.last, &mut self.log, &mut self.over);
+        self.admitted.retain(|ticket, it| {
+            if it.until > time {
+                return true;
+            }
+            over.insert(*ticket, if it.active { "expired" } else { "unclaimed" });
+            if !it.active {
+                give_back(log, it.promoted);
+            }
+            false
+        });
+        time
+    }
+
+    /// A scheduler's tick.
+    pub fn promote(&mut self, now: u64) {
+        let time = self.clock(now);
+        (self.offset, self.tick) = (time as i64 - now as i64, time);
+        while !self.line.is_empty() && self.may_promote(time) {
+            let next = usize::from(self.fault == PlantedFault::OutOfOrder && self.line.len() > 1);
+            let ticket = *self.line.keys().nth(next).expect("as many");
+            let who = self.line.remove(&ticket).expect("in line");
+            self.admit(ticket, who, time);
+        }
+    }
+
+    fn may_promote(&self, time: u64) -> bool {
+        let more = |fault| usize::from(self.fault == fault);
+        let recent = self.log.iter().filter(|at| **at + INTERVAL > time).count();
+        self.admitted.len() < CAPACITY + more(PlantedFault::OneTooMany)
+            && recent < BATCH + more(PlantedFault::OneTooFast)
+    }
+
+    fn admit(&mut self, ticket: u64, who: u32, time: u64) {
+        let until = time + TTL;
+        self.admitted.insert(ticket, Admitted { who, active: false, until, promoted: time });
+        self.log.push(time);
+    }
+
+    /// One request has its effect now: status, ticket and what is told of it.
+    pub fn ask(&mut self, now: u64, who: u32, call: Call, held: u64) -> (u16, u64, Told) {
+        let time = self.clock(now);
+        if call == Call::Join {
+            return self.join(time, who);
+        }
+        let told = match call {
+            Call::Leave => self.leave(held),
+            Call::Claim | Call::Authorize => self.claim(held, time),
+            _ => self.told(held, time),
+        };
+        let status = match told {
+            Told::Gone { .. } if call != Call::Leave => 410,
+            Told::Waiting { .. } if call == Call::Claim => 409,
+            _ => 200,
+        };
+        (status, held, told)
+    }
+
+    fn join(&mut self, time: u64, who: u32) -> (u16, u64, Told) {
+        let in_line = self.line.iter().find(|(_, it)| **it == who).map(|(ticket, _)| *ticket);
+        let inside = self
+            .admitted
+            .iter()
+            .find(|(_, it)| it.who == who && (it.active || self.fault != PlantedFault::TwoPlaces));
+        if let Some(ticket) = in_line.or(inside.map(|(ticket, _)| *ticket)) {
+            return (200, ticket, self.told(ticket, time));
+        }
+        self.tickets += 1;
+        let ticket = self.tickets;
+        if self.line.is_empty() && self.may_promote(time) {
+            self.admit(ticket, who, time);
+        } else {
+            self.line.insert(ticket, who);
+        }
+        let told = self.told(ticket, time);
+        if self.fault == PlantedFault::LosesJoins && ticket.is_multiple_of(10) {
+            self.line.remove(&ticket);
+        }
+        (201, ticket, told)
+    }
+
+    fn told(&self, ticket: u64, time: u64) -> Told {
+        if let Some(it) = self.admitted.get(&ticket) {
+            let left_ms = (it.until - time).div_ceil(1_000);
+            return if it.active { active(left_ms) } else { ready(left_ms) };
+        }
+        if self.line.contains_key(&ticket) {
+            let ahead = self.line.range(..ticket).count() as u64;
+            let flatters =
+                self.fault == PlantedFault::FalseHope && (ticket + time).is_multiple_of(5);
+            return waiting(if flatters { 1 } else { ahead + 1 });
+        }
+        gone(self.over.get(&ticket).copied().unwrap_or("lost"))
+    }
+
+    fn claim(&mut self, ticket: u64, time: u64) -> Told {
+        if let Some(it) = self.admitted.get_mut(&ticket)
+            && !it.active
+        {
+            let ttl = if self.fault == PlantedFault::ShortTurns { TTL - 1_000_000 } else { TTL };
+            (it.active, it.until) = (true, time + ttl);
+            return active(TTL / 1_000);
+        }
+        self.told(ticket, time)
+    }
+
+    fn leave(&mut self, ticket: u64) -> Told {
+        if self.line.remove(&ticket).is_some() {
+            self.over.insert(ticket, "left");
+        }
+        if let Some(it) = self.admitted.remove(&ticket) {
+            self.over.insert(ticket, if it.active { "completed" } else { "left" });
+            if !it.active {
+                give_back(&mut self.log, it.promoted);
+            }
+        }
+        gone("left")
+    }
+}
+
+fn give_back(log: &mut Vec<u64>, promoted: u64) {
+    if let Some(at) = log.iter().position(|at| *at == promoted) {
+        log.swap_remove(at);
+    }
+}

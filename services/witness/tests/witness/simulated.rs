@@ -1,0 +1,200 @@
+//! Random records of a simulated room: slow and lost requests, effects long after the caller gave
+//! up, queue time that stands still. The honest room is never accused, and each planted fault is
+//! found.
+
+use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+
+use anteroom_witness::{Call, Held, Line, Rules, Told, busiest, check};
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
+use crate::{
+    room::{BATCH, CAPACITY, INTERVAL, PlantedFault, SimulatedRoom, TTL},
+    story::{gone, reports},
+};
+
+const VISITORS: usize = 80;
+const PATIENCE: u64 = 1_500_000;
+const END: u64 = 90_000_000;
+
+fn rules() -> Rules {
+    Rules {
+        capacity: Some(CAPACITY),
+        batch: Some(BATCH),
+        interval: Duration::from_micros(INTERVAL),
+        claim_ttl: Duration::from_micros(TTL),
+        session_ttl: Duration::from_micros(TTL),
+        ..Rules::default()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Tick,
+    /// A visitor decides what to do next.
+    Decides(usize),
+    /// A request has its effect.
+    Effect(usize),
+    /// An answer is there, or given up.
+    Heard(usize),
+}
+
+/// A visitor, as far as it knows.
+#[derive(Clone)]
+struct Visitor {
+    held: Option<Held>,
+    told: Told,
+    /// Requests under way.
+    waits_for: usize,
+}
+
+struct Request {
+    line: Line,
+    outcome: Option<(u16, u64, Told)>,
+}
+
+/// A record of 90 s, in order of reception.
+fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut room = SimulatedRoom::new(fault);
+    let mut visitors = vec![Visitor { held: None, told: Told::Nothing, waits_for: 0 }; VISITORS];
+    let (mut requests, mut record) = (Vec::<Request>::new(), Vec::new());
+    let mut events = BinaryHeap::from([Reverse((0, Event::Tick))]);
+    for visitor in 0..VISITORS {
+        events.push(Reverse((random.random_range(0..20_000_000), Event::Decides(visitor))));
+    }
+    while let Some(Reverse((now, event))) = events.pop() {
+        match event {
+            _ if now > END => break,
+            Event::Tick => {
+                room.promote(now);
+                // Now and then no scheduler runs for a while.
+                let stalls = random.random_bool(0.01);
+                let pause = random.random_range(90_000..110_000)
+                    + if stalls { random.random_range(0..15_000_000) } else { 0 };
+                events.push(Reverse((now + pause, Event::Tick)));
+            }
+            Event::Decides(visitor) => {
+                let calls = next_calls(&visitors[visitor], &mut random);
+                visitors[visitor].waits_for = calls.len();
+                for call in calls {
+                    let (there, back) = (latency(&mut random), latency(&mut random));
+                    let answered = there + back < PATIENCE;
+                    let took = if answered { there + back } else { PATIENCE };
+                    let held = visitors[visitor].held;
+                    let number = requests.len();
+                    requests.push(Request {
+                        line: line(visitor, call, now, took, held),
+                        outcome: None,
+                    });
+                    // Some that are given up never have an effect.
+                    if answered || random.random_bool(0.7) {
+                        events.push(Reverse((now + there, Event::Effect(number))));
+                    }
+                    events.push(Reverse((now + took, Event::Heard(number))));
+                }
+            }
+            Event::Effect(number) => {
+                let line = &requests[number].line;
+                let ticket = line.holds.map_or(0, |held| held.ticket);
+                requests[number].outcome = Some(room.ask(now, line.visitor, line.call, ticket));
+            }
+            Event::Heard(number) => {
+                let request = &mut requests[number];
+                let answered = request.line.received - request.line.sent < PATIENCE;
+                if let Some((status, ticket, told)) = request.outcome.clone().filter(|_| answered) {
+                    let held = Held { epoch: 1, ticket };
+                    request.line.status = Some(status);
+                    (request.line.ticket, request.line.told) = (Some(ticket), told);
+                    request.line.given = (request.line.call == Call::Join).then_some(held);
+                }
+                let (line, visitor) = (request.line.clone(), request.line.visitor as usize);
+                record.push(line.clone());
+                visitors[visitor].held = line.given.or(visitors[visitor].held);
+                visitors[visitor].told = line.told;
+                visitors[visitor].waits_for -= 1;
+                if visitors[visitor].waits_for == 0 && !random.random_bool(0.01) {
+                    let pause = random.random_range(10_000..600_000);
+                    events.push(Reverse((now + pause, Event::Decides(visitor))));
+                }
+            }
+        }
+    }
+    // What is under way at the end is in the record too.
+    record.extend(requests.into_iter().map(|it| it.line).filter(|line| line.received > END));
+    record
+}
+
+/// What a visitor does next, with a second tab now and then.
+fn next_calls(visitor: &Visitor, random: &mut StdRng) -> Vec<Call> {
+    let mut calls = match &visitor.told {
+        _ if visitor.held.is_none() => vec![Call::Join],
+        Told::Ready { .. } if random.random_bool(0.7) => vec![Call::Claim],
+        Told::Active { .. } if random.random_bool(0.2) => vec![Call::Leave],
+        Told::Gone { .. } if random.random_bool(0.5) => vec![Call::Join],
+        _ if random.random_bool(0.02) => vec![Call::Leave],
+        _ => vec![Call::Place],
+    };
+    if random.random_bool(0.1) {
+        calls.push(Call::Join);
+    }
+    calls
+}
+
+/// Mostly a few milliseconds, sometimes seconds.
+fn latency(random: &mut StdRng) -> u64 {
+    let slow = random.random_bool(0.03);
+    random.random_range(200..if slow { 8_000_000 } else { 8_000 })
+}
+
+fn line(visitor: usize, call: Call, sent: u64, took: u64, held: Option<Held>) -> Line {
+    let visitor = u32::try_from(visitor).expect("a few");
+    Line {
+        visitor,
+        identity: visitor,
+        call,
+        door: 0,
+        sent,
+        received: sent + took,
+        holds: held.filter(|_| call != Call::Join),
+        status: None,
+        code: String::new(),
+        ticket: None,
+        told: Told::Nothing,
+        given: None,
+        token: None,
+    }
+}
+
+#[test]
+fn an_honest_room_is_never_accused() {
+    let mut most = (0, 0);
+    for seed in 0..20 {
+        let record = play(PlantedFault::None, seed);
+        let found = check(&record, &rules());
+        assert!(found.is_empty(), "seed {seed}: {}", reports(&found, &record));
+        let busiest = busiest(&record, &rules());
+        most = (most.0.max(busiest.inside), most.1.max(busiest.promoted));
+        assert!(record.iter().any(|line| line.told == gone("left")), "visits come to an end");
+    }
+    assert_eq!(most, (CAPACITY, BATCH), "the limits are reached");
+}
+
+#[test]
+fn each_planted_fault_is_found() {
+    for (fault, promise) in [
+        (PlantedFault::OneTooMany, 1),
+        (PlantedFault::OneTooFast, 2),
+        (PlantedFault::OutOfOrder, 3),
+        (PlantedFault::TwoPlaces, 4),
+        (PlantedFault::LosesJoins, 5),
+        (PlantedFault::FalseHope, 5),
+        (PlantedFault::ShortTurns, 5),
+    ] {
+        let found = (0..10).filter(|seed| {
+            let found = check(&play(fault, *seed), &rules());
+            found.iter().any(|violation| violation.promise == promise)
+        });
+        let found = found.count();
+        assert!(found >= 2, "{fault:?} was found in {found} of 10 runs");
+    }
+}
