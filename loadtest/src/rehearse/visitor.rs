@@ -176,9 +176,10 @@ impl Visitor {
         }
     }
 
-    /// Asks until an answer says something of the place; nothing when it is refused for good. It
-    /// asks again as the waiting page does: 1 s later, then twice as long each time up to 20 s, half
-    /// to one and a half of it, and not before it was told.
+    /// Asks until an answer says something of the place; nothing when it is refused for good.
+    ///
+    /// It asks again as the waiting page does: 1 s later, then twice as long each time up to 20 s,
+    /// each half to one and a half of it, and not before it was told.
     async fn until_told(&mut self, call: Call) -> Option<Heard> {
         let mut own_ms = 1_000;
         loop {
