@@ -1,7 +1,8 @@
 //! A visitor's own connection, and the bound on all of them.
 
 use std::{
-    fmt,
+    fmt, io,
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,13 +19,19 @@ use hyper::{
     header,
 };
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpStream, sync::Semaphore, time::timeout};
+use tokio::{
+    net::{TcpSocket, TcpStream},
+    sync::Semaphore,
+    time::timeout,
+};
 use url::Url;
 
 use crate::exit::Usage;
 
 /// No answer that a visitor reads is longer.
 const LONGEST_BODY: usize = 4 << 20;
+/// Addresses of the loopback that connections come from.
+const SOURCES: u64 = 250;
 /// Linux gives a source address so many ports (`ip_local_port_range`), and a few are others'.
 const PORTS: usize = 25_000;
 
@@ -185,14 +192,14 @@ impl Connection {
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
         let permit = Arc::clone(&self.all.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Failure::Descriptors)?;
-        let stream = TcpStream::connect(&*self.peer.authority).await.map_err(|error| {
+        let opened = self.all.opened.fetch_add(1, Ordering::Relaxed);
+        let stream = connect(&self.peer.authority, opened).await.map_err(|error| {
             let out_of_files = [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::EADDRNOTAVAIL];
             let is_ours = error.raw_os_error().is_some_and(|code| out_of_files.contains(&code));
             if is_ours { Failure::Descriptors } else { Failure::Connect }
         })?;
         // A connection without it is as good, only slower.
         let _ = stream.set_nodelay(true);
-        self.all.opened.fetch_add(1, Ordering::Relaxed);
         let (open, driver) = handshake(TokioIo::new(stream)).await.map_err(|_| Failure::Cut)?;
         tokio::spawn(async move {
             // How it ends is told to whoever waits for an answer.
@@ -200,6 +207,20 @@ impl Connection {
             drop(permit);
         });
         Ok(open)
+    }
+}
+
+/// Connects from one of many addresses of the loopback, where it leads to the loopback: the kernel
+/// looks long for a free port where one address has used up many.
+async fn connect(authority: &str, number: u64) -> io::Result<TcpStream> {
+    match authority.parse() {
+        Ok(SocketAddr::V4(address)) if address.ip().is_loopback() => {
+            let last = u8::try_from(number % SOURCES).unwrap_or(0) + 1;
+            let socket = TcpSocket::new_v4()?;
+            socket.bind((Ipv4Addr::new(127, 0, 1, last), 0).into())?;
+            socket.connect(address.into()).await
+        }
+        _ => TcpStream::connect(authority).await,
     }
 }
 

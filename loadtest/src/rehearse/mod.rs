@@ -51,7 +51,8 @@ Examples:
     --visitors 2000 --mix faithful=90,cheats=10
 
 Visitors come from many addresses, told by X-Forwarded-For: admission must trust the machine this
-runs on (trusted_proxies = [\"127.0.0.0/8\"]), else all share the joins of one address.
+runs on (trusted_proxies = [\"127.0.0.0/8\"] here: connections come from 127.0.1.1 to 127.0.1.250),
+else they share the joins of a few addresses.
 With --service the rules in force are read there (key of an operator in ANTEROOM_KEY); without it
 promises 1 and 2 are not judged.
 

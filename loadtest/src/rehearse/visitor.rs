@@ -120,7 +120,8 @@ impl Visitor {
             }
             _ => {}
         }
-        self.pause(heard, 1_000).await;
+        let after = Duration::from_millis(heard.poll_after_ms.unwrap_or(1_000));
+        sleep(after.mul_f64(self.random.random_range(1.0..1.1))).await;
         match self.habit {
             Habit::Tabs => Box::pin(self.five_tabs()).await,
             Habit::Cheats if self.tricks < TRICKS.len() => {
@@ -176,7 +177,11 @@ impl Visitor {
     }
 
     /// Asks until an answer says something of the place; nothing when it is refused for good.
+    ///
+    /// It asks again as the waiting page does: 1 s later, then twice as long each time up to 20 s,
+    /// each half to one and a half of it, and not before it was told.
     async fn until_told(&mut self, call: Call) -> Option<Heard> {
+        let mut own_ms = 1_000;
         loop {
             let heard = Box::pin(self.tab.ask(call)).await;
             if heard.told != Told::Nothing {
@@ -185,14 +190,11 @@ impl Visitor {
             if let Some(400 | 401 | 404 | 405) = heard.status {
                 return None;
             }
-            self.pause(&heard, 500).await;
+            let own = Duration::from_millis(own_ms).mul_f64(self.random.random_range(0.5..1.5));
+            own_ms = 20_000.min(2 * own_ms);
+            let told = Duration::from_millis(heard.poll_after_ms.unwrap_or(0));
+            sleep(own.max(told.mul_f64(self.random.random_range(1.0..1.5)))).await;
         }
-    }
-
-    /// Until it is to look again, by what it was told.
-    async fn pause(&mut self, heard: &Heard, else_ms: u64) {
-        let after = Duration::from_millis(heard.poll_after_ms.unwrap_or(else_ms));
-        sleep(after.mul_f64(self.random.random_range(1.0..1.1))).await;
     }
 
     /// Not there for so long: the connection is gone.
