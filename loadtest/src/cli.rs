@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::exit::Outcome;
+use crate::simulate;
 
 /// Measures a service, works out how many people to let in, and rehearses the rush.
 #[derive(Debug, Parser)]
@@ -15,7 +16,10 @@ pub struct Arguments {
 
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Plays a crowd by the rules of a queue, without a cluster
+    Simulate(simulate::Simulate),
+}
 
 impl Command {
     /// Runs it.
@@ -24,6 +28,8 @@ impl Command {
     ///
     /// [`Usage`](crate::exit::Usage) for a mistake of the caller; anything else could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        match self {}
+        match self {
+            Self::Simulate(simulate) => simulate.run().await,
+        }
     }
 }

@@ -8,6 +8,7 @@ pub mod exit;
 pub mod interrupt;
 pub mod progress;
 pub mod report;
+pub mod simulate;
 
 use std::process::ExitCode;
 
