@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::exit::Outcome;
-use crate::simulate;
+use crate::{simulate, size};
 
 /// Measures a service, works out how many people to let in, and rehearses the rush.
 #[derive(Debug, Parser)]
@@ -19,6 +19,8 @@ pub struct Arguments {
 pub enum Command {
     /// Plays a crowd by the rules of a queue, without a cluster
     Simulate(simulate::Simulate),
+    /// Searches for the highest load that holds the objectives
+    Size(size::Size),
 }
 
 impl Command {
@@ -30,6 +32,7 @@ impl Command {
     pub async fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Simulate(simulate) => simulate.run().await,
+            Self::Size(size) => size.run().await,
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod interrupt;
 pub mod progress;
 pub mod report;
 pub mod simulate;
+pub mod size;
 
 use std::process::ExitCode;
 
