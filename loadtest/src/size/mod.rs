@@ -104,9 +104,14 @@ impl Size {
             cancelled: &cancelled,
         };
         let found = search.run().await?;
-        let paces = match found.held.filter(|_| self.paces && !cancelled.is_cancelled()) {
-            Some(held) => Some(paces::compare(&visits, &self.slo, held, self.interval).await?),
-            None => None,
+        let paces = async {
+            let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
+            paces::compare(&visits, &self.slo, held, self.interval).await.map(Some)
+        };
+        let paces = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => None,
+            paces = paces => paces?,
         };
         let sized = Sized::new(found, paces, self.interval, self.headroom, self.stay);
         let report = sized.report(&self.slo);

@@ -29,13 +29,11 @@ enum Figure {
     Statuses(u16, u16),
 }
 
-/// A mark that a figure leaves on the scale of its limit: 1 is the limit.
+/// A figure held against its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// Whether the objective held.
     pub held: bool,
-    /// The figure ÷ the limit; infinite past a limit of 0.
-    pub ratio: f64,
     /// The figure, as people read it.
     pub value: String,
 }
@@ -68,9 +66,8 @@ impl Objective {
             }
         };
         let below = value < self.limit || (self.inclusive && value <= self.limit);
-        let ratio = if value == 0.0 { 0.0 } else { value / self.limit };
         let shown = shown(value, self.figure.is_share());
-        Judged { held: below && measured.requests > 0, ratio, value: shown }
+        Judged { held: below && measured.requests > 0, value: shown }
     }
 }
 
@@ -224,7 +221,7 @@ mod tests {
             assert_eq!(judged.held, held, "{objective}: {judged:?}");
         }
         let errors: Objective = "errors<1%".parse().expect("an objective");
-        assert!((errors.judge(&measured).ratio - 3.0).abs() < 1e-9);
+        assert_eq!(errors.judge(&measured).value, "3.00 %");
         assert!(!errors.judge(&Measured::default()).held, "nothing was measured");
     }
 }

@@ -50,8 +50,6 @@ struct Verdict {
     held: bool,
     value: String,
     #[serde(skip)]
-    ratio: f64,
-    #[serde(skip)]
     of_latency: bool,
 }
 
@@ -64,7 +62,6 @@ pub fn judge(rate: f64, measured: Measured, objectives: &[Objective]) -> Step {
             objective: objective.to_string(),
             held: judged.held,
             value: judged.value,
-            ratio: judged.ratio,
             of_latency: objective.latency().is_some(),
         }
     };
@@ -93,11 +90,6 @@ impl Step {
     /// Whether every objective held, and the service kept up.
     pub fn held(&self) -> bool {
         !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
-    }
-
-    /// The worst figure on the scale of its limit.
-    pub fn worst(&self) -> f64 {
-        self.verdicts.iter().map(|verdict| verdict.ratio).fold(0.0, f64::max)
     }
 
     /// The first objective that was missed. Where the line only grew yet, the first of a latency
