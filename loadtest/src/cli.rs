@@ -2,7 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{exit::Outcome, rehearse::Rehearse};
+use crate::exit::Outcome;
+use crate::{rehearse, simulate, size};
 
 /// Measures a service, works out how many people to let in, and rehearses the rush.
 #[derive(Debug, Parser)]
@@ -17,7 +18,11 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Plays a rush through the waiting room, and judges its promises from outside
-    Rehearse(Rehearse),
+    Rehearse(rehearse::Rehearse),
+    /// Plays a crowd by the rules of a queue, without a cluster
+    Simulate(simulate::Simulate),
+    /// Searches for the highest load that holds the objectives
+    Size(size::Size),
 }
 
 impl Command {
@@ -29,6 +34,8 @@ impl Command {
     pub async fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Rehearse(rehearse) => rehearse.run().await,
+            Self::Simulate(simulate) => simulate.run().await,
+            Self::Size(size) => size.run().await,
         }
     }
 }

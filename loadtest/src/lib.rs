@@ -10,6 +10,8 @@ pub mod interrupt;
 pub mod progress;
 pub mod rehearse;
 pub mod report;
+pub mod simulate;
+pub mod size;
 
 use std::process::ExitCode;
 

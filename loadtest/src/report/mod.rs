@@ -53,8 +53,13 @@ impl Report {
 
     /// Adds a table.
     pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[String; N]>) {
-        let head = head.map(str::to_owned).to_vec();
-        self.parts.push(Part::Table(head, rows.into_iter().map(Vec::from).collect()));
+        self.rows(head.to_vec(), rows.into_iter().map(Vec::from).collect());
+    }
+
+    /// Adds a table whose columns are known only when it runs; its rows are as long as its head.
+    pub fn rows(&mut self, head: Vec<&str>, rows: Vec<Vec<String>>) {
+        let head = head.into_iter().map(str::to_owned).collect();
+        self.parts.push(Part::Table(head, rows));
     }
 
     /// Adds a picture; its file is `name.svg`.

@@ -1,0 +1,190 @@
+//! When visitors come: a rate over time, and the instants that follow from it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rand::Rng as _;
+use rand::rngs::StdRng;
+
+use crate::exit::Usage;
+
+/// Visitors a second over time: straight lines between points, nobody after the last one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrivals {
+    /// (seconds, visitors a second), the seconds growing from 0 on.
+    points: Vec<(f64, f64)>,
+}
+
+impl Arrivals {
+    /// Always the same rate, in visitors a second.
+    pub fn constant(rate: f64, length: Duration) -> Self {
+        Self { points: vec![(0.0, rate), (length.as_secs_f64(), rate)] }
+    }
+
+    /// So many visitors in all, most at the start: the rate falls in a straight line to 0.
+    pub fn spike(visitors: u64, length: Duration) -> Self {
+        let length = length.as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "nobody counts visitors past 2^53")]
+        let peak = 2.0 * visitors as f64 / length;
+        Self { points: vec![(0.0, peak), (length, 0.0)] }
+    }
+
+    /// From lines `seconds,arrivals per second`; a first line without numbers is a heading.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with file and line.
+    pub fn read(path: &Path) -> Result<Self, Usage> {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| Usage(format!("{}: {error}", path.display())))?;
+        Self::parse(&text)
+            .map_err(|(line, rule)| Usage(format!("{}:{line}: {rule}", path.display())))
+    }
+
+    /// [`read`](Self::read) of a text; an error is the number of the line and the rule.
+    fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
+            let wrong = |rule: String| (line + 1, rule);
+            let cells: Vec<_> = row.split(',').map(|cell| cell.trim().parse::<f64>()).collect();
+            if line == 0 && cells.iter().all(Result::is_err) {
+                continue;
+            }
+            let [Ok(at), Ok(rate)] = cells[..] else {
+                return Err(wrong(format!("`{row}` is not `seconds,arrivals per second`")));
+            };
+            if !(at >= 0.0 && at.is_finite() && rate >= 0.0 && rate.is_finite()) {
+                return Err(wrong("seconds and arrivals per second are 0 or more".to_owned()));
+            }
+            if let Some(&(before, _)) = points.last()
+                && at <= before
+            {
+                return Err(wrong(format!("seconds must grow: {at} comes after {before}")));
+            }
+            points.push((at, rate));
+        }
+        if points.len() < 2 {
+            return Err((text.lines().count(), "at least two points make a curve".to_owned()));
+        }
+        Ok(Self { points })
+    }
+
+    /// Visitors in all, on average.
+    pub fn total(&self) -> f64 {
+        let area = |pair: &[(f64, f64)]| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0;
+        self.points.windows(2).map(area).sum()
+    }
+
+    /// When the last may come.
+    pub fn length(&self) -> Duration {
+        Duration::from_secs_f64(self.points.last().map_or(0.0, |point| point.0))
+    }
+
+    /// The instants, in microseconds from the start, in order. Visitors come by chance (a Poisson
+    /// process), or with `even` as evenly as the rate allows.
+    pub fn instants(&self, even: bool, random: StdRng) -> Instants<'_> {
+        Instants {
+            arrivals: self,
+            even,
+            random,
+            wanted: if even { -0.5 } else { 0.0 },
+            passed: 0.0,
+            piece: 0,
+        }
+    }
+}
+
+/// See [`Arrivals::instants`]. The n-th comes where the area below the curve reaches n − ½; by
+/// chance the steps of that area are exponential of mean 1 (inversion, Çınlar 1975).
+pub struct Instants<'a> {
+    arrivals: &'a Arrivals,
+    even: bool,
+    random: StdRng,
+    /// The area at which the last one came.
+    wanted: f64,
+    /// The area of the pieces before this one.
+    passed: f64,
+    piece: usize,
+}
+
+impl Iterator for Instants<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        // 1 − u is never 0.
+        self.wanted += if self.even { 1.0 } else { -(1.0 - self.random.random::<f64>()).ln() };
+        while let [(from, first), (to, last), ..] = self.arrivals.points[self.piece..] {
+            let (length, rest) = (to - from, self.wanted - self.passed);
+            let area = length * (first + last) / 2.0;
+            if rest < area {
+                let slope = (last - first) / length;
+                // The root of first × x + slope × x² ÷ 2 = rest, in the form that divides by no 0.
+                let root = (first * first + 2.0 * slope * rest).max(0.0).sqrt();
+                let at = from + 2.0 * rest / (first + root);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "not negative, and no curve lasts 2^63 µs"
+                )]
+                return Some((at * 1e6) as u64);
+            }
+            (self.passed, self.piece) = (self.passed + area, self.piece + 1);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng as _;
+
+    fn instants(arrivals: &Arrivals, even: bool) -> Vec<u64> {
+        arrivals.instants(even, StdRng::seed_from_u64(7)).collect()
+    }
+
+    #[test]
+    fn a_constant_rate_comes_evenly() {
+        let ten = Arrivals::constant(10.0, Duration::from_secs(1));
+        let expected: Vec<u64> = (0..10).map(|n| n * 100_000 + 50_000).collect();
+        assert_eq!(instants(&ten, true), expected);
+    }
+
+    #[test]
+    fn half_of_a_spike_is_there_after_three_tenths_of_its_time() {
+        let spike = Arrivals::spike(10_000, Duration::from_secs(100));
+        for even in [true, false] {
+            let all = instants(&spike, even);
+            assert!(all.is_sorted() && all.len().abs_diff(10_000) < 400, "{}", all.len());
+            // 1 − (1 − t)² = ½ at t = 0.293.
+            assert!(all[all.len() / 2].abs_diff(29_300_000) < 1_500_000, "{}", all[5_000]);
+        }
+    }
+
+    #[test]
+    fn a_file_is_a_curve() {
+        let read = Arrivals::parse("seconds,arrivals per second\n0,0\n10, 20\n\n20,0\n");
+        let read = read.expect("a curve");
+        assert_eq!(read.points, [(0.0, 0.0), (10.0, 20.0), (20.0, 0.0)]);
+        assert!((read.total() - 200.0).abs() < 1e-9);
+        assert_eq!(instants(&read, true).len(), 200);
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_line() {
+        for (text, line, rule) in [
+            ("0,1\n5,x\n", 2, "is not `seconds,arrivals per second`"),
+            ("a,b\n0,1\n5,2,3\n", 3, "is not `seconds"),
+            ("0,1\n5,1\n5,2\n", 3, "must grow: 5 comes after 5"),
+            ("0,1\n5,-1\n", 2, "0 or more"),
+            ("0,1\n5,inf\n", 2, "0 or more"),
+            ("0,1\n", 1, "at least two points"),
+            ("", 0, "at least two points"),
+        ] {
+            let (at, told) = Arrivals::parse(text).expect_err(text);
+            assert!(at == line && told.contains(rule), "{text:?}: {at}: {told}");
+        }
+        let error = Arrivals::read(Path::new("/no/such.csv")).expect_err("no file");
+        assert!(error.0.starts_with("/no/such.csv: "), "{error}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The rules of the waiting room, as the queue's configuration names them.
+
+use std::time::Duration;
+
+use clap::Args;
+use humantime::parse_duration;
+use serde::Serialize;
+
+use super::rate::Pace;
+use crate::exit::Usage;
+
+/// When the head of the line is promoted.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(next_help_heading = "Rules")]
+pub struct Rules {
+    /// At most so many promotions in any interval
+    #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub batch: Option<u64>,
+    /// The interval of a batch, 1s to 1h
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[serde(with = "seconds")]
+    pub interval: Duration,
+    /// How a batch is spread over its interval
+    #[arg(long, default_value = "even")]
+    pub pace: Pace,
+    /// At most so many places ready and active at any instant
+    #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub capacity: Option<u64>,
+    /// How long a turn is held for who does not come
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    #[serde(with = "seconds")]
+    pub claim_ttl: Duration,
+    /// The longest stay
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
+    #[serde(with = "seconds")]
+    pub session_max: Duration,
+    /// How long somebody in line may be unseen before being passed over
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    #[serde(with = "seconds")]
+    pub idle_ttl: Duration,
+    /// How many may stand in line; more are refused
+    #[arg(long, value_name = "PLACES", default_value_t = 1_000_000)]
+    pub max_waiting: u64,
+}
+
+impl Rules {
+    /// Whether they can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// Names the flag and the rule.
+    pub fn check(&self) -> Result<(), Usage> {
+        if self.batch.is_none() && self.capacity.is_none() {
+            return Err(Usage(
+                "give --batch, --capacity or both: one of the rules must hold".into(),
+            ));
+        }
+        let hour = Duration::from_secs(3_600);
+        if self.interval < Duration::from_secs(1) || self.interval > hour {
+            return Err(Usage("--interval: from 1s to 1h".into()));
+        }
+        if self.claim_ttl.is_zero() {
+            return Err(Usage("--claim-ttl: more than 0s".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Durations in JSON, in seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::Serializer;
+
+    pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(time.as_secs_f64())
+    }
+}

@@ -1,0 +1,227 @@
+//! Objectives: what must hold of the answers, such as `p95<200ms` or `errors<1%`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::measure::Measured;
+
+/// An upper bound of one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    figure: Figure,
+    /// Seconds of a latency, a part of 1 of a share.
+    limit: f64,
+    /// The limit itself is allowed too.
+    inclusive: bool,
+}
+
+/// What is bounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Figure {
+    /// A quantile of the latency, from 0 to 1.
+    Quantile(f64),
+    Average,
+    Max,
+    /// Requests without the expected answer.
+    Errors,
+    /// Answers with these statuses.
+    Statuses(u16, u16),
+}
+
+/// A figure held against its limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Whether the objective held.
+    pub held: bool,
+    /// The figure, as people read it.
+    pub value: String,
+}
+
+impl Objective {
+    /// The bound of a latency; none of a share.
+    pub fn latency(&self) -> Option<Duration> {
+        (!self.figure.is_share()).then(|| Duration::from_secs_f64(self.limit))
+    }
+
+    /// Which quantile of the latency it bounds, from 0 to 1.
+    pub fn quantile(&self) -> Option<f64> {
+        if let Figure::Quantile(share) = self.figure { Some(share) } else { None }
+    }
+
+    /// Whether it holds. Of nothing measured nothing holds.
+    pub fn judge(&self, measured: &Measured) -> Judged {
+        #[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
+        let share = |part: u64| part as f64 / measured.requests.max(1) as f64;
+        #[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
+        let seconds = |micros: u64| micros as f64 / 1e6;
+        let latency = &measured.latency;
+        let value = match self.figure {
+            Figure::Quantile(share) => seconds(latency.value_at_quantile(share)),
+            Figure::Average => latency.mean() / 1e6,
+            Figure::Max => seconds(latency.max()),
+            Figure::Errors => share(measured.failed),
+            Figure::Statuses(from, to) => {
+                share(measured.statuses.range(from..=to).map(|(_, count)| count).sum())
+            }
+        };
+        let below = value < self.limit || (self.inclusive && value <= self.limit);
+        let shown = shown(value, self.figure.is_share());
+        Judged { held: below && measured.requests > 0, value: shown }
+    }
+}
+
+impl Figure {
+    fn is_share(self) -> bool {
+        matches!(self, Self::Errors | Self::Statuses(..))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "average" => Self::Average,
+            "max" => Self::Max,
+            "errors" => Self::Errors,
+            _ => {
+                if let Some(class) = text.strip_suffix("xx") {
+                    let class = class.parse::<u16>().ok().filter(|it| (1..=5).contains(it))?;
+                    return Some(Self::Statuses(100 * class, 100 * class + 99));
+                }
+                if let Some(share) = text.strip_prefix('p') {
+                    let share = share.parse::<f64>().ok()?;
+                    return (share > 0.0 && share < 100.0).then_some(Self::Quantile(share / 100.0));
+                }
+                let status = text.parse::<u16>().ok().filter(|it| (100..600).contains(it))?;
+                Self::Statuses(status, status)
+            }
+        })
+    }
+}
+
+fn shown(value: f64, is_share: bool) -> String {
+    if is_share { format!("{:.2} %", 100.0 * value) } else { format!("{:.1} ms", 1e3 * value) }
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, limit) = text
+            .split_once('<')
+            .ok_or("an objective is FIGURE<LIMIT, such as p95<200ms or errors<1%")?;
+        let (inclusive, limit) =
+            limit.strip_prefix('=').map_or((false, limit), |limit| (true, limit));
+        let (name, limit) = (name.trim(), limit.trim());
+        let figure = Figure::parse(name).ok_or_else(|| {
+            format!("`{name}` is none of p50, p95, p99 (any pNN), average, max, errors, 503, 5xx")
+        })?;
+        let limit = if figure.is_share() {
+            let percent = limit.strip_suffix('%').and_then(|it| it.trim().parse::<f64>().ok());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+            percent.ok_or_else(|| format!("`{limit}`: {name} takes a share from 0% to 100%"))?
+                / 100.0
+        } else {
+            let time = humantime::parse_duration(limit);
+            let time = time.map_err(|error| {
+                format!("`{limit}`: {error}; {name} takes a time, such as 200ms")
+            })?;
+            time.as_secs_f64()
+        };
+        if limit == 0.0 && !inclusive {
+            return Err(format!("`{text}`: nothing is below 0; say {name}<=0"));
+        }
+        Ok(Self { figure, limit, inclusive })
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.figure {
+            Figure::Quantile(share) => write!(f, "p{}", (share * 1e6).round() / 1e4)?,
+            Figure::Average => f.write_str("average")?,
+            Figure::Max => f.write_str("max")?,
+            Figure::Errors => f.write_str("errors")?,
+            Figure::Statuses(from, to) if from == to => write!(f, "{from}")?,
+            Figure::Statuses(from, _) => write!(f, "{}xx", from / 100)?,
+        }
+        f.write_str(if self.inclusive { "<=" } else { "<" })?;
+        if self.figure.is_share() {
+            write!(f, "{}%", (self.limit * 1e8).round() / 1e6)
+        } else {
+            let limit = Duration::from_secs_f64(self.limit);
+            f.write_str(&humantime::format_duration(limit).to_string().replace(' ', ""))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_shown_again() {
+        for text in [
+            "p95<200ms",
+            "p99.9<=1s500ms",
+            "average<50ms",
+            "max<2s",
+            "errors<1%",
+            "503<0.1%",
+            "5xx<=0%",
+        ] {
+            assert_eq!(text.parse::<Objective>().expect(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_mistake_names_the_rule() {
+        for (text, rule) in [
+            ("p95", "an objective is FIGURE<LIMIT"),
+            ("p95>200ms", "an objective is FIGURE<LIMIT"),
+            ("p100<1s", "is none of"),
+            ("median<1s", "is none of"),
+            ("6xx<1%", "is none of"),
+            ("99<1%", "is none of"),
+            ("p95<1%", "takes a time"),
+            ("p95<200", "takes a time"),
+            ("errors<200ms", "takes a share"),
+            ("errors<101%", "takes a share"),
+            ("errors<0%", "nothing is below 0"),
+        ] {
+            let error = text.parse::<Objective>().expect_err(text);
+            assert!(error.contains(rule), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn figures_are_held_against_their_limits() {
+        let mut measured = Measured::default();
+        for millis in 1..=100 {
+            measured.latency.record(millis * 1_000).expect("it grows");
+            *measured.statuses.entry(if millis > 98 { 503 } else { 200 }).or_default() += 1;
+        }
+        (measured.requests, measured.failed) = (100, 3);
+        for (objective, held) in [
+            ("p50<60ms", true),
+            ("p50<40ms", false),
+            ("p95<94ms", false),
+            ("p95<97ms", true),
+            ("average<52ms", true),
+            ("average<50ms", false),
+            ("max<99ms", false),
+            ("max<102ms", true),
+            ("errors<3%", false),
+            ("errors<=3%", true),
+            ("503<2%", false),
+            ("503<=2%", true),
+            ("5xx<=1%", false),
+            ("4xx<=0%", true),
+            ("404<=0%", true),
+        ] {
+            let judged = objective.parse::<Objective>().expect(objective).judge(&measured);
+            assert_eq!(judged.held, held, "{objective}: {judged:?}");
+        }
+        let errors: Objective = "errors<1%".parse().expect("an objective");
+        assert_eq!(errors.judge(&measured).value, "3.00 %");
+        assert!(!errors.judge(&Measured::default()).held, "nothing was measured");
+    }
+}

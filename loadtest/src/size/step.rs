@@ -1,0 +1,132 @@
+//! One load, and whether it held.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::measure::Measured;
+use super::objective::Objective;
+
+/// Latency that grows by so many seconds a second is a line that grows: the load is past what the
+/// service can do, though its answers may still be in time while the step lasts.
+const GROWS: f64 = 0.05;
+/// A driver that begins its visitors so late measures itself.
+const DRIVER_LATE: Duration = Duration::from_millis(50);
+
+/// A load that was offered.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// Visitors a second.
+    pub rate: f64,
+    /// What each objective says, in their order.
+    verdicts: Vec<Verdict>,
+    /// By how much the latency grew, in seconds a second.
+    pub growth: f64,
+    /// The line of those who wait kept growing.
+    pub overloaded: bool,
+    /// Latency quantiles, in milliseconds.
+    pub p50_ms: f64,
+    /// As `p50_ms`.
+    pub p95_ms: f64,
+    /// As `p50_ms`.
+    pub p99_ms: f64,
+    /// Of all requests.
+    pub error_share: f64,
+    /// Requests made ÷ those needed.
+    pub retry_factor: f64,
+    /// Requests a second that were answered as expected.
+    pub tps: f64,
+    /// Requests of a visit, without those tried again.
+    pub calls_per_visitor: f64,
+    /// The mean length of a visit, in seconds.
+    pub stay_seconds: f64,
+    #[serde(skip)]
+    late: Duration,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Verdict {
+    objective: String,
+    held: bool,
+    value: String,
+    #[serde(skip)]
+    of_latency: bool,
+}
+
+/// Holds what was measured against the objectives.
+#[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
+pub fn judge(rate: f64, measured: Measured, objectives: &[Objective]) -> Step {
+    let verdict = |objective: &Objective| {
+        let judged = objective.judge(&measured);
+        Verdict {
+            objective: objective.to_string(),
+            held: judged.held,
+            value: judged.value,
+            of_latency: objective.latency().is_some(),
+        }
+    };
+    let millis = |share| measured.latency.value_at_quantile(share) as f64 / 1e3;
+    let factor = measured.retry_factor();
+    let per_visitor = |count: u64| count as f64 / measured.arrived.max(1) as f64;
+    let answered = measured.requests - measured.failed;
+    Step {
+        rate,
+        verdicts: objectives.iter().map(verdict).collect(),
+        growth: measured.growth,
+        overloaded: measured.growth >= GROWS,
+        p50_ms: millis(0.5),
+        p95_ms: millis(0.95),
+        p99_ms: millis(0.99),
+        error_share: measured.failed as f64 / measured.requests.max(1) as f64,
+        retry_factor: factor,
+        tps: rate * per_visitor(answered),
+        calls_per_visitor: per_visitor(measured.requests - measured.again),
+        stay_seconds: measured.stay.as_secs_f64(),
+        late: measured.driver_late,
+    }
+}
+
+impl Step {
+    /// Whether every objective held, and the service kept up.
+    pub fn held(&self) -> bool {
+        !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
+    }
+
+    /// The first objective that was missed. Where the line only grew yet, the first of a latency
+    /// will be: it breaks as soon as the load lasts.
+    pub fn missed(&self) -> Option<String> {
+        let missed = self.verdicts.iter().find(|verdict| !verdict.held);
+        let grows = || self.verdicts.iter().find(|verdict| verdict.of_latency);
+        let of = missed.or_else(|| grows().filter(|_| self.overloaded));
+        let named = of.map(|verdict| verdict.objective.clone());
+        named.or_else(|| self.overloaded.then(|| "keeps up".to_owned()))
+    }
+
+    /// Whether the driver measured itself.
+    pub fn driver_is_late(&self) -> bool {
+        self.late > DRIVER_LATE
+    }
+
+    /// For whoever watches.
+    pub fn line(&self) -> String {
+        let figures: Vec<_> = self
+            .verdicts
+            .iter()
+            .map(|it| {
+                format!(
+                    "{} {} ({})",
+                    it.objective,
+                    if it.held { "held" } else { "MISSED" },
+                    it.value
+                )
+            })
+            .collect();
+        let grows = if self.overloaded { ", the line grows" } else { "" };
+        format!("{:.1} visitors/s: {}{grows}", self.rate, figures.join(", "))
+    }
+
+    /// A row of a table: what each objective says.
+    pub fn figures(&self) -> Vec<String> {
+        self.verdicts.iter().map(|verdict| verdict.value.clone()).collect()
+    }
+}

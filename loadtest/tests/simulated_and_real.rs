@@ -1,0 +1,145 @@
+//! What `simulate` says of a crowd is what the real services do to the same crowd.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anteroom_testkit::{Anteroom, PATIENCE};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+const VISITORS: u32 = 1_000;
+const OVER: Duration = Duration::from_secs(20);
+const STAY: Duration = Duration::from_secs(3);
+const LOOKS_EVERY: Duration = Duration::from_secs(1);
+
+/// One visitor, from the join to the end; returns the wait, and of those who come (nine of ten) the
+/// stay. Whom a busy service puts off asks again.
+async fn visit(
+    client: reqwest::Client,
+    queue: String,
+    number: u32,
+) -> (Duration, Option<Duration>) {
+    let send = async |request: reqwest::RequestBuilder| loop {
+        let again = request.try_clone().expect("no stream");
+        let answer = again.send().await.expect("an answer");
+        if answer.status().is_success() {
+            return answer;
+        }
+        assert!(answer.status().is_server_error(), "{:?}", answer.text().await);
+        sleep(LOOKS_EVERY / 2).await;
+    };
+    let place = async |request| send(request).await.json::<Value>().await.expect("a place");
+    let joined = Instant::now();
+    // Asked again, it is the same place.
+    let key = format!("a-secret-of-the-visitor-{number}");
+    let join = client.post(format!("{queue}/tokens")).header("idempotency-key", key);
+    let mut at = place(join.json(&json!({}))).await;
+    let token = at["token"].as_str().expect("a token").to_owned();
+    let own = |request: reqwest::RequestBuilder| request.header("x-anteroom-token", &token);
+    while at["status"] == "waiting" {
+        sleep(LOOKS_EVERY).await;
+        at = place(own(client.get(format!("{queue}/token")))).await;
+    }
+    let waited = joined.elapsed();
+    assert_eq!(at["status"], "ready");
+    if number % 10 == 9 {
+        return (waited, None);
+    }
+    let seen = Instant::now();
+    send(own(client.post(format!("{queue}/token/claim")))).await;
+    sleep(STAY).await;
+    send(own(client.delete(format!("{queue}/token")))).await;
+    (waited, Some(seen.elapsed()))
+}
+
+/// What came of the real crowd.
+struct Real {
+    /// In seconds, sorted.
+    waits: Vec<f64>,
+    /// The mean, in seconds: with the answers of a busy machine a little longer than was meant.
+    stay: f64,
+    /// The longest line that was seen.
+    deepest: u64,
+}
+
+async fn real(queue: &str) -> Real {
+    let room = Anteroom::start(queue, &[]).await;
+    room.scheduler.until_ready().await;
+    let client = reqwest::Client::new();
+    let queue = format!("{}/v1/queues/concert", room.url("public"));
+    let (start, mut visits) = (Instant::now(), tokio::task::JoinSet::new());
+    for n in 0..VISITORS {
+        let (client, queue) = (client.clone(), queue.clone());
+        visits.spawn(async move {
+            sleep_until(start + OVER * n / VISITORS).await;
+            visit(client, queue, n).await
+        });
+    }
+    let (mut waits, mut stays, mut deepest) = (Vec::new(), Vec::new(), 0);
+    while waits.len() < VISITORS as usize {
+        sleep(Duration::from_millis(100)).await;
+        while let Some(visit) = visits.try_join_next() {
+            let (wait, stay) = visit.expect("a visit does not fail");
+            waits.push(wait.as_secs_f64());
+            stays.extend(stay.map(|stay| stay.as_secs_f64()));
+        }
+        let seen = client.get(&queue).send().await.expect("an answer");
+        let seen: Value = seen.json().await.expect("a queue");
+        deepest = deepest.max(seen["depth"].as_u64().expect("a depth"));
+        assert!(start.elapsed() < 3 * PATIENCE, "{} visits have ended", waits.len());
+    }
+    waits.sort_by(f64::total_cmp);
+    Real { waits, stay: stays.iter().sum::<f64>() / stays.len() as f64, deepest }
+}
+
+/// `simulate.json` of these flags.
+fn simulated(flags: &[String], folder: &Path) -> Value {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    let output = program.arg("simulate").args(flags).arg("--output").arg(folder).output();
+    let output = output.expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(folder.join("simulate.json")).expect("a file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Waits (p50, p90) and the longest line, simulated and real, within 15 %. The rules are pairs as
+/// the configuration has them.
+async fn agree(rules: &[(&str, &str)]) {
+    let mut queue = "[queues.concert]\njoins_per_address = \"none\"\n".to_owned();
+    let mut flags: Vec<String> =
+        ["--rate", "50", "--for", "20s", "--even", "--no-shows", "10%", "--claims-after", "0s..1s"]
+            .map(str::to_owned)
+            .into();
+    for (name, value) in rules {
+        queue.push_str(&format!("{name} = {value}\n"));
+        let flag = format!("--{}", name.replace('_', "-"));
+        flags.extend([flag, value.trim_matches('"').to_owned()]);
+    }
+    let Real { waits, stay, deepest } =
+        timeout_at(Instant::now() + 4 * PATIENCE, real(&queue)).await.expect("an end");
+    flags.extend(["--stay".to_owned(), format!("{:.0}ms", 1e3 * stay)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let simulated = simulated(&flags, folder.path());
+    let told = |pointer: &str| simulated.pointer(pointer).and_then(Value::as_f64).expect(pointer);
+    // On average a turn is seen half of that late.
+    let late = LOOKS_EVERY.as_secs_f64() / 2.0;
+    let quantile = |share: usize| waits[waits.len() * share / 100] - late;
+    let pairs = [
+        ("wait p50", told("/wait_seconds/p50"), quantile(50)),
+        ("wait p90", told("/wait_seconds/p90"), quantile(90)),
+        ("longest line", told("/greatest_depth"), deepest as f64),
+    ];
+    let near = |(_, model, truth): &(&str, f64, f64)| (model / truth - 1.0).abs() <= 0.15;
+    assert!(pairs.iter().all(near), "simulated and real: {pairs:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulated_crowd_waits_as_long_as_a_real_one_by_the_rate() {
+    agree(&[("batch", "330"), ("interval", "\"10s\""), ("claim_ttl", "\"5s\"")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulated_crowd_waits_as_long_as_a_real_one_for_room() {
+    agree(&[("capacity", "110"), ("claim_ttl", "\"5s\"")]).await;
+}

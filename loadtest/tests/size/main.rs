@@ -1,0 +1,166 @@
+//! `size` finds what is known: the ceilings of services that run here, far below what this machine
+//! can do.
+
+mod services;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anteroom_loadtest::size::objective::Objective;
+use anteroom_loadtest::size::search::{Found, Search};
+use anteroom_loadtest::size::visits::Visits;
+use serde_json::Value;
+use services::{Collapses, RateLimiter, Service, SingleWriter, WorkerPool, serve};
+use tokio_util::sync::CancellationToken;
+
+const STEP: Duration = Duration::from_secs(2);
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A search with short steps.
+async fn found(service: impl Service, recovery: Duration) -> Found {
+    let address = serve(service).await;
+    let visits = Visits {
+        target: format!("http://{address}/").parse().expect("an address"),
+        retry_on: vec![409],
+        retry_max: 20,
+        timeout: Duration::from_secs(1),
+    };
+    let objectives: Vec<Objective> =
+        ["p95<200ms", "errors<1%"].map(|text| text.parse().expect("an objective")).into();
+    let search = Search {
+        measure: &visits,
+        objectives: &objectives,
+        from: 20.0,
+        most: 1_000.0,
+        step: STEP,
+        recovery,
+        deadline: Instant::now() + Duration::from_secs(300),
+        cancelled: &CancellationToken::new(),
+    };
+    search.run().await.expect("a search")
+}
+
+/// What a failed test shows.
+fn told(found: &Found) -> String {
+    let steps: Vec<_> = found.steps.iter().map(|step| step.line()).collect();
+    format!("{:?} of {:?}, {:?}\n{}", found.held, found.runs, found.remarks, steps.join("\n"))
+}
+
+/// Within 10 % of the truth, three times in a row, stopped by this objective.
+async fn finds<S: Service>(name: &str, truth: f64, objective: &str, service: impl Fn() -> S) {
+    for _ in 0..3 {
+        let found = found(service(), Duration::from_secs(20)).await;
+        let told = format!("{name}, {truth} visitors/s: {}", told(&found));
+        let held = found.held.expect(&told);
+        assert!((held / truth - 1.0).abs() <= 0.10 && found.agree, "{told}");
+        assert_eq!(found.stopped_by.as_deref(), Some(objective), "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ceiling_of_each_service_is_found_three_times_in_a_row() {
+    tokio::join!(
+        finds("rate limiter", 150.0, "errors<1%", || RateLimiter::new(150.0)),
+        finds("worker pool", 100.0, "p95<200ms", || WorkerPool::new(4, millis(40))),
+        finds("single writer", 100.0 / 1.5, "p95<200ms", || SingleWriter::new(millis(10))),
+        finds("collapses", 160.0, "p95<200ms", || {
+            Collapses::new(WorkerPool::new(4, millis(25)), millis(150), true)
+        }),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_does_not_recover_is_named() {
+    let pool = WorkerPool::new(1, millis(20));
+    let found = found(Collapses::new(pool, millis(300), false), Duration::from_secs(5)).await;
+    let told = told(&found);
+    assert!(found.held.is_some_and(|held| held <= 50.0), "{told}");
+    assert!(!found.agree && told.contains("the service did not recover"), "{told}");
+    assert_eq!(found.stopped_by.as_deref(), Some("p95<200ms"), "{told}");
+}
+
+async fn size(address: String, flags: &'static [&'static str], folder: &Path) -> (i32, String) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    program.args(["size", "--target", &format!("http://{address}/"), "--output"]).arg(folder);
+    program.args(flags);
+    let ended = tokio::task::spawn_blocking(move || program.output()).await.expect("no panic");
+    let ended = ended.expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    (ended.status.code().expect("an exit code"), said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_shows_the_plan_and_what_each_pace_costs() {
+    let address = serve(SingleWriter::new(millis(10))).await.to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = &[
+        "--slo",
+        "p95<200ms",
+        "--slo",
+        "errors<1%",
+        "--from",
+        "20",
+        "--step",
+        "1500ms",
+        "--interval",
+        "2s",
+        "--retry-on",
+        "409",
+        "--headroom",
+        "25%",
+        "--stay",
+        "30s",
+        "--paces",
+    ];
+    let (code, said) = size(address, flags, folder.path()).await;
+    assert_eq!(code, 0, "{said}");
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).expect(file);
+    let json = |file: &str| serde_json::from_str::<Value>(&read(file)).expect(file);
+    let (plan, all) = (json("plan.json"), json("size.json"));
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let near = |name: &str, truth: f64| {
+        let value = number(&plan[name]);
+        assert!((value / truth - 1.0).abs() <= 0.12, "{name}: {value}, not {truth}: {said}");
+    };
+    // A write takes 10 ms and every third is in vain.
+    near("tps", 100.0);
+    near("visitors_per_minute", 100.0 / 1.5 * 60.0 * 0.75);
+    near("batch", 100.0 / 1.5 * 2.0 * 0.75);
+    near("capacity", 100.0 / 1.5 * 30.0 * 0.75);
+    assert!((number(&all["retry_factor"]) - 1.5).abs() < 0.05, "{said}");
+    assert_eq!(plan["schema_version"], 1);
+    assert_eq!((&plan["pace"], &plan["interval_ms"]), (&"even".into(), &2_000.into()));
+    assert_eq!((&plan["stopped_by"], &plan["headroom"]), (&"p95<200ms".into(), &0.25.into()));
+    // 13 visitors at once take 200 ms.
+    let batches = all["paces"]["batches"].as_array().expect("a list");
+    let batch_holds = number(&batches.last().expect("one")["rate"]);
+    assert!(batches.len() > 3 && batch_holds < 66.7 / 4.0, "{batches:?}");
+    for file in ["size.md", "size.html", "size-latency.svg", "size-paces.svg"] {
+        assert!(!read(file).is_empty(), "{file}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_holds_is_a_missed_objective_and_nonsense_is_usage() {
+    let address = serve(WorkerPool::new(1, millis(300))).await.to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = &["--slo", "p50<100ms", "--from", "1", "--step", "1s", "--within", "10s"];
+    let (code, said) = size(address.clone(), flags, folder.path()).await;
+    assert!(code == 1 && said.contains("No load was found"), "{code}: {said}");
+    assert!(folder.path().join("size.json").is_file());
+    for (flags, rule) in [
+        (&["--slo", "p95<200"][..], "takes a time"),
+        (&["--slo", "p95<1s", "--from", "0"], "--from, --most: from 1"),
+        (&["--slo", "p95<1s", "--headroom", "100%"], "below 100%"),
+        (&[], "--slo"),
+    ] {
+        let (code, said) = size(address.clone(), flags, folder.path()).await;
+        assert!(code == 64 && said.contains(rule), "{flags:?}: {code}: {said}");
+    }
+    let (code, said) = size("127.0.0.1:1".to_owned(), &["--slo", "p95<1s"], folder.path()).await;
+    assert!(code == 70 && said.contains("nobody answers"), "{code}: {said}");
+}
