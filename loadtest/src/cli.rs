@@ -15,7 +15,10 @@ pub struct Arguments {
 
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Checks what a visitor does, or makes it from a browser's recording
+    Scenario(crate::scenario::command::Args),
+}
 
 impl Command {
     /// Runs it.
@@ -24,6 +27,8 @@ impl Command {
     ///
     /// [`Usage`](crate::exit::Usage) for a mistake of the caller; anything else could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        match self {}
+        match self {
+            Self::Scenario(args) => args.run(),
+        }
     }
 }
