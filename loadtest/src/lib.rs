@@ -7,6 +7,7 @@ pub mod cli;
 pub mod exit;
 pub mod interrupt;
 pub mod progress;
+pub mod report;
 pub mod scenario;
 
 use std::process::ExitCode;

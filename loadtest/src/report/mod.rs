@@ -1,0 +1,91 @@
+//! What a run leaves behind: one report as Markdown with its plots beside it, as a single HTML page
+//! that holds them, and as JSON for programs.
+
+mod page;
+mod plot;
+
+pub use plot::{Curve, Plot};
+
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+/// What is told of a run, from top to bottom.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The heading.
+    pub title: String,
+    /// All below it.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a report. Texts are plain: no Markdown, no HTML.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A heading of a section.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Lines that are shown as they are, such as a patch.
+    Code(String),
+    /// A table: its head, and rows as long as that.
+    Table(Vec<String>, Vec<Vec<String>>),
+    /// A picture, and the name of its file without an ending.
+    Plot(String, Plot),
+}
+
+impl Report {
+    /// A report without parts.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), parts: Vec::new() }
+    }
+
+    /// Adds a heading.
+    pub fn heading(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Heading(text.into()));
+    }
+
+    /// Adds a paragraph.
+    pub fn text(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Text(text.into()));
+    }
+
+    /// Adds a table.
+    pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[String; N]>) {
+        let head = head.map(str::to_owned).to_vec();
+        self.parts.push(Part::Table(head, rows.into_iter().map(Vec::from).collect()));
+    }
+
+    /// Adds a picture; its file is `name.svg`.
+    pub fn plot(&mut self, name: impl Into<String>, plot: Plot) {
+        self.parts.push(Part::Plot(name.into(), plot));
+    }
+
+    /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, which is made.
+    ///
+    /// `result` is what stands in the JSON; it has a `schema_version`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written; the error names it.
+    pub fn write(&self, folder: &Path, name: &str, result: &impl Serialize) -> io::Result<()> {
+        std::fs::create_dir_all(folder).map_err(|error| of(folder, &error))?;
+        let put = |file: String, text: &str| {
+            let path = folder.join(file);
+            std::fs::write(&path, text).map_err(|error| of(&path, &error))
+        };
+        for part in &self.parts {
+            if let Part::Plot(name, plot) = part {
+                put(format!("{name}.svg"), &plot.svg())?;
+            }
+        }
+        put(format!("{name}.md"), &self.markdown())?;
+        put(format!("{name}.html"), &self.html())?;
+        put(format!("{name}.json"), &format!("{:#}", serde_json::to_value(result)?))
+    }
+}
+
+fn of(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}

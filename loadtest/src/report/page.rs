@@ -1,0 +1,132 @@
+//! A report as Markdown and as a page.
+
+use std::fmt::Write as _;
+
+use super::{Part, Report};
+
+/// Follows the reader's light or dark; the plots have colours that can be read on both.
+const STYLE: &str = "\
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+figure { margin: 1rem 0 } svg { max-width: 100%; height: auto }
+table { border-collapse: collapse; display: block; overflow-x: auto }
+th, td { padding: .2rem .8rem; border-bottom: 1px solid #8884; text-align: right }
+th:first-child, td:first-child { text-align: left }
+pre { overflow-x: auto }";
+
+impl Report {
+    /// As Markdown, with the plots as files beside it.
+    pub fn markdown(&self) -> String {
+        let mut out = format!("# {}\n", self.title);
+        for part in &self.parts {
+            out.push('\n');
+            match part {
+                Part::Heading(text) => line(&mut out, format_args!("## {text}")),
+                Part::Text(text) => line(&mut out, format_args!("{text}")),
+                Part::Code(text) => line(&mut out, format_args!("```\n{}\n```", text.trim_end())),
+                Part::Plot(name, plot) => {
+                    line(&mut out, format_args!("![{}]({name}.svg)", plot.title));
+                }
+                Part::Table(head, rows) => {
+                    let rule = head.iter().map(|_| "---".to_owned()).collect();
+                    for cells in [head, &rule].into_iter().chain(rows) {
+                        // A bar would end the cell.
+                        let cells: Vec<_> = cells.iter().map(|it| it.replace('|', "\\|")).collect();
+                        line(&mut out, format_args!("| {} |", cells.join(" | ")));
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// As one HTML page that needs no other file.
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        let mut out = format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n"
+        );
+        for part in &self.parts {
+            match part {
+                Part::Heading(text) => line(&mut out, format_args!("<h2>{}</h2>", escape(text))),
+                Part::Text(text) => line(&mut out, format_args!("<p>{}</p>", escape(text))),
+                Part::Code(text) => {
+                    line(&mut out, format_args!("<pre><code>{}</code></pre>", escape(text)));
+                }
+                Part::Plot(_, plot) => {
+                    line(&mut out, format_args!("<figure>{}</figure>", plot.svg()));
+                }
+                Part::Table(head, rows) => {
+                    let row = |cells: &[String], tag: &str| {
+                        let cell = |cell: &String| format!("<{tag}>{}</{tag}>", escape(cell));
+                        format!("<tr>{}</tr>", cells.iter().map(cell).collect::<String>())
+                    };
+                    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
+                    let head = row(head, "th");
+                    line(&mut out, format_args!("<table>{head}{rows}</table>"));
+                }
+            }
+        }
+        out.push_str("</body></html>\n");
+        out
+    }
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // A String takes everything.
+    let _ = writeln!(out, "{text}");
+}
+
+pub(super) fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Curve, Plot};
+
+    fn report() -> Report {
+        let mut report = Report::new("5 < 6 & more");
+        report.heading("Steps");
+        report.text("<b>plain</b>");
+        report.table(["load", "p95"], vec![["a|b".to_owned(), "200 ms".to_owned()]]);
+        let curves = vec![Curve::new("depth", vec![(0.0, 1.0), (1.0, 3.0)])];
+        let plot = Plot::new("The line", "time (s)", "visitors", curves);
+        report.plot("line", plot);
+        report
+    }
+
+    #[test]
+    fn markdown_shows_tables_and_leads_to_the_plots() {
+        let text = report().markdown();
+        assert!(text.starts_with("# 5 < 6 & more\n\n## Steps\n"), "{text}");
+        assert!(text.contains("| load | p95 |\n| --- | --- |\n| a\\|b | 200 ms |\n"), "{text}");
+        assert!(text.contains("![The line](line.svg)"), "{text}");
+    }
+
+    #[test]
+    fn the_page_holds_its_plots_and_no_text_becomes_a_tag() {
+        let page = report().html();
+        assert!(page.contains("<h1>5 &lt; 6 &amp; more</h1>"), "{page}");
+        assert!(page.contains("&lt;b&gt;plain"), "{page}");
+        assert!(page.contains("<figure><svg") && page.contains("</svg>"), "{page}");
+        assert!(!page.contains("src="), "it needs no other file: {page}");
+    }
+
+    #[test]
+    fn a_report_is_a_page_a_text_a_json_and_its_plots() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().join("new");
+        let result = serde_json::json!({ "schema_version": 1 });
+        report().write(&folder, "size", &result).expect("files");
+        for file in ["size.md", "size.html", "size.json", "line.svg"] {
+            assert!(folder.join(file).is_file(), "{file}");
+        }
+        let error = report().write(&folder.join("line.svg"), "size", &result).expect_err("a file");
+        assert!(error.to_string().contains("line.svg"), "{error}");
+    }
+}

@@ -1,0 +1,205 @@
+//! Curves over an axis, as an SVG picture whose colours can be read on white and on black.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::page::escape;
+
+const WIDTH: u32 = 860;
+const HEIGHT: u32 = 380;
+/// Of the title, and of each row of the legend.
+const TITLE: i32 = 34;
+const ROW: i32 = 20;
+const LEFT: i32 = 72;
+
+/// Text, axes and grid.
+const INK: RGBColor = RGBColor(0x76, 0x76, 0x76);
+/// Blue, vermilion, green and so on: told apart by the colour-blind too.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0x00, 0x7a, 0xc0),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x92, 0x6a),
+    RGBColor(0xc2, 0x5a, 0x96),
+    RGBColor(0xa0, 0x76, 0x00),
+    RGBColor(0x7e, 0x6b, 0xd6),
+    RGBColor(0xc8, 0x46, 0x46),
+];
+
+/// A picture of named curves over two axes that begin at 0.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// What runs to the right, with its unit: `time (s)`.
+    pub x: String,
+    /// What goes up, with its unit: `p95 (ms)`.
+    pub y: String,
+    /// The curves, in the order of the legend.
+    pub curves: Vec<Curve>,
+}
+
+/// A named line through points (x, y) in the order of x; those that are not numbers leave a gap.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// What the legend says.
+    pub name: String,
+    /// The points.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// A curve.
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), points }
+    }
+}
+
+impl Plot {
+    /// A plot of these curves.
+    pub fn new(title: &str, x: &str, y: &str, curves: Vec<Curve>) -> Self {
+        Self { title: title.to_owned(), x: x.to_owned(), y: y.to_owned(), curves }
+    }
+
+    /// The picture, as an `<svg>` element.
+    pub fn svg(&self) -> String {
+        let mut svg = String::new();
+        self.draw(&SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area())
+            .expect("a picture in memory takes everything, and its ranges are finite");
+        let name = format!("<svg role=\"img\" aria-label=\"{}\" ", escape(&self.title));
+        svg.replacen("<svg ", &name, 1)
+    }
+
+    fn draw(
+        &self,
+        area: &DrawingArea<SVGBackend<'_>, Shift>,
+    ) -> Result<(), DrawingAreaErrorKind<<SVGBackend<'_> as DrawingBackend>::ErrorType>> {
+        let font = |size| ("sans-serif", size).into_font().color(&INK);
+        area.draw_text(&self.title, &font(17), (12, 10))?;
+        let rows = self.legend(area, &font(13).pos(Pos::new(HPos::Left, VPos::Center)))?;
+
+        let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let x = end(points().map(|point| point.0));
+        let y = end(points().map(|point| point.1)) * 1.05;
+        let mut chart = ChartBuilder::on(area)
+            .margin_top(TITLE + rows * ROW + 8)
+            .margin_right(20)
+            .margin_bottom(6)
+            .x_label_area_size(42)
+            .y_label_area_size(LEFT)
+            .build_cartesian_2d(0.0..x, 0.0..y)?;
+        chart
+            .configure_mesh()
+            .axis_style(INK)
+            .bold_line_style(INK.mix(0.3))
+            .light_line_style(TRANSPARENT)
+            .label_style(font(13))
+            .x_desc(&self.x)
+            .y_desc(&self.y)
+            .x_label_formatter(&number)
+            .y_label_formatter(&number)
+            .draw()?;
+        for (curve, colour) in self.curves.iter().zip(COLOURS.iter().cycle()) {
+            let number = |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite();
+            for points in curve.points.split(|point| !number(point)) {
+                chart
+                    .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
+            }
+        }
+        area.present()
+    }
+
+    /// A row of names below the title, and more where they do not fit; returns how many.
+    fn legend(
+        &self,
+        area: &DrawingArea<SVGBackend<'_>, Shift>,
+        style: &TextStyle<'_>,
+    ) -> Result<i32, DrawingAreaErrorKind<<SVGBackend<'_> as DrawingBackend>::ErrorType>> {
+        let (mut x, mut row) = (LEFT, 0);
+        for (curve, colour) in self.curves.iter().zip(COLOURS.iter().cycle()) {
+            // About as wide as sans-serif text of this size.
+            let letters = i32::try_from(curve.name.chars().count()).unwrap_or(i32::MAX / 8);
+            let width = 46 + letters * 7;
+            if x > LEFT && x + width > WIDTH.cast_signed() {
+                (x, row) = (LEFT, row + 1);
+            }
+            let y = TITLE + row * ROW + ROW / 2;
+            area.draw(&PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(3)))?;
+            area.draw_text(&curve.name, style, (x + 26, y))?;
+            x += width;
+        }
+        Ok(row + 1)
+    }
+}
+
+/// Where an axis ends: at the largest finite value, and never at 0.
+fn end(values: impl Iterator<Item = f64>) -> f64 {
+    let largest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    if largest > 0.0 { largest } else { 1.0 }
+}
+
+/// A value beside an axis: no more digits than it needs, thousands told apart.
+fn number(value: &f64) -> String {
+    // What adding up steps has left behind.
+    let text = format!("{}", (value * 1e6).round() / 1e6);
+    let (whole, rest) = text.split_once('.').map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
+    let mut out = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_names_its_axes_and_curves() {
+        let curves = vec![
+            Curve::new("p50", vec![(0.0, 10.0), (10.0, 20.0)]),
+            Curve::new("p95 <b>", vec![(0.0, 50.0), (5.0, f64::NAN), (10.0, 90.0)]),
+        ];
+        let svg = Plot::new("Latency & load", "visitors/s", "latency (ms)", curves).svg();
+        for part in ["visitors/s", "latency (ms)", "p50", "p95 &lt;b&gt;", "#007AC0", "#D55E00"] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+        assert!(svg.starts_with("<svg role=\"img\" aria-label=\"Latency &amp; load\" "), "{svg}");
+        assert!(!svg.contains("NaN") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    }
+
+    #[test]
+    fn a_picture_of_nothing_is_one_too() {
+        let nothing = Curve::new("nothing", Vec::new());
+        for curves in [vec![], vec![nothing], vec![Curve::new("flat", vec![(0.0, 0.0)])]] {
+            assert!(Plot::new("a", "b", "c", curves).svg().contains("</svg>"));
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 0.30000000000000004, 1500.0, 2_000_000.5].map(|value| number(&value));
+        assert_eq!(shown, ["0", "0.3", "1\u{202f}500", "2\u{202f}000\u{202f}000.5"]);
+    }
+
+    /// The contrast of two colours by WCAG 2: (L1 + 0.05) ÷ (L2 + 0.05) of their luminances.
+    fn luminance(RGBColor(r, g, b): RGBColor) -> f64 {
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+    }
+
+    #[test]
+    fn colours_can_be_read_on_white_and_on_black() {
+        for colour in COLOURS.iter().chain([&INK]) {
+            let light = luminance(*colour) + 0.05;
+            let least = if *colour == INK { 4.5 } else { 3.0 };
+            assert!(1.05 / light >= least && light / 0.05 >= least, "{colour:?}");
+        }
+    }
+}
