@@ -166,6 +166,25 @@ fn a_body_of_json_is_sent_as_such_and_escapes_its_values() {
     assert_eq!(call.headers["x-trace"], "9");
 }
 
+#[test]
+fn a_visit_keeps_its_cookies() {
+    let text = "[[steps]]\npath = '/a'\n[[steps]]\npath = '/b'\n[[steps]]\npath = '/c'";
+    let scenario = Arc::new(parse(text).unwrap());
+    let mut visit = Visit::new(&scenario, 1);
+    let mut answer = |cookies: &[&str]| {
+        let call = visit.turn().unwrap().unwrap().call.unwrap();
+        let mut headers = HeaderMap::new();
+        for cookie in cookies {
+            headers.append("set-cookie", cookie.parse().unwrap());
+        }
+        visit.answered(StatusCode::OK, &headers, b"").unwrap();
+        call.headers.get("cookie").map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(answer(&["sid=1=2; Path=/; HttpOnly", "b=2"]), None);
+    assert_eq!(answer(&["b=; Max-Age=0", "c=3"]).as_deref(), Some("b=2; sid=1=2"));
+    assert_eq!(answer(&[]).as_deref(), Some("c=3; sid=1=2"));
+}
+
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest")).args(args).output().unwrap()
 }

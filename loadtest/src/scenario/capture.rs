@@ -134,7 +134,7 @@ mod tests {
         let body = br#"{"seats":[{"id":7,"a/b":"x"},{"id":8}],"none":null}"#;
         let headers = HeaderMap::from_iter([(
             HeaderName::from_static("location"),
-            "/api/reservations/9".parse().unwrap(),
+            "/api/reservations/9".parse().expect("it can be had"),
         )]);
         for (toml, value) in [
             ("json = '/seats/1/id'", Some("8")),
@@ -148,14 +148,14 @@ mod tests {
             (r#"regex = '"id":(\d+)'"#, Some("7")),
             (r#"regex = 'n.ne'"#, Some("none")),
         ] {
-            let found = capture(toml).unwrap().of(&headers, body);
+            let found = capture(toml).expect("it can be had").of(&headers, body);
             assert_eq!(found.as_deref(), value, "{toml}");
         }
     }
 
     #[test]
     fn one_of_several_is_drawn() {
-        let every = capture("json = '/*'\npick = 'random'").unwrap();
+        let every = capture("json = '/*'\npick = 'random'").expect("it can be had");
         let drawn = (0..200).filter_map(|_| every.of(&HeaderMap::new(), b"[1,2,3]"));
         assert_eq!(drawn.collect::<BTreeSet<_>>().len(), 3);
     }
@@ -171,7 +171,7 @@ mod tests {
             ("json = '/a'\npick = 'last'", "unknown variant"),
             ("jsn = '/a'", "unknown field"),
         ] {
-            let error = capture(toml).unwrap_err().to_string();
+            let error = capture(toml).expect_err("it is refused").to_string();
             assert!(error.contains(rule), "{toml}: {error}");
         }
     }

@@ -229,19 +229,22 @@ fn cleaned(body: &Body) -> (String, bool) {
     if clean(&mut json) { (json.to_string(), true) } else { (body.text.clone(), false) }
 }
 
+/// Takes secrets out; returns whether there was one.
 fn clean(json: &mut serde_json::Value) -> bool {
+    let removed = |found: usize| found > 0;
     match json {
         serde_json::Value::Object(fields) => {
-            fields.iter_mut().fold(false, |removed, (name, value)| {
+            let each = fields.iter_mut().filter_map(|(name, value)| {
                 if is_secret(name) {
                     *value = REMOVED.into();
-                    return true;
+                    return Some(());
                 }
-                clean(value) || removed
-            })
+                clean(value).then_some(())
+            });
+            removed(each.count())
         }
         serde_json::Value::Array(items) => {
-            items.iter_mut().fold(false, |removed, item| clean(item) || removed)
+            removed(items.iter_mut().filter_map(|item| clean(item).then_some(())).count())
         }
         _ => false,
     }

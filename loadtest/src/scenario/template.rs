@@ -179,18 +179,21 @@ mod tests {
 
     #[test]
     fn a_value_is_escaped_for_the_text_around_it() {
-        assert_eq!(fill("/s/{seat}", Escape::Url).unwrap(), "/s/A%20%221%22%2F%C3%BC");
-        let json = fill(r#"{"a":{"seat":"{seat}"}}"#, Escape::Json).unwrap();
+        assert_eq!(
+            fill("/s/{seat}", Escape::Url).expect("it can be had"),
+            "/s/A%20%221%22%2F%C3%BC"
+        );
+        let json = fill(r#"{"a":{"seat":"{seat}"}}"#, Escape::Json).expect("it can be had");
         assert_eq!(json, r#"{"a":{"seat":"A \"1\"/ü"}}"#);
-        assert_eq!(fill("{seat}", Escape::Plain).unwrap(), "A \"1\"/ü");
+        assert_eq!(fill("{seat}", Escape::Plain).expect("it can be had"), "A \"1\"/ü");
     }
 
     #[test]
     fn braces_that_name_nothing_stand_for_themselves() {
         for text in ["{", "}", "{}", "{A}", "{\"a\":1}", "{a b}", "x{"] {
-            assert_eq!(fill(text, Escape::Plain).unwrap(), text);
+            assert_eq!(fill(text, Escape::Plain).expect("it can be had"), text);
         }
-        assert_eq!(fill("{{seat}} {user}", Escape::Plain).unwrap(), "{seat} 7");
+        assert_eq!(fill("{{seat}} {user}", Escape::Plain).expect("it can be had"), "{seat} 7");
     }
 
     #[test]
@@ -200,8 +203,8 @@ mod tests {
 
     #[test]
     fn random_is_drawn_anew_at_each_use() {
-        let text = fill("{random} {random}", Escape::Plain).unwrap();
-        let (one, two) = text.split_once(' ').unwrap();
+        let text = fill("{random} {random}", Escape::Plain).expect("it can be had");
+        let (one, two) = text.split_once(' ').expect("it can be had");
         assert_eq!((one.len(), two.len()), (16, 16));
         assert_ne!(one, two);
     }

@@ -1,10 +1,11 @@
 //! One visit: which request is next, and what its answer leads to. Whoever drives it does the
 //! waiting and the sending, so every driver walks the same way.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use hyper::{HeaderMap, Method, StatusCode};
 use rand::distr::{Distribution as _, weighted::WeightedIndex};
 
@@ -23,7 +24,13 @@ pub struct Visit {
     /// How often each step of the way was tried again.
     retries: Vec<u32>,
     values: Values,
+    cookies: Cookies,
 }
+
+/// The cookies of one visit by name, sent with each of its requests; their paths, domains and
+/// times are not looked at, as a visit asks one service and is short.
+#[derive(Default)]
+struct Cookies(BTreeMap<String, String>);
 
 /// What is to be done next.
 #[derive(Debug)]
@@ -74,7 +81,15 @@ impl Visit {
         let way: Vec<_> = scenario.stages.iter().map(draw).collect();
         let retries = vec![0; way.len()];
         let values = Values::new(user);
-        Self { scenario: Arc::clone(scenario), way, at: 0, unasked: 0, retries, values }
+        Self {
+            scenario: Arc::clone(scenario),
+            way,
+            at: 0,
+            unasked: 0,
+            retries,
+            values,
+            cookies: Cookies::default(),
+        }
     }
 
     /// What is next; nothing after the last step.
@@ -85,7 +100,10 @@ impl Visit {
     pub fn turn(&mut self) -> Result<Option<Turn>, Failure> {
         let Some(step) = self.way.get(self.at).copied() else { return Ok(None) };
         let ask = self.scenario.steps[step].ask.as_ref();
-        let call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
+        let mut call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
+        if let Some(call) = &mut call {
+            self.cookies.send(&mut call.headers);
+        }
         let again = self.at < self.unasked;
         self.unasked = self.unasked.max(self.at + 1);
         let think = self.scenario.steps[step].think.draw();
@@ -106,6 +124,7 @@ impl Visit {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<(), Failure> {
+        self.cookies.take(headers);
         let step = &self.scenario.steps[self.way[self.at]];
         if let Some(retry) = step.retry.as_ref().filter(|retry| retry.on.contains(status)) {
             if self.retries[self.at] == retry.max {
@@ -125,6 +144,29 @@ impl Visit {
         }
         self.at += 1;
         Ok(())
+    }
+}
+
+impl Cookies {
+    fn take(&mut self, headers: &HeaderMap) {
+        let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = set.filter_map(|cookie| cookie.split(';').next()?.split_once('='));
+        for (name, value) in pairs {
+            // An empty value is how a service takes a cookie back.
+            match value.trim() {
+                "" => self.0.remove(name.trim()),
+                value => self.0.insert(name.trim().to_owned(), value.to_owned()),
+            };
+        }
+    }
+
+    fn send(&self, headers: &mut HeaderMap) {
+        let pairs = self.0.iter().map(|(name, value)| format!("{name}={value}"));
+        let pairs = pairs.collect::<Vec<_>>().join("; ");
+        // What was a header's value is one again; a step's own header goes before.
+        if let Some(value) = HeaderValue::from_str(&pairs).ok().filter(|_| !pairs.is_empty()) {
+            headers.entry(COOKIE).or_insert(value);
+        }
     }
 }
 
