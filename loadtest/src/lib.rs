@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod exit;
 pub mod interrupt;
+pub mod load;
 pub mod plan;
 pub mod progress;
 pub mod report;
