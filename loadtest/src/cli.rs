@@ -16,6 +16,8 @@ pub struct Arguments {
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Loads a service by a scenario, and works out how many people to let in
+    Ramp(Box<crate::ramp::Args>),
     /// Checks what a visitor does, or makes it from a browser's recording
     Scenario(crate::scenario::command::Args),
 }
@@ -28,6 +30,7 @@ impl Command {
     /// [`Usage`](crate::exit::Usage) for a mistake of the caller; anything else could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Ramp(args) => args.run().await,
             Self::Scenario(args) => args.run(),
         }
     }

@@ -9,6 +9,7 @@ pub mod interrupt;
 pub mod load;
 pub mod plan;
 pub mod progress;
+pub mod ramp;
 pub mod report;
 pub mod scenario;
 
