@@ -58,15 +58,16 @@ impl Durations {
 pub struct Tally {
     /// From the (intended) start to the last byte, or to the timeout.
     pub latency: Durations,
-    /// Requests that ended, however.
+    /// Requests that began in this stretch and ended, however.
     pub requests: u64,
     /// Those among them that their visit had made before.
     pub again: u64,
-    /// Those that were answered as the scenario expects, or with what it tries again after.
+    /// Requests that ended in this stretch, answered as the scenario expects or with what it tries
+    /// again after.
     pub completed: u64,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// The others by kind.
+    /// Those that brought nothing, by kind.
     pub faults: BTreeMap<Fault, u64>,
 }
 
@@ -99,7 +100,7 @@ pub struct Figures {
     pub steps: Vec<Tally>,
     /// Of visits that came to their last step, from arrival to end.
     pub visits: Durations,
-    /// Visits that ended before.
+    /// Visits that began in this stretch and ended before their last step.
     pub visits_failed: u64,
 }
 

@@ -154,15 +154,18 @@ impl Recorder {
 
     pub(super) fn visit_ends(&self, begun: Instant, completed: bool) {
         let now = Instant::now();
-        let inside = self.window.contains(&(now - self.started()));
+        let start = self.started();
+        let arrived_inside = self.window.contains(&(begun - start));
+        let ended_inside = self.window.contains(&(now - start));
         let mut state = self.state();
         let State { whole, window, .. } = &mut *state;
-        for figures in [Some(whole), inside.then_some(window)].into_iter().flatten() {
-            if completed {
+        for (figures, arrived, ended) in
+            [(whole, true, true), (window, arrived_inside, ended_inside)]
+        {
+            if completed && ended {
                 figures.visits.note(now - begun);
-            } else {
-                figures.visits_failed += 1;
             }
+            figures.visits_failed += u64::from(arrived && !completed);
         }
     }
 
@@ -233,20 +236,21 @@ impl Sample {
         self.status.is_some() || self.fault == Some(Fault::Timeout)
     }
 
-    /// A latency counts where its request began, a completion where it ended: so no slow request
-    /// is left out, and none is counted as throughput that came later.
+    /// A request counts where it began, as a completion where it ended: so no slow request and no
+    /// timeout is left out, and nothing is throughput that came later.
     fn add(&self, figures: &mut Figures, latency: Duration, begun: bool, ended: bool) {
         for tally in [&mut figures.total, &mut figures.steps[self.step]] {
-            if begun && self.waited() {
+            tally.completed += u64::from(ended && self.fault.is_none());
+            if !begun {
+                continue;
+            }
+            if self.waited() {
                 tally.latency.note(latency);
             }
-            if ended {
-                tally.requests += 1;
-                tally.again += u64::from(self.again);
-                tally.completed += u64::from(self.fault.is_none());
-                count(&mut tally.statuses, self.status);
-                count(&mut tally.faults, self.fault);
-            }
+            tally.requests += 1;
+            tally.again += u64::from(self.again);
+            count(&mut tally.statuses, self.status);
+            count(&mut tally.faults, self.fault);
         }
     }
 }

@@ -111,6 +111,12 @@ impl Args {
                 total.retry_factor()
             ),
         ];
+        let whole = &run.measured.whole;
+        let ended = whole.visits.count() + whole.visits_failed;
+        let cut = run.measured.visits_begun.saturating_sub(ended);
+        if cut > 0 {
+            lines.push(format!("{cut} visits were under way at the end of the run and were cut"));
+        }
         let Plan { visitors_per_minute, batch, interval_ms, .. } = run.plan;
         lines.push(format!(
             "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",

@@ -123,6 +123,8 @@ async fn what_goes_wrong_is_told_by_kind() {
     .await;
     let measured = play(ONE, &service.url(), short).await;
     only(&measured, Fault::Timeout);
+    // Also those that ended after the last had arrived.
+    assert_eq!(measured.window.total.faults[&Fault::Timeout], measured.visits_begun);
     // It has waited for so long, at least.
     assert!(measured.window.total.latency.quantile(0.5) >= Duration::from_millis(299));
 

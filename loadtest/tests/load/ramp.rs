@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use super::service::{Asked, Service};
 
-/// 100 requests a second, by the clock: each is answered 10 ms after the one before at the earliest.
+/// 100 requests a second, by the clock: at least 10 ms lie between two answers.
 async fn limited() -> Service {
     let next = Arc::new(Mutex::new(Instant::now()));
     Service::start(move |_| {
