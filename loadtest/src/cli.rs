@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::exit::Outcome;
-use crate::{rehearse, simulate, size};
+use crate::{ramp, rehearse, scenario, simulate, size};
 
 /// Measures a service, works out how many people to let in, and rehearses the rush.
 #[derive(Debug, Parser)]
@@ -17,6 +17,10 @@ pub struct Arguments {
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Loads a service by a scenario, and works out how many people to let in
+    Ramp(Box<ramp::Args>),
+    /// Checks what a visitor does, or makes it from a browser's recording
+    Scenario(scenario::command::Args),
     /// Plays a rush through the waiting room, and judges its promises from outside
     Rehearse(rehearse::Rehearse),
     /// Plays a crowd by the rules of a queue, without a cluster
@@ -36,6 +40,8 @@ impl Command {
             Self::Rehearse(rehearse) => rehearse.run().await,
             Self::Simulate(simulate) => simulate.run().await,
             Self::Size(size) => size.run().await,
+            Self::Ramp(args) => args.run().await,
+            Self::Scenario(args) => args.run(),
         }
     }
 }

@@ -7,9 +7,13 @@ pub mod cli;
 pub mod descriptors;
 pub mod exit;
 pub mod interrupt;
+pub mod load;
+pub mod plan;
 pub mod progress;
+pub mod ramp;
 pub mod rehearse;
 pub mod report;
+pub mod scenario;
 pub mod simulate;
 pub mod size;
 

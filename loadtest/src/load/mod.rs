@@ -1,0 +1,20 @@
+//! Visitors who walk a scenario against a service, and what that shows.
+//!
+//! There are two models. In the *closed* one ([`closed`], Goose) a fixed number of users come again
+//! as soon as they are done, so a slow service slows its load down. In the *open* one ([`open`])
+//! visitors arrive at a rate, whatever the service does, and a latency counts from the moment at
+//! which the request was to be sent. Both write the same record.
+
+pub mod closed;
+mod connection;
+pub mod descriptors;
+mod fault;
+mod figures;
+pub mod open;
+mod record;
+mod walk;
+
+pub use connection::Target;
+pub use fault::Fault;
+pub use figures::{Figures, Tally};
+pub use record::{Measurement, Recorder, Second};

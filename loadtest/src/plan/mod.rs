@@ -1,0 +1,228 @@
+//! From what a service bears to the rules of its waiting room.
+
+mod apply;
+mod patch;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use apply::apply;
+pub use patch::patch;
+
+/// Of `plan.json`; grows when a program that reads it has to change.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How a batch is let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Pace {
+    /// Spread over the interval
+    #[default]
+    Even,
+    /// All at once at each interval
+    Batch,
+}
+
+impl Pace {
+    /// As the configuration writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Batch => "batch",
+        }
+    }
+}
+
+/// What a plan is worked out from.
+#[derive(Clone, Debug)]
+pub struct Basis {
+    /// Requests that the service completes a second.
+    pub tps: f64,
+    /// Requests of a visit when nothing is tried again.
+    pub calls_per_visitor: f64,
+    /// Requests made ÷ those, 1 or more.
+    pub retry_factor: f64,
+    /// From one batch to the next.
+    pub interval: Duration,
+    /// The share of those let in who show up, above 0 to 1.
+    pub show_up: f64,
+    /// The share of the capacity that is kept back, 0 to below 1.
+    pub headroom: f64,
+    /// How long a visitor stays, where that is known.
+    pub stay: Option<Duration>,
+    /// How a batch is let in.
+    pub pace: Pace,
+    /// The objective that the next higher load missed.
+    pub stopped_by: Option<String>,
+}
+
+/// The rules of a queue, and where they come from: `plan.json` (`loadtest/plan.schema.json`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Requests a second, as measured, before headroom.
+    pub tps: f64,
+    /// After headroom.
+    pub visitors_per_minute: f64,
+    /// Places promoted in an interval, at least 1.
+    pub batch: u64,
+    /// From one batch to the next, in milliseconds.
+    pub interval_ms: u64,
+    /// How a batch is let in.
+    pub pace: Pace,
+    /// Places ready or active at any instant; none where nobody knows how long a visitor stays.
+    pub capacity: Option<u64>,
+    /// The share that is kept back.
+    pub headroom: f64,
+    /// The objective that the next higher load missed, if one was looked for.
+    pub stopped_by: Option<String>,
+}
+
+impl Basis {
+    /// Visitors a minute that the service bears, less the headroom:
+    /// TPS × 60 ÷ (calls per visitor × retry factor) × (1 − headroom).
+    pub fn visitors_per_minute(&self) -> f64 {
+        let borne = self.tps * 60.0 / (self.calls_per_visitor * self.retry_factor);
+        borne * (1.0 - self.headroom)
+    }
+
+    /// The plan. Batch: visitors a minute × interval ÷ 60 s ÷ share who show up. Capacity, by
+    /// Little's law (J. D. C. Little, 1961): visitors a second × stay ÷ share who show up.
+    pub fn plan(&self) -> Plan {
+        let visitors_per_minute = self.visitors_per_minute();
+        let let_in = |time: Duration| {
+            let visitors = visitors_per_minute * time.as_secs_f64() / 60.0 / self.show_up;
+            // What counting in halves and tenths left below a whole number is no visitor less.
+            ((visitors + 1e-6).floor() as u64).max(1)
+        };
+        Plan {
+            schema_version: SCHEMA_VERSION,
+            tps: self.tps,
+            visitors_per_minute,
+            batch: let_in(self.interval),
+            interval_ms: u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX),
+            pace: self.pace,
+            capacity: self.stay.map(let_in),
+            headroom: self.headroom,
+            stopped_by: self.stopped_by.clone(),
+        }
+    }
+}
+
+/// Reads an interval between batches: whole milliseconds, 1s to 1h, as a queue takes it.
+///
+/// # Errors
+///
+/// Why it is none.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let whole = interval.subsec_nanos() % 1_000_000 == 0;
+    let allowed = Duration::from_secs(1)..=Duration::from_secs(3600);
+    if whole && allowed.contains(&interval) {
+        return Ok(interval);
+    }
+    Err("an interval is 1s to 1h, in whole milliseconds".to_owned())
+}
+
+/// Reads a share: `80%` or `0.8`.
+///
+/// # Errors
+///
+/// Why it is none.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share is 0% to 100%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference() -> Basis {
+        Basis {
+            tps: 660.0,
+            calls_per_visitor: 2.0,
+            retry_factor: 1.5,
+            interval: Duration::from_secs(10),
+            show_up: 1.0,
+            headroom: 0.0,
+            stay: None,
+            pace: Pace::Even,
+            stopped_by: None,
+        }
+    }
+
+    #[test]
+    fn the_reference_case() {
+        let basis = reference();
+        assert_eq!(basis.tps * 60.0, 39_600.0);
+        let plan = basis.plan();
+        assert_eq!(plan.visitors_per_minute, 13_200.0);
+        assert_eq!((plan.batch, plan.interval_ms, plan.capacity), (2_200, 10_000, None));
+    }
+
+    #[test]
+    fn who_does_not_show_up_makes_room_and_headroom_takes_it() {
+        let basis = Basis {
+            show_up: 0.8,
+            headroom: 0.2,
+            stay: Some(Duration::from_secs(90)),
+            ..reference()
+        };
+        let plan = basis.plan();
+        assert_eq!(plan.visitors_per_minute, 10_560.0);
+        assert_eq!(plan.batch, 2_200);
+        // 220 a second × 0.8 × 90 s ÷ 0.8.
+        assert_eq!(plan.capacity, Some(19_800));
+        assert_eq!(Basis { tps: 0.0, ..reference() }.plan().batch, 1);
+    }
+
+    #[test]
+    fn the_schema_and_the_type_are_the_same() {
+        let schema: serde_json::Value =
+            serde_json::from_str(include_str!("../../plan.schema.json")).expect("it can be had");
+        let validator = jsonschema::validator_for(&schema).expect("it can be had");
+        let stopped_by = Some("p95<200ms".to_owned());
+        let stay = Some(Duration::from_secs(60));
+        let whole = Basis { stay, stopped_by, pace: Pace::Batch, ..reference() }.plan();
+        for plan in [reference().plan(), whole] {
+            let plan = serde_json::to_value(plan).expect("it can be had");
+            let errors: Vec<_> = validator.iter_errors(&plan).map(|it| it.to_string()).collect();
+            assert!(errors.is_empty(), "{errors:?}");
+            let names = |value: &serde_json::Value| -> Vec<String> {
+                value.as_object().expect("it can be had").keys().cloned().collect()
+            };
+            assert_eq!(names(&plan), names(&schema["properties"]));
+            // Each field is required, and no other is allowed.
+            for name in names(&plan) {
+                let mut without = plan.clone();
+                without.as_object_mut().expect("it can be had").remove(&name);
+                assert!(!validator.is_valid(&without), "{name}");
+            }
+            let mut more = plan;
+            more["more"] = 1.into();
+            assert!(!validator.is_valid(&more));
+        }
+    }
+
+    #[test]
+    fn arguments_keep_their_bounds() {
+        assert_eq!(share("80%"), Ok(0.8));
+        assert_eq!(share("0.25"), Ok(0.25));
+        for wrong in ["101%", "-1", "x", "NaN"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(interval("10s"), Ok(Duration::from_secs(10)));
+        for wrong in ["999ms", "2h", "1s 1us", "10"] {
+            assert!(interval(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! `ramp`: a load by the scenario, what it shows, and the plan that follows from it.
+
+mod report;
+pub mod saturation;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args as ClapArgs;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::exit::Outcome;
+use crate::interrupt;
+use crate::load::closed::{self, Closed};
+use crate::load::open::{self, Arrivals, Open};
+use crate::load::{Fault, Figures, Measurement, Target, descriptors};
+use crate::plan::{self, Basis, Pace, Plan, apply};
+use crate::progress::say;
+use crate::scenario::Scenario;
+use saturation::Saturation;
+
+const EXAMPLES: &str = "\
+Examples:
+  anteroom-loadtest ramp --target http://127.0.0.1:8090
+      the concert's scenario: 1 to 1000 users in 30s, 30s at 1000, 30s down
+  anteroom-loadtest ramp --target https://shop.example --scenario shop.toml --users 300 --hold 2m
+  anteroom-loadtest ramp --target http://127.0.0.1:8090 --rate 200 --arrivals poisson --hold 60s
+      200 visitors a second, whatever the service does; latency counts from when each was due
+  anteroom-loadtest ramp --target http://127.0.0.1:8090 --queue concert \\
+      --apply http://127.0.0.1:8081
+      sets the plan live, with the operator's key in ANTEROOM_KEY
+
+Reports land in --output: ramp.md, ramp.html, ramp.json, plan.json and a kustomize patch. It exits
+with 0, with 1 when the plan was to be applied and the run shows no capacity, with 64 when called
+wrongly, and with 70 when the run could not be done.";
+
+/// Loads a service by a scenario, and works out how many people to let in
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The service that is measured, without the waiting room before it
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
+        value_parser = Target::parse)]
+    target: Target,
+    /// What a visitor does (TOML); the concert's scenario if left out
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Where reports land
+    #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
+    output: PathBuf,
+    /// Users at the top, 1 to 100000 (closed model)
+    #[arg(long, default_value_t = 1000, conflicts_with = "rate",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    users: u32,
+    /// From 1 user to all, 1s to 1h in whole seconds (closed model)
+    #[arg(long, default_value = "30s", conflicts_with = "rate", value_parser = stretch)]
+    ramp: Duration,
+    /// How long all users stay, or visitors arrive, 1s to 1h in whole seconds
+    #[arg(long, default_value = "30s", value_parser = stretch)]
+    hold: Duration,
+    /// From all users to none, 1s to 1h in whole seconds (closed model)
+    #[arg(long, default_value = "30s", conflicts_with = "rate", value_parser = stretch)]
+    down: Duration,
+    /// Open model: so many visitors a second arrive, whatever the service does; 0.1 to 100000
+    #[arg(long, value_name = "VISITORS", value_parser = rate)]
+    rate: Option<f64>,
+    /// How arrivals follow each other (open model)
+    #[arg(long, value_enum, default_value_t, requires = "rate")]
+    arrivals: Arrivals,
+    /// Visits under way at most; who arrives then is counted, not played (open model)
+    /// [default: as many as file descriptors allow, at most 50000]
+    #[arg(long, value_name = "VISITS", requires = "rate",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    max_in_flight: Option<u32>,
+    /// How long a request may take, 1ms to 10m
+    #[arg(long, default_value = "30s", value_parser = timeout)]
+    timeout: Duration,
+    /// Figures of the whole run instead of the hold
+    #[arg(long)]
+    whole_run: bool,
+    /// The interval of the plan, 1s to 1h
+    #[arg(long, default_value = "10s", value_parser = plan::interval)]
+    interval: Duration,
+    /// The share of those let in who show up, above 0%
+    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = above_none)]
+    show_up: f64,
+    /// The share of what was measured that the plan keeps back, below 100%
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = below_all)]
+    headroom: f64,
+    /// The queue that the plan is for
+    #[arg(long, default_value = "concert", value_parser = queue)]
+    queue: String,
+    /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
+    #[arg(long, value_name = "URL")]
+    apply: Option<Url>,
+}
+
+/// What a run was and has shown.
+struct Run {
+    scenario: Arc<Scenario>,
+    measured: Measurement,
+    saturation: Saturation,
+    plan: Plan,
+    /// Processor time that the harness took, in seconds a second: 1 is a whole core.
+    harness_cores: f64,
+}
+
+impl Args {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::exit::Usage) for a wrong file or argument; when the run could not be done.
+    pub async fn run(self) -> anyhow::Result<Outcome> {
+        let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
+        self.reach().await?;
+        let cancelled = interrupt::watch()?;
+        let before = cpu();
+        let (measured, saturation) = self.play(&scenario, &cancelled).await?;
+        let harness_cores = (cpu() - before) / measured.whole.length.as_secs_f64().max(1.0);
+        self.warn(&measured);
+        let plan = self.plan(&scenario, &measured);
+        let run = Run { scenario, measured, saturation, plan, harness_cores };
+        self.report(&run)?;
+        self.set_live(&run).await
+    }
+
+    /// A service that nobody answers at is told before the run, not after it.
+    async fn reach(&self) -> anyhow::Result<()> {
+        let url = &self.target.url;
+        // A parsed web address has both.
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let port = url.port_or_known_default().unwrap_or(80);
+        let reached = tokio::net::TcpStream::connect((host, port));
+        let reached = tokio::time::timeout(self.timeout, reached).await;
+        reached
+            .map_err(anyhow::Error::from)
+            .and_then(|stream| Ok(stream?))
+            .with_context(|| format!("nobody answers at {url}"))?;
+        Ok(())
+    }
+
+    async fn play(
+        &self,
+        scenario: &Arc<Scenario>,
+        cancelled: &CancellationToken,
+    ) -> anyhow::Result<(Measurement, Saturation)> {
+        let target = Arc::new(self.target.clone());
+        let Some(rate) = self.rate else {
+            descriptors::check(u64::from(self.users));
+            let closed = Closed {
+                users: self.users as usize,
+                ramp: self.ramp,
+                hold: self.hold,
+                down: self.down,
+                timeout: self.timeout,
+            };
+            let measured = closed::run(scenario, &target, &closed, cancelled).await?;
+            let saturation = saturation::closed(&measured, closed.users, self.ramp);
+            return Ok((measured, saturation));
+        };
+        let allowed = descriptors::raise();
+        if let Some(most) = self.max_in_flight {
+            descriptors::check(u64::from(most));
+        }
+        let bound = self.max_in_flight.map_or(allowed.min(50_000), u64::from);
+        let open = Open {
+            rate,
+            arrivals: self.arrivals,
+            length: self.hold,
+            max_in_flight: usize::try_from(bound)?,
+            timeout: self.timeout,
+        };
+        let measured = open::run(scenario, &target, &open, cancelled).await?;
+        let saturation = saturation::open(&measured, rate);
+        Ok((measured, saturation))
+    }
+
+    /// What the reader of the figures must know first.
+    fn warn(&self, measured: &Measurement) {
+        let faults = &measured.whole.total.faults;
+        if let Some(count) = faults.get(&Fault::Descriptors) {
+            say(&format!(
+                "{count} requests found no file descriptor here: raise the limit (ulimit -n)"
+            ));
+        }
+        if measured.visits_not_begun > 0 {
+            say(&format!(
+                "{} visitors arrived while as many as allowed were under way, and were not played \
+                 (--max-in-flight)",
+                measured.visits_not_begun
+            ));
+        }
+    }
+
+    /// The stretch whose figures are told: the hold, unless the run ended before it.
+    fn figures<'m>(&self, measured: &'m Measurement) -> &'m Figures {
+        let whole = self.whole_run || measured.window.length < Duration::from_secs(1);
+        if whole { &measured.whole } else { &measured.window }
+    }
+
+    fn plan(&self, scenario: &Scenario, measured: &Measurement) -> Plan {
+        let figures = self.figures(measured);
+        // How long people stay is in the file or nowhere: a scenario that never thinks is a script.
+        let thinks = !scenario.think_per_visitor().is_zero() && figures.visits.count() > 0;
+        Basis {
+            tps: figures.tps(),
+            calls_per_visitor: scenario.calls_per_visitor(),
+            retry_factor: figures.total.retry_factor(),
+            interval: self.interval,
+            show_up: self.show_up,
+            headroom: self.headroom,
+            stay: thinks.then(|| figures.visits.mean()),
+            pace: Pace::Even,
+            stopped_by: None,
+        }
+        .plan()
+    }
+
+    async fn set_live(&self, run: &Run) -> anyhow::Result<Outcome> {
+        let Some(service) = &self.apply else { return Ok(Outcome::Held) };
+        if !run.saturation.reached || run.measured.interrupted {
+            say("the plan was not applied: the run shows load, not capacity; use size");
+            return Ok(Outcome::Missed);
+        }
+        let key = std::env::var("ANTEROOM_KEY").ok();
+        apply(&run.plan, service, &self.queue, key.as_deref()).await?;
+        say(&format!("the queue {} follows the plan now", self.queue));
+        Ok(Outcome::Held)
+    }
+}
+
+/// Processor time of this process so far, in seconds.
+fn cpu() -> f64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    // The own process can always be asked.
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+        let seconds =
+            |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+        seconds(usage.user_time()) + seconds(usage.system_time())
+    })
+}
+
+fn stretch(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
+    if whole { Ok(time) } else { Err("must be 1s to 1h, in whole seconds".to_owned()) }
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let allowed = Duration::from_millis(1)..=Duration::from_secs(600);
+    if allowed.contains(&time) { Ok(time) } else { Err("must be 1ms to 10m".to_owned()) }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.1..=100_000.0).contains(rate));
+    rate.ok_or_else(|| "must be 0.1 to 100000 visitors a second".to_owned())
+}
+
+fn above_none(text: &str) -> Result<f64, String> {
+    plan::share(text)
+        .and_then(|share| if share > 0.0 { Ok(share) } else { Err("must be above 0%".to_owned()) })
+}
+
+fn below_all(text: &str) -> Result<f64, String> {
+    plan::share(text).and_then(|share| {
+        if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
+    })
+}
+
+fn queue(text: &str) -> Result<String, String> {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let name = (1..=40).contains(&text.len()) && text.chars().all(letter);
+    if name { Ok(text.to_owned()) } else { Err("a queue's name is [a-z0-9-]{1,40}".to_owned()) }
+}

@@ -1,0 +1,178 @@
+//! A value of one answer that later steps use.
+
+use hyper::HeaderMap;
+use hyper::header::HeaderName;
+use rand::seq::IndexedRandom as _;
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Where the value stands, and which one is taken where several match.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Capture {
+    place: Place,
+    pick: Pick,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// A JSON pointer (RFC 6901) in which a segment `*` stands for every element.
+    Json(String),
+    Header(HeaderName),
+    Regex(Regex),
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Pick {
+    #[default]
+    First,
+    Random,
+}
+
+/// As it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    json: Option<String>,
+    header: Option<String>,
+    regex: Option<String>,
+    #[serde(default)]
+    pick: Pick,
+}
+
+impl TryFrom<Written> for Capture {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let place = match (written.json, written.header, written.regex) {
+            (Some(pointer), None, None) => {
+                if !(pointer.is_empty() || pointer.starts_with('/')) {
+                    return Err(format!("a JSON pointer begins with '/', {pointer:?} does not"));
+                }
+                Place::Json(pointer)
+            }
+            (None, Some(name), None) => {
+                let header = name.parse().map_err(|_| format!("{name:?} is no header name"))?;
+                Place::Header(header)
+            }
+            (None, None, Some(pattern)) => {
+                let regex = Regex::new(&pattern).map_err(|error| error.to_string())?;
+                Place::Regex(regex)
+            }
+            _ => return Err("a capture names one of json, header and regex".to_owned()),
+        };
+        Ok(Self { place, pick: written.pick })
+    }
+}
+
+impl Capture {
+    /// The value in this answer, if it has one.
+    pub fn of(&self, headers: &HeaderMap, body: &[u8]) -> Option<String> {
+        let found = match &self.place {
+            Place::Json(pointer) => in_json(&serde_json::from_slice(body).ok()?, pointer),
+            Place::Header(name) => {
+                let values = headers.get_all(name).iter();
+                values.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect()
+            }
+            // Of a pattern with a group the group is meant.
+            Place::Regex(regex) => {
+                let text = String::from_utf8_lossy(body);
+                let matches = regex.captures_iter(&text);
+                let meant = matches.filter_map(|found| found.get(1).or_else(|| found.get(0)));
+                meant.map(|found| found.as_str().to_owned()).collect()
+            }
+        };
+        match self.pick {
+            Pick::First => found.into_iter().next(),
+            Pick::Random => found.choose(&mut rand::rng()).cloned(),
+        }
+    }
+}
+
+/// The scalars at a pointer, in the order of the document.
+fn in_json(document: &Value, pointer: &str) -> Vec<String> {
+    let mut found = vec![document];
+    for segment in pointer.split('/').skip(1) {
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        found = found.into_iter().flat_map(|value| inside(value, &segment)).collect();
+    }
+    let scalar = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    found.into_iter().filter_map(scalar).collect()
+}
+
+fn inside<'d>(value: &'d Value, segment: &str) -> Vec<&'d Value> {
+    match value {
+        Value::Array(items) if segment == "*" => items.iter().collect(),
+        Value::Object(fields) if segment == "*" => fields.values().collect(),
+        Value::Array(items) => {
+            let index = segment.parse::<usize>().ok();
+            index.and_then(|index| items.get(index)).into_iter().collect()
+        }
+        Value::Object(fields) => fields.get(segment).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn capture(toml: &str) -> Result<Capture, toml::de::Error> {
+        toml::from_str(toml)
+    }
+
+    #[test]
+    fn a_value_is_found_by_pointer_header_and_pattern() {
+        let body = br#"{"seats":[{"id":7,"a/b":"x"},{"id":8}],"none":null}"#;
+        let headers = HeaderMap::from_iter([(
+            HeaderName::from_static("location"),
+            "/api/reservations/9".parse().expect("it can be had"),
+        )]);
+        for (toml, value) in [
+            ("json = '/seats/1/id'", Some("8")),
+            ("json = '/seats/0/a~1b'", Some("x")),
+            ("json = '/seats/*/id'", Some("7")),
+            ("json = '/seats/2/id'", None),
+            ("json = '/none'", None),
+            ("json = '/seats'", None),
+            ("header = 'Location'", Some("/api/reservations/9")),
+            ("header = 'etag'", None),
+            (r#"regex = '"id":(\d+)'"#, Some("7")),
+            (r#"regex = 'n.ne'"#, Some("none")),
+        ] {
+            let found = capture(toml).expect("it can be had").of(&headers, body);
+            assert_eq!(found.as_deref(), value, "{toml}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_is_drawn() {
+        let every = capture("json = '/*'\npick = 'random'").expect("it can be had");
+        let drawn = (0..200).filter_map(|_| every.of(&HeaderMap::new(), b"[1,2,3]"));
+        assert_eq!(drawn.collect::<BTreeSet<_>>().len(), 3);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_is_refused() {
+        for (toml, rule) in [
+            ("", "one of json"),
+            ("json = '/a'\nheader = 'b'", "one of json"),
+            ("json = 'a'", "begins with '/'"),
+            ("header = 'a b'", "no header name"),
+            ("regex = '('", "unclosed group"),
+            ("json = '/a'\npick = 'last'", "unknown variant"),
+            ("jsn = '/a'", "unknown field"),
+        ] {
+            let error = capture(toml).expect_err("it is refused").to_string();
+            assert!(error.contains(rule), "{toml}: {error}");
+        }
+    }
+}

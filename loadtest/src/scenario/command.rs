@@ -1,0 +1,117 @@
+//! `scenario check` and `scenario from-har`.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::{Ask, Scenario, har};
+use crate::exit::{Outcome, Usage};
+
+const EXAMPLES: &str = "\
+Examples:
+  anteroom-loadtest scenario check shop.toml
+  anteroom-loadtest scenario check
+      shows the concert's scenario, which commands use that are given none
+  anteroom-loadtest scenario from-har recording.har > shop.toml";
+
+/// Checks what a visitor does, or makes it from a browser's recording.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Reads a scenario and prints what a visitor does
+    Check {
+        /// The scenario; the concert's if left out
+        file: Option<PathBuf>,
+    },
+    /// Makes a scenario of a browser's recording (HAR), on standard output
+    ///
+    /// Requests of the first page's origin are kept; static files, cookies, authorization and what
+    /// the names of fields call secret are left out. Times between requests become think times.
+    FromHar {
+        /// The recording: in the browser's developer tools, Network, "Save all as HAR"
+        file: PathBuf,
+    },
+}
+
+impl Args {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`] when the file is wrong.
+    pub fn run(self) -> anyhow::Result<Outcome> {
+        let text = match self.action {
+            Action::Check { file } => Scenario::read(file.as_deref())?.to_string(),
+            Action::FromHar { file } => {
+                let name = file.display();
+                let text = std::fs::read_to_string(&file)
+                    .map_err(|error| Usage(format!("{name}: {error}")))?;
+                har::scenario(&text).map_err(|rule| Usage(format!("{name}: {rule}")))?
+            }
+        };
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(Outcome::Held)
+    }
+}
+
+/// What a visitor does, for people.
+impl std::fmt::Display for Scenario {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}: what a visitor does", self.name)?;
+        for (number, stage) in (1..).zip(&self.stages) {
+            for (index, share) in self.shares(stage) {
+                let step = &self.steps[index];
+                let mut line = format!("{number}. {}", step.name);
+                if stage.len() > 1 {
+                    let _ = write!(line, " ({:.0} % of the visits)", share * 100.0);
+                }
+                if !step.think.most.is_zero() {
+                    let _ = write!(line, ": after {}", step.think);
+                }
+                writeln!(f, "{line}")?;
+                if let Some(ask) = &step.ask {
+                    self.describe(f, index, ask)?;
+                }
+            }
+        }
+        let think = humantime::format_duration(self.think_per_visitor());
+        let calls = self.calls_per_visitor();
+        writeln!(f, "{calls} requests and {think} of thinking, when nothing is tried again")
+    }
+}
+
+impl Scenario {
+    fn describe(
+        &self,
+        f: &mut std::fmt::Formatter<'_>,
+        index: usize,
+        ask: &Ask,
+    ) -> std::fmt::Result {
+        let step = &self.steps[index];
+        writeln!(f, "   {} {}", ask.method, ask.path.source())?;
+        for (name, value) in &ask.headers {
+            writeln!(f, "   {name}: {}", value.source())?;
+        }
+        if let Some(body) = &ask.body {
+            writeln!(f, "   body: {}", body.source())?;
+        }
+        writeln!(f, "   expects {}", step.expect)?;
+        if !step.capture.is_empty() {
+            let names: Vec<_> = step.capture.keys().map(|name| format!("{{{name}}}")).collect();
+            writeln!(f, "   keeps {}", names.join(", "))?;
+        }
+        if let Some(retry) = &step.retry {
+            let from = &self.steps[retry.from].name;
+            writeln!(f, "   on {} again from {from:?}, at most {} times", retry.on, retry.max)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! What a visitor does, from a TOML file, so that nobody writes Rust to size their own service.
+//!
+//! A visit walks the steps in order. Neighbouring steps that give a `weight` are alternatives: one
+//! of them is done, drawn in proportion. A step without a `path` asks nothing, it only thinks.
+
+mod capture;
+pub mod command;
+mod expected;
+mod file;
+mod har;
+mod template;
+mod visit;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::header::HeaderName;
+use rand::Rng as _;
+
+pub use capture::Capture;
+pub use expected::Statuses;
+pub use template::Template;
+pub use visit::{Call, Failure, Turn, Visit};
+
+/// A visitor's way, checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What reports call it.
+    pub name: String,
+    /// In the order of the file.
+    pub steps: Vec<Step>,
+    /// The steps of which one is done, in order.
+    stages: Vec<Vec<usize>>,
+}
+
+/// One step of a visit.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Unique in its scenario; reports show it.
+    pub name: String,
+    /// None: it only thinks.
+    pub ask: Option<Ask>,
+    /// How long the visitor waits before it.
+    pub think: Think,
+    /// What counts as an answer, 2xx if nothing is said.
+    pub expect: Statuses,
+    /// What later steps use of the answer.
+    pub capture: BTreeMap<String, Capture>,
+    /// After which answers the visitor tries again.
+    pub retry: Option<Retry>,
+    /// Its share among the alternatives beside it.
+    pub weight: Option<f64>,
+}
+
+/// A request, with places for values.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// GET, HEAD, POST, PUT, PATCH or DELETE.
+    pub method: Method,
+    /// Path and query; begins with `/`, or is one value.
+    pub path: Template,
+    /// Those of the whole scenario first.
+    pub headers: Vec<(HeaderName, Template)>,
+    /// Sent as `application/json` where it begins with a bracket and no header says otherwise.
+    pub body: Option<Template>,
+}
+
+/// When a visitor tries again, and from where.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// The answers after which it does.
+    pub on: Statuses,
+    /// The step that it goes back to.
+    pub from: usize,
+    /// How often at most, in one visit.
+    pub max: u32,
+}
+
+/// A time drawn evenly between two bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Think {
+    /// The shortest.
+    pub least: Duration,
+    /// The longest.
+    pub most: Duration,
+}
+
+impl Think {
+    fn draw(self) -> Duration {
+        if self.most > self.least {
+            rand::rng().random_range(self.least..=self.most)
+        } else {
+            self.least
+        }
+    }
+
+    /// Its average.
+    pub fn mean(self) -> Duration {
+        (self.least + self.most) / 2
+    }
+}
+
+impl Scenario {
+    /// Of the whole, what one step of each stage brings, by its share.
+    fn expected(&self, of: impl Fn(&Step) -> f64) -> f64 {
+        let shares = self.stages.iter().flat_map(|stage| self.shares(stage));
+        shares.map(|(index, share)| share * of(&self.steps[index])).sum()
+    }
+
+    /// The steps of a stage, each with its probability.
+    fn shares<'s>(&'s self, stage: &'s [usize]) -> impl Iterator<Item = (usize, f64)> + 's {
+        let weight = |index: &usize| self.steps[*index].weight.unwrap_or(1.0);
+        let sum: f64 = stage.iter().map(weight).sum();
+        stage.iter().map(move |index| (*index, weight(index) / sum))
+    }
+
+    /// Requests that one visit makes when nothing is tried again (an expectation where there are
+    /// alternatives).
+    pub fn calls_per_visitor(&self) -> f64 {
+        self.expected(|step| f64::from(u8::from(step.ask.is_some())))
+    }
+
+    /// How long one visit thinks when nothing is tried again, on average.
+    pub fn think_per_visitor(&self) -> Duration {
+        Duration::from_secs_f64(self.expected(|step| step.think.mean().as_secs_f64()))
+    }
+}

@@ -1,0 +1,200 @@
+//! One visit: which request is next, and what its answer leads to. Whoever drives it does the
+//! waiting and the sending, so every driver walks the same way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
+use hyper::{HeaderMap, Method, StatusCode};
+use rand::distr::{Distribution as _, weighted::WeightedIndex};
+
+use super::template::{Escape, Values};
+use super::{Ask, Scenario};
+
+/// A visit under way.
+pub struct Visit {
+    scenario: Arc<Scenario>,
+    /// The steps of this visit, in order.
+    way: Vec<usize>,
+    /// Index in `way` of the step that is next.
+    at: usize,
+    /// Index in `way` of the first step that was not asked yet.
+    unasked: usize,
+    /// How often each step of the way was tried again.
+    retries: Vec<u32>,
+    values: Values,
+    cookies: Cookies,
+}
+
+/// The cookies of one visit by name, sent with each of its requests; their paths, domains and
+/// times are not looked at, as a visit asks one service and is short.
+#[derive(Default)]
+struct Cookies(BTreeMap<String, String>);
+
+/// What is to be done next.
+#[derive(Debug)]
+pub struct Turn {
+    /// Index of the step in the scenario.
+    pub step: usize,
+    /// First wait this long.
+    pub think: Duration,
+    /// Then send this; nothing where the step only thinks.
+    pub call: Option<Call>,
+    /// Whether this visit has asked this step before.
+    pub again: bool,
+}
+
+/// A request with its values.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its method.
+    pub method: Method,
+    /// Path and query.
+    pub target: String,
+    /// Its headers, without `Host`.
+    pub headers: HeaderMap,
+    /// Empty for none.
+    pub body: String,
+}
+
+/// Why a visit ended before its last step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
+    /// A status that the step does not expect.
+    Status,
+    /// Tried again as often as the step allows.
+    Retries,
+    /// A value was not in the answer, or cannot stand where it is used.
+    Value,
+}
+
+impl Visit {
+    /// Begins a visit of the user of this number.
+    pub fn new(scenario: &Arc<Scenario>, user: u64) -> Self {
+        let draw = |stage: &Vec<usize>| -> usize {
+            let weights = stage.iter().map(|index| scenario.steps[*index].weight.unwrap_or(1.0));
+            // Weights are above 0, so there is always one to draw.
+            let drawn = WeightedIndex::new(weights).map_or(0, |all| all.sample(&mut rand::rng()));
+            stage[drawn]
+        };
+        let way: Vec<_> = scenario.stages.iter().map(draw).collect();
+        let retries = vec![0; way.len()];
+        let values = Values::new(user);
+        Self {
+            scenario: Arc::clone(scenario),
+            way,
+            at: 0,
+            unasked: 0,
+            retries,
+            values,
+            cookies: Cookies::default(),
+        }
+    }
+
+    /// What is next; nothing after the last step.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Value`].
+    pub fn turn(&mut self) -> Result<Option<Turn>, Failure> {
+        let Some(step) = self.way.get(self.at).copied() else { return Ok(None) };
+        let ask = self.scenario.steps[step].ask.as_ref();
+        let mut call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
+        if let Some(call) = &mut call {
+            self.cookies.send(&mut call.headers);
+        }
+        let again = self.at < self.unasked;
+        self.unasked = self.unasked.max(self.at + 1);
+        let think = self.scenario.steps[step].think.draw();
+        if call.is_none() {
+            self.at += 1;
+        }
+        Ok(Some(Turn { step, think, call, again }))
+    }
+
+    /// Takes the answer to the call of the last turn.
+    ///
+    /// # Errors
+    ///
+    /// Why the visit is over.
+    pub fn answered(
+        &mut self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<(), Failure> {
+        self.cookies.take(headers);
+        let step = &self.scenario.steps[self.way[self.at]];
+        if let Some(retry) = step.retry.as_ref().filter(|retry| retry.on.contains(status)) {
+            if self.retries[self.at] == retry.max {
+                return Err(Failure::Retries);
+            }
+            self.retries[self.at] += 1;
+            // A step to go back to is on every way.
+            self.at = self.way.iter().position(|index| *index == retry.from).unwrap_or(self.at);
+            return Ok(());
+        }
+        if !step.expect.contains(status) {
+            return Err(Failure::Status);
+        }
+        for (name, capture) in &step.capture {
+            let value = capture.of(headers, body).ok_or(Failure::Value)?;
+            self.values.keep(name, value);
+        }
+        self.at += 1;
+        Ok(())
+    }
+}
+
+impl Cookies {
+    fn take(&mut self, headers: &HeaderMap) {
+        let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = set.filter_map(|cookie| cookie.split(';').next()?.split_once('='));
+        for (name, value) in pairs {
+            // An empty value is how a service takes a cookie back.
+            match value.trim() {
+                "" => self.0.remove(name.trim()),
+                value => self.0.insert(name.trim().to_owned(), value.to_owned()),
+            };
+        }
+    }
+
+    fn send(&self, headers: &mut HeaderMap) {
+        let pairs = self.0.iter().map(|(name, value)| format!("{name}={value}"));
+        let pairs = pairs.collect::<Vec<_>>().join("; ");
+        // What was a header's value is one again; a step's own header goes before.
+        if let Some(value) = HeaderValue::from_str(&pairs).ok().filter(|_| !pairs.is_empty()) {
+            headers.entry(COOKIE).or_insert(value);
+        }
+    }
+}
+
+impl Ask {
+    fn fill(&self, values: &Values) -> Result<Call, Failure> {
+        let fill = |template: &super::Template, escape| {
+            template.fill(values, escape).map_err(|_| Failure::Value)
+        };
+        // A value that is the whole path, such as a `Location`, is one already.
+        let path = if self.path.is_one_value() { Escape::Plain } else { Escape::Url };
+        let target = fill(&self.path, path)?;
+        if !target.starts_with('/') {
+            return Err(Failure::Value);
+        }
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let value = HeaderValue::from_str(&fill(value, Escape::Plain)?);
+            headers.insert(name, value.map_err(|_| Failure::Value)?);
+        }
+        let body = match &self.body {
+            Some(body) if body.source().trim_start().starts_with(['{', '[']) => {
+                let json = HeaderValue::from_static("application/json");
+                headers.entry(CONTENT_TYPE).or_insert(json);
+                fill(body, Escape::Json)?
+            }
+            Some(body) => fill(body, Escape::Plain)?,
+            None => String::new(),
+        };
+        Ok(Call { method: self.method.clone(), target, headers, body })
+    }
+}

@@ -1,0 +1,6 @@
+//! Loads against small services whose truth is known.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod open;
+mod ramp;
+mod service;

@@ -1,0 +1,142 @@
+//! The open model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anteroom_loadtest::load::open::{Arrivals, Open, run};
+use anteroom_loadtest::load::{Fault, Measurement, Target};
+use anteroom_loadtest::scenario::Scenario;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::service::Service;
+
+const ONE: &str = "[[steps]]\npath = '/'";
+
+async fn play(scenario: &str, url: &str, change: impl FnOnce(&mut Open)) -> Measurement {
+    let scenario = Arc::new(Scenario::parse(scenario, "test.toml").unwrap());
+    let target = Arc::new(Target::parse(url).unwrap());
+    let mut open = Open {
+        rate: 50.0,
+        arrivals: Arrivals::Even,
+        length: Duration::from_secs(2),
+        max_in_flight: 10_000,
+        timeout: Duration::from_secs(20),
+    };
+    change(&mut open);
+    run(&scenario, &target, &open, &CancellationToken::new()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_arrive_at_the_rate_each_with_a_connection() {
+    let service = Service::start(|_| async { (200, String::new()) }).await;
+    let two = "[[steps]]\npath = '/a'\n[[steps]]\npath = '/b'\nthink = '10ms'";
+    let measured = play(two, &service.url(), |_| {}).await;
+    assert_eq!(measured.visits_begun, 100);
+    assert_eq!(measured.whole.total.statuses.iter().collect::<Vec<_>>(), [(&200, &200)]);
+    assert_eq!(measured.whole.visits.count(), 100);
+    assert_eq!(measured.whole.total.retry_factor(), 1.0);
+    assert_eq!(service.connections(), 100);
+    let counted: u64 = measured.seconds.iter().map(|second| second.requests).sum();
+    assert_eq!(counted, 200);
+}
+
+/// Of a Poisson process the count has a standard deviation of the root of its mean: 1 000 ± 32.
+#[tokio::test(flavor = "multi_thread")]
+async fn arrivals_of_chance_have_the_rate_on_average() {
+    let service = Service::start(|_| async { (200, String::new()) }).await;
+    let poisson = |open: &mut Open| (open.rate, open.arrivals) = (500.0, Arrivals::Poisson);
+    let measured = play(ONE, &service.url(), poisson).await;
+    assert!((840..1_160).contains(&measured.visits_begun), "{}", measured.visits_begun);
+    assert_ne!(measured.visits_begun, 1_000, "the odds are 1 to 79");
+}
+
+/// One worker of 50 ms bears 20 a second; 40 arrive for 2 s, so the last waits for 2 s.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_latency_counts_from_when_the_visitor_was_due() {
+    let worker = Arc::new(Semaphore::new(1));
+    let service = Service::start(move |_| {
+        let worker = Arc::clone(&worker);
+        async move {
+            let _permit = worker.acquire().await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            (200, String::new())
+        }
+    })
+    .await;
+    let measured = play(ONE, &service.url(), |open| open.rate = 40.0).await;
+    let latency = &measured.window.total.latency;
+    // Also of those who were answered after the last had arrived.
+    assert_eq!((measured.visits_begun, latency.count()), (80, 80));
+    assert!(latency.quantile(0.5) > Duration::from_millis(700), "{:?}", latency.quantile(0.5));
+    assert!(latency.max() > Duration::from_millis(1_700), "{:?}", latency.max());
+    let tps = measured.window.tps();
+    assert!((10.0..21.0).contains(&tps), "{tps}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_arrives_past_the_bound_is_counted() {
+    let service = Service::start(|_| async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        (200, String::new())
+    })
+    .await;
+    let measured = play(ONE, &service.url(), |open| open.max_in_flight = 5).await;
+    assert_eq!((measured.visits_begun, measured.visits_not_begun), (5, 95));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_wrong_is_told_by_kind() {
+    let only = |measured: &Measurement, fault: Fault| {
+        let total = &measured.whole.total;
+        assert!(!total.statuses.contains_key(&0));
+        assert_eq!(total.faults.keys().collect::<Vec<_>>(), [&fault]);
+        assert_eq!(total.errors(), total.requests);
+        assert_eq!(total.completed, 0);
+        assert_eq!(measured.whole.visits_failed, measured.visits_begun);
+    };
+    let short = |open: &mut Open| {
+        open.length = Duration::from_millis(200);
+        open.timeout = Duration::from_millis(300);
+    };
+
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    only(&play(ONE, &nobody, short).await, Fault::Connect);
+
+    let service = Service::start(|_| async { (503, String::new()) }).await;
+    only(&play(ONE, &service.url(), short).await, Fault::Status);
+    let again = format!("{ONE}\nretry_on = [503]\nretry_max = 1");
+    let measured = play(&again, &service.url(), short).await;
+    assert_eq!(measured.whole.total.faults[&Fault::Retries], measured.visits_begun);
+    assert_eq!(measured.whole.total.retry_factor(), 2.0);
+    let value = format!("{ONE}\nexpect = [503]\ncapture.a = {{ json = '/a' }}");
+    only(&play(&value, &service.url(), short).await, Fault::Value);
+
+    let service = Service::start(|_| async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        (200, String::new())
+    })
+    .await;
+    let measured = play(ONE, &service.url(), short).await;
+    only(&measured, Fault::Timeout);
+    // Also those that ended after the last had arrived.
+    assert_eq!(measured.window.total.faults[&Fault::Timeout], measured.visits_begun);
+    // It has waited for so long, at least.
+    assert!(measured.window.total.latency.quantile(0.5) >= Duration::from_millis(299));
+
+    let broken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", broken.local_addr().unwrap());
+    let task = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = broken.accept().await.unwrap();
+            stream.readable().await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhal").await.unwrap();
+        }
+    });
+    only(&play(ONE, &url, short).await, Fault::Broken);
+    task.abort();
+}

@@ -1,0 +1,254 @@
+//! `ramp`, on the real binary.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::service::{Asked, Service};
+
+/// 100 requests a second, by the clock: at least 10 ms lie between two answers.
+async fn limited() -> Service {
+    let next = Arc::new(Mutex::new(Instant::now()));
+    Service::start(move |_| {
+        let due = {
+            let mut next = next.lock().unwrap();
+            let due = (*next).max(Instant::now());
+            *next = due + Duration::from_millis(10);
+            due
+        };
+        async move {
+            tokio::time::sleep_until(due.into()).await;
+            (200, r#"{"seat":"A1"}"#.to_owned())
+        }
+    })
+    .await
+}
+
+/// A folder with a scenario.
+fn folder(scenario: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("test.toml"), scenario).unwrap();
+    folder
+}
+
+fn ramp(folder: &Path, target: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    command.args(["ramp", "--target", target, "--scenario"]).arg(folder.join("test.toml"));
+    command.arg("--output").arg(folder.join("out")).args(args);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn read(folder: &TempDir, name: &str) -> Value {
+    let text = std::fs::read(folder.path().join("out").join(name)).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+const TWO: &str = "
+    [[steps]]
+    name = 'seats'
+    path = '/seats'
+    capture.seat = { json = '/seat' }
+    [[steps]]
+    name = 'reserve'
+    method = 'POST'
+    path = '/seats/{seat}'
+    retry_on = [409]
+    retry_from = 'seats'";
+const SHORT: [&str; 8] = ["--users", "30", "--ramp", "3s", "--hold", "4s", "--down", "1s"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saturated_service_gives_its_plan() {
+    let service = limited().await;
+    let folder = folder(TWO);
+    let output = ramp(folder.path(), &service.url(), &SHORT).output().await.unwrap();
+    let told = told(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("the service was saturated"), "{told}");
+    let report = read(&folder, "ramp.json");
+    let tps = report["tps"].as_f64().unwrap();
+    assert!((90.0..=110.0).contains(&tps), "{tps}: {told}");
+    assert_eq!(report["retry_factor"], 1.0);
+    assert_eq!((&report["model"], &report["saturated"]), (&json!("closed"), &json!(true)));
+    assert_eq!(report["total"]["errors"], 0);
+    // 1 s of the first second is the ramp's: users rise, and are all there in the hold.
+    let users = |at: usize| report["over_time"][at]["users"].as_u64().unwrap();
+    assert!(users(0) < 20 && users(5) == 30, "{}", report["over_time"]);
+    // Each user has a connection of its own, besides the look whether somebody answers.
+    assert_eq!(service.connections(), 31);
+    let plan = read(&folder, "plan.json");
+    let visitors = plan["visitors_per_minute"].as_f64().unwrap();
+    assert!((visitors - tps * 60.0 / 2.0).abs() < 1e-6);
+    assert_eq!(plan["batch"], (visitors / 6.0) as u64);
+    assert_eq!(plan["capacity"], Value::Null);
+    for file in ["ramp.md", "ramp.html", "ramp-latency.svg", "concert.patch.yaml"] {
+        assert!(folder.path().join("out").join(file).is_file(), "{file}");
+    }
+}
+
+/// Every second reservation is a conflict after which the visitor looks again: four requests of
+/// six are first ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_retry_factor_is_measured() {
+    let reservations = Arc::new(AtomicU64::new(0));
+    let service = Service::start(move |asked: Asked| {
+        let conflict =
+            asked.method == "POST" && reservations.fetch_add(1, SeqCst).is_multiple_of(2);
+        async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            (if conflict { 409 } else { 200 }, r#"{"seat":"A1"}"#.to_owned())
+        }
+    })
+    .await;
+    let folder = folder(TWO);
+    let one = ["--users", "1", "--ramp", "1s", "--hold", "4s", "--down", "1s"];
+    let output = ramp(folder.path(), &service.url(), &one).output().await.unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let report = read(&folder, "ramp.json");
+    let factor = report["retry_factor"].as_f64().unwrap();
+    assert!((1.9..=2.1).contains(&factor), "{factor}");
+    assert_eq!(report["total"]["errors"], 0);
+    assert!(report["total"]["statuses"]["409"].as_u64().unwrap() > 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn load_is_not_capacity_and_is_not_applied() {
+    let service = Service::start(|_| async { (200, String::new()) }).await;
+    let folder = folder("[[steps]]\npath = '/'\nthink = '200ms..400ms'");
+    let apply = ["--apply", "http://127.0.0.1:9"];
+    let output = ramp(folder.path(), &service.url(), &[&SHORT[..], &apply[..]].concat());
+    let output = { output }.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    assert!(told(&output).contains("load, not capacity: use size"), "{}", told(&output));
+    assert_eq!(read(&folder, "ramp.json")["saturated"], false);
+    // It thinks, so there is a stay, and a capacity by it.
+    assert!(read(&folder, "plan.json")["capacity"].as_u64().unwrap() > 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_load_past_the_limit_is_capacity_and_is_set_live() {
+    let service = limited().await;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let admin = {
+        let asked = Arc::clone(&asked);
+        Service::start(move |request: Asked| {
+            let status = if request.path.contains("unknown") { 404 } else { 200 };
+            asked.lock().unwrap().push(request);
+            async move { (status, r#"{"code":"unknown_queue"}"#.to_owned()) }
+        })
+        .await
+    };
+    let folder = folder("[[steps]]\npath = '/'");
+    let url = admin.url();
+    let open = ["--rate", "150", "--hold", "3s", "--apply", &url, "--queue"];
+    let mut command = ramp(folder.path(), &service.url(), &[&open[..], &["concert"]].concat());
+    let output = command.env("ANTEROOM_KEY", "ark1.key").output().await.unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let report = read(&folder, "ramp.json");
+    assert_eq!((&report["model"], &report["visits_begun"]), (&json!("open"), &json!(450)));
+    let plan = read(&folder, "plan.json");
+    let request = asked.lock().unwrap()[0].clone();
+    assert_eq!(request.method, "PATCH");
+    assert_eq!(request.path, "/v1/admin/queues/concert");
+    assert_eq!(request.authorization.as_deref(), Some("Bearer ark1.key"));
+    let rules: Value = serde_json::from_str(&request.body).unwrap();
+    let batch = &plan["batch"];
+    assert_eq!(rules, json!({ "batch": batch, "interval_ms": 10_000, "pace": "even" }));
+
+    let mut command = ramp(folder.path(), &service.url(), &[&open[..], &["unknown"]].concat());
+    let output = command.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(70));
+    assert!(told(&output).contains("not applied: 404"), "{}", told(&output));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_ends_a_run_with_its_report() {
+    for (signal, model) in [
+        (Signal::SIGINT, &["--users", "5", "--ramp", "1s", "--hold", "1h"][..]),
+        (Signal::SIGTERM, &["--users", "5", "--ramp", "1s", "--hold", "1h"][..]),
+        (Signal::SIGINT, &["--rate", "20", "--hold", "1h"][..]),
+    ] {
+        let seen = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&seen);
+        let service = Service::start(move |_| {
+            count.fetch_add(1, SeqCst);
+            async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                (200, String::new())
+            }
+        })
+        .await;
+        // Nobody waits for who thinks for long.
+        let folder = folder("[[steps]]\npath = '/'\n[[steps]]\nname = 'rest'\nthink = '1s..1h'");
+        let child = ramp(folder.path(), &service.url(), model).spawn().unwrap();
+        while seen.load(SeqCst) < 5 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        kill(Pid::from_raw(child.id().unwrap().try_into().unwrap()), signal).unwrap();
+        let output = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output());
+        let output = output.await.unwrap().unwrap();
+        assert!(output.status.success(), "{signal} {model:?}: {}", told(&output));
+        let report = read(&folder, "ramp.json");
+        assert_eq!(report["interrupted"], true, "{signal} {model:?}");
+        let seconds = report["over_time"].as_array().unwrap().iter();
+        let completed: u64 = seconds.map(|it| it["completed"].as_u64().unwrap()).sum();
+        assert!(completed >= 4, "{}", report["over_time"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_few_descriptors_are_told_before_the_run_and_by_kind() {
+    let service = Service::start(|_| async { (200, String::new()) }).await;
+    let folder = folder("[[steps]]\npath = '/'\nthink = '100ms'");
+    let inside = ramp(folder.path(), &service.url(), &["--users", "200"]);
+    let inside = inside.as_std();
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"ulimit -n 120; exec "$0" "$@""#]).arg(inside.get_program());
+    command.args(inside.get_args()).args(["--ramp", "2s", "--hold", "2s", "--down", "1s"]);
+    let output = command.kill_on_drop(true).output().await.unwrap();
+    let told = told(&output);
+    assert!(output.status.success(), "{told}");
+    let first = told.lines().next().unwrap();
+    assert!(first.contains("raise the limit, such as with `ulimit -n 300`"), "{told}");
+    let total = &read(&folder, "ramp.json")["total"];
+    assert!(total["faults"]["descriptors"].as_u64().unwrap() > 0, "{total}");
+    assert!(total["statuses"].get("0").is_none(), "{total}");
+    assert!(told.contains("out of file descriptors here"), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_called_wrongly_ends_with_64() {
+    let folder = folder("[[steps]]\npath = '/'");
+    for (args, rule) in [
+        (&["--users", "0"][..], "--users"),
+        (&["--ramp", "500ms"], "must be 1s to 1h, in whole seconds"),
+        (&["--rate", "0"], "must be 0.1 to 100000"),
+        (&["--rate", "5", "--users", "5"], "cannot be used with"),
+        (&["--interval", "2h"], "an interval is 1s to 1h"),
+        (&["--show-up", "0"], "must be above 0%"),
+        (&["--headroom", "100%"], "must be below 100%"),
+        (&["--queue", "A"], "a queue's name is"),
+    ] {
+        let output = ramp(folder.path(), "http://127.0.0.1:9", args).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(64), "{args:?}");
+        assert!(told(&output).contains(rule), "{args:?}: {}", told(&output));
+    }
+    let output = ramp(folder.path(), "ftp://a", &[]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(64));
+    let output = ramp(folder.path(), "http://127.0.0.1:9", &[]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(70));
+    assert!(told(&output).contains("nobody answers at http://127.0.0.1:9/"), "{}", told(&output));
+    assert!(!folder.path().join("out").exists());
+}

@@ -1,0 +1,260 @@
+//! Scenarios: what is refused, what a visit does, and the commands on the real binary.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::collections::HashMap;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anteroom_loadtest::scenario::{Failure, Scenario, Visit};
+use hyper::{HeaderMap, StatusCode};
+
+fn parse(text: &str) -> Result<Scenario, String> {
+    Scenario::parse(text, "shop.toml").map_err(|error| error.0)
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let step = "[[steps]]\npath = '/a'\n";
+    for (rest, line, rule) in [
+        ("colour = 1", 3, "unknown field `colour`"),
+        ("path = '/b'", 3, "duplicate key"),
+        ("method = 'FETCH'", 3, "\"FETCH\" is none of GET, HEAD"),
+        ("think = 'long'", 3, "\"long\" is no time"),
+        ("think = '2s..1s'", 3, "ends before it begins"),
+        ("expect = [20]", 3, "20 is no status, 100 to 599 are"),
+        ("expect = ['6xx']", 3, "\"6xx\" is no class of statuses"),
+        ("expect = []", 3, "an empty list"),
+        ("headers = { 'a b' = '1' }", 3, "\"a b\" is no header"),
+        ("weight = 0", 3, "a weight is above 0, 0 is not"),
+        ("capture.x = { json = 'a' }", 3, "a JSON pointer begins with '/'"),
+        ("capture.x = { regex = '(' }", 3, "regex parse error"),
+        ("capture.user = { json = '/a' }", 1, "a capture cannot be named \"user\""),
+        ("retry_max = 1", 1, "but not after what: retry_on"),
+        ("retry_on = [409]\nretry_from = 'b'", 4, "retry_from names this step"),
+        ("retry_max = -1", 3, "invalid value"),
+        ("[[steps]]\npath = 'a'", 4, "a path begins with '/', \"a\" does not"),
+        ("[[steps]]\npath = '/{seat}'", 3, "{seat} in step \"GET /{seat}\" is captured by no"),
+        ("[[steps]]\npath = '/a'", 3, "two steps are named \"GET /a\""),
+        ("[[steps]]\nname = 'p'\nexpect = [200]", 3, "step \"p\" has no path, so it only thinks"),
+        ("[[steps", 3, "unclosed"),
+    ] {
+        let error = parse(&format!("{step}{rest}")).unwrap_err();
+        let place = format!("shop.toml, line {line}: ");
+        assert!(error.starts_with(&place) && error.contains(rule), "{rest:?}: {error}");
+    }
+    for nothing in ["", "[[steps]]\nthink = '1s'"] {
+        assert_eq!(parse(nothing).unwrap_err(), "shop.toml, line 1: no step has a path");
+    }
+}
+
+/// Walks a visit against answers (status and body) by the target that was asked.
+fn walk(
+    scenario: &Arc<Scenario>,
+    mut answer: impl FnMut(&str) -> (u16, &'static str),
+) -> (Vec<(String, bool)>, Result<(), Failure>) {
+    let mut visit = Visit::new(scenario, 3);
+    let mut asked = Vec::new();
+    let outcome = loop {
+        match visit.turn() {
+            Ok(None) => break Ok(()),
+            Err(failure) => break Err(failure),
+            Ok(Some(turn)) => {
+                let Some(call) = turn.call else { continue };
+                let (status, body) = answer(&call.target);
+                asked.push((format!("{} {}", call.method, call.target), turn.again));
+                let status = StatusCode::from_u16(status).unwrap();
+                if let Err(failure) = visit.answered(status, &HeaderMap::new(), body.as_bytes()) {
+                    break Err(failure);
+                }
+            }
+        }
+    };
+    (asked, outcome)
+}
+
+fn shop() -> Arc<Scenario> {
+    let text = "
+        [[steps]]
+        name = 'look'
+        path = '/seats'
+        capture.seat = { json = '/0' }
+        [[steps]]
+        name = 'take'
+        method = 'POST'
+        path = '/seats/{seat}?by={user}'
+        expect = [201]
+        retry_on = [409]
+        retry_from = 'look'
+        retry_max = 2";
+    Arc::new(parse(text).unwrap())
+}
+
+#[test]
+fn a_conflict_leads_back_and_what_is_asked_again_is_known() {
+    let mut takes = 0;
+    let (asked, outcome) = walk(&shop(), |target| {
+        takes += usize::from(target != "/seats");
+        if target == "/seats" { (200, r#"["a b"]"#) } else { ([409, 201][takes - 1], "") }
+    });
+    outcome.unwrap();
+    let again: Vec<_> = asked.iter().map(|(_, again)| *again).collect();
+    assert_eq!(again, [false, false, true, true]);
+    assert_eq!(asked[3].0, "POST /seats/a%20b?by=3");
+}
+
+#[test]
+fn a_visit_ends_where_an_answer_is_none() {
+    let take = |status| {
+        move |target: &str| if target == "/seats" { (200, r#"["a"]"#) } else { (status, "") }
+    };
+    let (asked, outcome) = walk(&shop(), take(409));
+    assert_eq!((asked.len(), outcome), (6, Err(Failure::Retries)));
+    let (asked, outcome) = walk(&shop(), take(500));
+    assert_eq!((asked.len(), outcome), (2, Err(Failure::Status)));
+    let (asked, outcome) = walk(&shop(), |_| (200, "[]"));
+    assert_eq!((asked.len(), outcome), (1, Err(Failure::Value)));
+}
+
+#[test]
+fn alternatives_are_drawn_by_their_weights() {
+    let text = "
+        [[steps]]
+        path = '/start'
+        [[steps]]
+        path = '/a'
+        weight = 3
+        [[steps]]
+        name = 'leave it'
+        think = '1s'
+        weight = 1
+        [[steps]]
+        path = '/end'
+        think = '1s..3s'";
+    let scenario = Arc::new(parse(text).unwrap());
+    assert!((scenario.calls_per_visitor() - 2.75).abs() < 1e-9);
+    assert_eq!(scenario.think_per_visitor(), Duration::from_millis(2_250));
+    let mut ways: HashMap<usize, u32> = HashMap::new();
+    for _ in 0..4_000 {
+        let (asked, outcome) = walk(&scenario, |_| (200, ""));
+        outcome.unwrap();
+        *ways.entry(asked.len()).or_default() += 1;
+    }
+    // 3 000 are expected with a standard deviation of 27.
+    assert_eq!(ways[&2] + ways[&3], 4_000);
+    assert!((2_800..3_200).contains(&ways[&3]), "{ways:?}");
+}
+
+#[test]
+fn a_body_of_json_is_sent_as_such_and_escapes_its_values() {
+    let text = r#"
+        headers.x-trace = "{user}"
+        [[steps]]
+        path = "/a"
+        capture.name = { regex = "name=(.*)" }
+        [[steps]]
+        method = "POST"
+        path = "/b"
+        body = '{"name":"{name}"}'"#;
+    let scenario = Arc::new(parse(text).unwrap());
+    let mut visit = Visit::new(&scenario, 9);
+    visit.turn().unwrap();
+    visit.answered(StatusCode::OK, &HeaderMap::new(), br#"name=the "one""#).unwrap();
+    let call = visit.turn().unwrap().unwrap().call.unwrap();
+    assert_eq!(call.body, r#"{"name":"the \"one\""}"#);
+    assert_eq!(call.headers["content-type"], "application/json");
+    assert_eq!(call.headers["x-trace"], "9");
+}
+
+#[test]
+fn a_visit_keeps_its_cookies() {
+    let text = "[[steps]]\npath = '/a'\n[[steps]]\npath = '/b'\n[[steps]]\npath = '/c'";
+    let scenario = Arc::new(parse(text).unwrap());
+    let mut visit = Visit::new(&scenario, 1);
+    let mut answer = |cookies: &[&str]| {
+        let call = visit.turn().unwrap().unwrap().call.unwrap();
+        let mut headers = HeaderMap::new();
+        for cookie in cookies {
+            headers.append("set-cookie", cookie.parse().unwrap());
+        }
+        visit.answered(StatusCode::OK, &headers, b"").unwrap();
+        call.headers.get("cookie").map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(answer(&["sid=1=2; Path=/; HttpOnly", "b=2"]), None);
+    assert_eq!(answer(&["b=; Max-Age=0", "c=3"]).as_deref(), Some("b=2; sid=1=2"));
+    assert_eq!(answer(&[]).as_deref(), Some("c=3; sid=1=2"));
+}
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest")).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn check_prints_what_a_visitor_does() {
+    let output = run(&["scenario", "check"]);
+    assert!(output.status.success());
+    let told = text(&output.stdout);
+    for line in [
+        "1. seats",
+        "   GET /api/shows/1/seats?state=free",
+        "   keeps {seat}",
+        "   on 409 again from \"seats\", at most 5 times",
+        "2 requests and 0s of thinking, when nothing is tried again",
+    ] {
+        assert!(told.lines().any(|it| it == line), "{line:?} is not in\n{told}");
+    }
+}
+
+#[test]
+fn a_wrong_file_ends_with_64_and_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.toml");
+    std::fs::write(&file, "[[steps]]\npath = '/'\nwait = '1s'").unwrap();
+    let file = file.to_str().unwrap();
+    let output = run(&["scenario", "check", file]);
+    assert_eq!(output.status.code(), Some(64));
+    let told = text(&output.stderr);
+    assert!(told.contains(&format!("{file}, line 3: unknown field `wait`")), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let output = run(&["scenario", "check", "/none.toml"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("/none.toml: "));
+}
+
+#[test]
+fn a_recording_becomes_a_scenario_without_secrets() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording.har");
+    let output = run(&["scenario", "from-har", file]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let written = text(&output.stdout);
+    // Whatever is secret in the recording is named so.
+    assert!(!written.contains("hidden"), "{written}");
+    let scenario = parse(&written).unwrap();
+    let paths: Vec<_> = scenario
+        .steps
+        .iter()
+        .map(|step| (step.ask.as_ref().unwrap().path.source().to_owned(), step.think.to_string()))
+        .collect();
+    let path = |path: &str, think: &str| (path.to_owned(), think.to_owned());
+    assert_eq!(
+        paths,
+        [
+            path("/", "0s"),
+            path("/api/seats?show=1&access_token=REMOVED", "0s"),
+            path("/api/seats/A1?page={{x}}", "1s 900ms"),
+            path("/done", "3s"),
+        ]
+    );
+    let body = scenario.steps[2].ask.as_ref().unwrap().body.as_ref().unwrap().source();
+    assert_eq!(body, r#"{"buyer":{"name":"Kim","password":"REMOVED"},"seat":"A1"}"#);
+    let body = scenario.steps[3].ask.as_ref().unwrap().body.as_ref().unwrap().source();
+    assert_eq!(body, "seat=A1&csrf_token=REMOVED");
+    assert_eq!(scenario.steps[3].expect.to_string(), "303");
+    let headers = &scenario.steps[2].ask.as_ref().unwrap().headers;
+    let headers: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(headers, ["accept", "content-type"]);
+}
