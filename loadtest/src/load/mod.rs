@@ -7,7 +7,6 @@
 
 pub mod closed;
 mod connection;
-pub mod descriptors;
 mod fault;
 mod figures;
 pub mod open;

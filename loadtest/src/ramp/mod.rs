@@ -12,11 +12,12 @@ use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::descriptors;
 use crate::exit::Outcome;
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
-use crate::load::{Fault, Figures, Measurement, Target, descriptors};
+use crate::load::{Fault, Figures, Measurement, Target};
 use crate::plan::{self, Basis, Pace, Plan, apply};
 use crate::progress::say;
 use crate::scenario::Scenario;
@@ -150,7 +151,7 @@ impl Args {
     ) -> anyhow::Result<(Measurement, Saturation)> {
         let target = Arc::new(self.target.clone());
         let Some(rate) = self.rate else {
-            descriptors::check(u64::from(self.users));
+            descriptors::check(u64::from(self.users))?;
             let closed = Closed {
                 users: self.users as usize,
                 ramp: self.ramp,
@@ -162,9 +163,9 @@ impl Args {
             let saturation = saturation::closed(&measured, closed.users, self.ramp);
             return Ok((measured, saturation));
         };
-        let allowed = descriptors::raise();
+        let allowed = descriptors::connections()?;
         if let Some(most) = self.max_in_flight {
-            descriptors::check(u64::from(most));
+            descriptors::check(u64::from(most))?;
         }
         let bound = self.max_in_flight.map_or(allowed.min(50_000), u64::from);
         let open = Open {

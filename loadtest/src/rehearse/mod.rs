@@ -152,7 +152,7 @@ impl Rehearse {
         let peers = self.peers()?;
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
-        let descriptors = descriptors::connections()?;
+        let descriptors = usize::try_from(descriptors::connections()?)?;
         let rules = self.looks_first(&peers).await?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
