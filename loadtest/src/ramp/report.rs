@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Args, Run};
 use crate::load::{Figures, Second, Tally};
-use crate::plan::{Plan, patch};
+use crate::plan::Plan;
 use crate::progress::say;
 use crate::report::{Curve, Plot, Report};
 
@@ -34,12 +34,7 @@ impl Args {
             ["step", "requests", "average", "p50", "p95", "p99", "max", "errors", "answers"],
             self.rows(run, figures),
         );
-        report.heading("Plan");
-        report.text(self.derivation(run, figures));
-        let plan = serde_json::to_value(&run.plan)?;
-        let fields = plan.as_object().into_iter().flatten();
-        let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
-        report.table(["field", "value"], rows.collect());
+        self.options.tell(&run.plan, &run.basis, &mut report)?;
         report.heading("Over time");
         for (name, plot) in plots(&run.measured.seconds) {
             report.plot(name, plot);
@@ -52,9 +47,7 @@ impl Args {
             std::thread::available_parallelism().map_or(1, usize::from)
         ));
         report.write(&self.output, "ramp", &self.json(run, figures))?;
-        let put = |file: String, text: String| std::fs::write(self.output.join(file), text);
-        put("plan.json".to_owned(), format!("{plan:#}\n"))?;
-        put(format!("{}.patch.yaml", self.queue), patch(&run.plan, &self.queue))?;
+        self.options.write(&run.plan, &self.output)?;
         say(&format!("reports: {}", self.output.join("ramp.html").display()));
         Ok(())
     }
@@ -135,33 +128,6 @@ impl Args {
         let asked = steps.filter(|(step, _)| step.ask.is_some());
         let rows = asked.map(|(step, tally)| row(&step.name, tally));
         rows.chain([row("all", &figures.total)]).collect()
-    }
-
-    fn derivation(&self, run: &Run, figures: &Figures) -> String {
-        let calls = run.scenario.calls_per_visitor();
-        let stay = match run.plan.capacity {
-            Some(_) => format!(
-                "capacity = visitors a second × a stay of {} ÷ {} who show up (Little's law).",
-                millis(figures.visits.mean()),
-                self.show_up
-            ),
-            None => {
-                "No capacity: the scenario thinks nowhere, so it does not tell how long people \
-                     stay."
-                    .to_owned()
-            }
-        };
-        format!(
-            "visitors a minute = {:.1} TPS × 60 ÷ ({calls} calls × {:.3} retry factor) × (1 − {} \
-             headroom) = {:.1}; batch = that × {} ÷ 60 s ÷ {} who show up = {}; {stay}",
-            figures.tps(),
-            figures.total.retry_factor(),
-            self.headroom,
-            run.plan.visitors_per_minute,
-            humantime::format_duration(self.interval),
-            self.show_up,
-            run.plan.batch
-        )
     }
 
     fn json(&self, run: &Run, figures: &Figures) -> Value {
