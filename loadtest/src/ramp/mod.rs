@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 
@@ -107,7 +106,7 @@ impl Args {
     /// [`Usage`](crate::exit::Usage) for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
-        self.reach().await?;
+        self.target.reach(self.timeout).await?;
         let cancelled = interrupt::watch()?;
         let before = cpu();
         let (measured, saturation) = self.play(&scenario, &cancelled).await?;
@@ -118,21 +117,6 @@ impl Args {
         let run = Run { scenario, measured, saturation, basis, plan, harness_cores };
         self.report(&run)?;
         self.set_live(&run).await
-    }
-
-    /// A service that nobody answers at is told before the run, not after it.
-    async fn reach(&self) -> anyhow::Result<()> {
-        let url = &self.target.url;
-        // A parsed web address has both.
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let port = url.port_or_known_default().unwrap_or(80);
-        let reached = tokio::net::TcpStream::connect((host, port));
-        let reached = tokio::time::timeout(self.timeout, reached).await;
-        reached
-            .map_err(anyhow::Error::from)
-            .and_then(|stream| Ok(stream?))
-            .with_context(|| format!("nobody answers at {url}"))?;
-        Ok(())
     }
 
     async fn play(
@@ -163,6 +147,7 @@ impl Args {
             rate,
             arrivals: self.arrivals,
             length: self.hold,
+            warm_up: Duration::ZERO,
             max_in_flight: usize::try_from(bound)?,
             timeout: self.timeout,
         };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::measure::Measured;
+use crate::load::Tally;
 
 /// An upper bound of one figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,24 +50,23 @@ impl Objective {
     }
 
     /// Whether it holds. Of nothing measured nothing holds.
-    pub fn judge(&self, measured: &Measured) -> Judged {
-        #[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
-        let share = |part: u64| part as f64 / measured.requests.max(1) as f64;
-        #[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
-        let seconds = |micros: u64| micros as f64 / 1e6;
-        let latency = &measured.latency;
+    pub fn judge(&self, total: &Tally) -> Judged {
+        let latency = &total.latency;
+        let seconds = |time: Duration| time.as_secs_f64();
         let value = match self.figure {
-            Figure::Quantile(share) => seconds(latency.value_at_quantile(share)),
-            Figure::Average => latency.mean() / 1e6,
+            Figure::Quantile(share) => seconds(latency.quantile(share)),
+            Figure::Average => seconds(latency.mean()),
             Figure::Max => seconds(latency.max()),
-            Figure::Errors => share(measured.failed),
+            Figure::Errors => total.error_share(),
             Figure::Statuses(from, to) => {
-                share(measured.statuses.range(from..=to).map(|(_, count)| count).sum())
+                let count: u64 = total.statuses.range(from..=to).map(|(_, count)| count).sum();
+                count as f64 / total.requests.max(1) as f64
             }
         };
         let below = value < self.limit || (self.inclusive && value <= self.limit);
-        let shown = shown(value, self.figure.is_share());
-        Judged { held: below && measured.requests > 0, value: shown }
+        let is_share = self.figure.is_share();
+        let measured = if is_share { total.requests } else { latency.count() };
+        Judged { held: below && measured > 0, value: shown(value, is_share) }
     }
 }
 
@@ -156,6 +155,7 @@ impl fmt::Display for Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Fault;
 
     #[test]
     fn what_is_read_is_shown_again() {
@@ -194,12 +194,12 @@ mod tests {
 
     #[test]
     fn figures_are_held_against_their_limits() {
-        let mut measured = Measured::default();
+        let mut total = Tally::default();
         for millis in 1..=100 {
-            measured.latency.record(millis * 1_000).expect("it grows");
-            *measured.statuses.entry(if millis > 98 { 503 } else { 200 }).or_default() += 1;
+            total.latency.note(Duration::from_millis(millis));
+            *total.statuses.entry(if millis > 98 { 503 } else { 200 }).or_default() += 1;
         }
-        (measured.requests, measured.failed) = (100, 3);
+        (total.requests, total.faults) = (100, [(Fault::Status, 3)].into());
         for (objective, held) in [
             ("p50<60ms", true),
             ("p50<40ms", false),
@@ -217,11 +217,13 @@ mod tests {
             ("4xx<=0%", true),
             ("404<=0%", true),
         ] {
-            let judged = objective.parse::<Objective>().expect(objective).judge(&measured);
+            let judged = objective.parse::<Objective>().expect(objective).judge(&total);
             assert_eq!(judged.held, held, "{objective}: {judged:?}");
         }
         let errors: Objective = "errors<1%".parse().expect("an objective");
-        assert_eq!(errors.judge(&measured).value, "3.00 %");
-        assert!(!errors.judge(&Measured::default()).held, "nothing was measured");
+        assert_eq!(errors.judge(&total).value, "3.00 %");
+        assert!(!errors.judge(&Tally::default()).held, "nothing was measured");
+        let refused = Tally { requests: 1, ..Tally::default() };
+        assert!(!"p95<1s".parse::<Objective>().expect("one").judge(&refused).held);
     }
 }
