@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::descriptors;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
@@ -104,7 +104,8 @@ struct Run {
     scenario: Arc<Scenario>,
     measured: Measurement,
     saturation: Saturation,
-    plan: Plan,
+    /// None where no visit was completed: then nobody knows what a visit takes.
+    plan: Option<Plan>,
     /// Processor time that the harness took, in seconds a second: 1 is a whole core.
     harness_cores: f64,
 }
@@ -118,6 +119,8 @@ impl Args {
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         self.reach().await?;
+        std::fs::create_dir_all(&self.output)
+            .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let cancelled = interrupt::watch()?;
         let before = cpu();
         let (measured, saturation) = self.play(&scenario, &cancelled).await?;
@@ -126,7 +129,11 @@ impl Args {
         let plan = self.plan(&scenario, &measured);
         let run = Run { scenario, measured, saturation, plan, harness_cores };
         self.report(&run)?;
-        self.set_live(&run).await
+        match &run.plan {
+            Some(plan) => self.set_live(&run, plan).await,
+            None if run.measured.interrupted => Ok(Outcome::Held),
+            None => bail!("no visit was completed, so there is no plan; the report tells why"),
+        }
     }
 
     /// A service that nobody answers at is told before the run, not after it.
@@ -203,11 +210,14 @@ impl Args {
         if whole { &measured.whole } else { &measured.window }
     }
 
-    fn plan(&self, scenario: &Scenario, measured: &Measurement) -> Plan {
+    fn plan(&self, scenario: &Scenario, measured: &Measurement) -> Option<Plan> {
         let figures = self.figures(measured);
+        if figures.visits.count() == 0 {
+            return None;
+        }
         // How long people stay is in the file or nowhere: a scenario that never thinks is a script.
-        let thinks = !scenario.think_per_visitor().is_zero() && figures.visits.count() > 0;
-        Basis {
+        let thinks = !scenario.think_per_visitor().is_zero();
+        let basis = Basis {
             tps: figures.tps(),
             calls_per_visitor: scenario.calls_per_visitor(),
             retry_factor: figures.total.retry_factor(),
@@ -217,18 +227,18 @@ impl Args {
             stay: thinks.then(|| figures.visits.mean()),
             pace: Pace::Even,
             stopped_by: None,
-        }
-        .plan()
+        };
+        Some(basis.plan())
     }
 
-    async fn set_live(&self, run: &Run) -> anyhow::Result<Outcome> {
+    async fn set_live(&self, run: &Run, plan: &Plan) -> anyhow::Result<Outcome> {
         let Some(service) = &self.apply else { return Ok(Outcome::Held) };
         if !run.saturation.reached || run.measured.interrupted {
             say("the plan was not applied: the run shows load, not capacity; use size");
             return Ok(Outcome::Missed);
         }
         let key = std::env::var("ANTEROOM_KEY").ok();
-        apply(&run.plan, service, &self.queue, key.as_deref()).await?;
+        apply(plan, service, &self.queue, key.as_deref()).await?;
         say(&format!("the queue {} follows the plan now", self.queue));
         Ok(Outcome::Held)
     }

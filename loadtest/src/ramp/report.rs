@@ -34,12 +34,17 @@ impl Args {
             ["step", "requests", "average", "p50", "p95", "p99", "max", "errors", "answers"],
             self.rows(run, figures),
         );
-        report.heading("Plan");
-        report.text(self.derivation(run, figures));
-        let plan = serde_json::to_value(&run.plan)?;
-        let fields = plan.as_object().into_iter().flatten();
-        let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
-        report.table(["field", "value"], rows.collect());
+        let put = |file: String, text: String| std::fs::write(self.output.join(file), text);
+        if let Some(plan) = &run.plan {
+            report.heading("Plan");
+            report.text(self.derivation(plan, run, figures));
+            let value = serde_json::to_value(plan)?;
+            let fields = value.as_object().into_iter().flatten();
+            let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
+            report.table(["field", "value"], rows.collect());
+            put("plan.json".to_owned(), format!("{value:#}\n"))?;
+            put(format!("{}.patch.yaml", self.queue), patch(plan, &self.queue))?;
+        }
         report.heading("Over time");
         for (name, plot) in plots(&run.measured.seconds) {
             report.plot(name, plot);
@@ -52,9 +57,6 @@ impl Args {
             std::thread::available_parallelism().map_or(1, usize::from)
         ));
         report.write(&self.output, "ramp", &self.json(run, figures))?;
-        let put = |file: String, text: String| std::fs::write(self.output.join(file), text);
-        put("plan.json".to_owned(), format!("{plan:#}\n"))?;
-        put(format!("{}.patch.yaml", self.queue), patch(&run.plan, &self.queue))?;
         say(&format!("reports: {}", self.output.join("ramp.html").display()));
         Ok(())
     }
@@ -117,11 +119,12 @@ impl Args {
         if cut > 0 {
             lines.push(format!("{cut} visits were under way at the end of the run and were cut"));
         }
-        let Plan { visitors_per_minute, batch, interval_ms, .. } = run.plan;
-        lines.push(format!(
-            "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
-            interval_ms as f64 / 1e3
-        ));
+        if let Some(Plan { visitors_per_minute, batch, interval_ms, .. }) = run.plan {
+            lines.push(format!(
+                "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
+                interval_ms as f64 / 1e3
+            ));
+        }
         let reason = &run.saturation.reason;
         lines.push(match run.saturation.reached {
             true => format!("the service was saturated: {reason}"),
@@ -137,9 +140,9 @@ impl Args {
         rows.chain([row("all", &figures.total)]).collect()
     }
 
-    fn derivation(&self, run: &Run, figures: &Figures) -> String {
+    fn derivation(&self, plan: &Plan, run: &Run, figures: &Figures) -> String {
         let calls = run.scenario.calls_per_visitor();
-        let stay = match run.plan.capacity {
+        let stay = match plan.capacity {
             Some(_) => format!(
                 "capacity = visitors a second × a stay of {} ÷ {} who show up (Little's law).",
                 millis(figures.visits.mean()),
@@ -157,10 +160,10 @@ impl Args {
             figures.tps(),
             figures.total.retry_factor(),
             self.headroom,
-            run.plan.visitors_per_minute,
+            plan.visitors_per_minute,
             humantime::format_duration(self.interval),
             self.show_up,
-            run.plan.batch
+            plan.batch
         )
     }
 
