@@ -124,7 +124,8 @@ impl Tally {
         self.counts().room.add(at, sent.elapsed(), status, error);
     }
 
-    /// A request to the protected service took so long until now; what is an error the scenario says.
+    /// A request to the protected service took so long until now. The scenario says what is an
+    /// error.
     pub fn asked_service(&self, sent: Instant, status: Option<u16>, error: Option<Error>) {
         let at = self.elapsed();
         self.counts().service.add(at, sent.elapsed(), status, error);
