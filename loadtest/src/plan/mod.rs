@@ -1,6 +1,7 @@
 //! From what a service bears to the rules of its waiting room.
 
 mod apply;
+mod options;
 mod patch;
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use apply::apply;
+pub use options::{Options, below_all};
 pub use patch::patch;
 
 /// Of `plan.json`; grows when a program that reads it has to change.
@@ -109,37 +111,35 @@ impl Basis {
             stopped_by: self.stopped_by.clone(),
         }
     }
-}
 
-/// Reads an interval between batches: whole milliseconds, 1s to 1h, as a queue takes it.
-///
-/// # Errors
-///
-/// Why it is none.
-pub fn interval(text: &str) -> Result<Duration, String> {
-    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    let whole = interval.subsec_nanos() % 1_000_000 == 0;
-    let allowed = Duration::from_secs(1)..=Duration::from_secs(3600);
-    if whole && allowed.contains(&interval) {
-        return Ok(interval);
+    /// How the plan is worked out, in words and figures.
+    pub fn derivation(&self) -> String {
+        let Plan { visitors_per_minute, batch, capacity, .. } = self.plan();
+        let capacity = match self.stay.zip(capacity) {
+            Some((stay, capacity)) => format!(
+                "capacity = visitors a second × a stay of {:.3} s ÷ {} who show up (Little's law) \
+                 = {capacity}.",
+                stay.as_secs_f64(),
+                self.show_up
+            ),
+            None => {
+                "No capacity: the scenario thinks nowhere, so it does not tell how long people \
+                     stay."
+                    .to_owned()
+            }
+        };
+        format!(
+            "visitors a minute = {:.1} TPS × 60 ÷ ({:.3} calls × {:.3} retry factor) × (1 − {} \
+             headroom) = {visitors_per_minute:.1}; batch = that × {} ÷ 60 s ÷ {} who show up = \
+             {batch}. {capacity}",
+            self.tps,
+            self.calls_per_visitor,
+            self.retry_factor,
+            self.headroom,
+            humantime::format_duration(self.interval),
+            self.show_up,
+        )
     }
-    Err("an interval is 1s to 1h, in whole milliseconds".to_owned())
-}
-
-/// Reads a share: `80%` or `0.8`.
-///
-/// # Errors
-///
-/// Why it is none.
-pub fn share(text: &str) -> Result<f64, String> {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
-    let share = match text.strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text),
-    };
-    share
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "a share is 0% to 100%".to_owned())
 }
 
 #[cfg(test)]
@@ -210,19 +210,6 @@ mod tests {
             let mut more = plan;
             more["more"] = 1.into();
             assert!(!validator.is_valid(&more));
-        }
-    }
-
-    #[test]
-    fn arguments_keep_their_bounds() {
-        assert_eq!(share("80%"), Ok(0.8));
-        assert_eq!(share("0.25"), Ok(0.25));
-        for wrong in ["101%", "-1", "x", "NaN"] {
-            assert!(share(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(interval("10s"), Ok(Duration::from_secs(10)));
-        for wrong in ["999ms", "2h", "1s 1us", "10"] {
-            assert!(interval(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 use crate::descriptors;
 use crate::exit::{Outcome, Usage};
@@ -18,7 +17,7 @@ use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
 use crate::load::{Fault, Figures, Measurement, Target};
-use crate::plan::{self, Basis, Pace, Plan, apply};
+use crate::plan::{self, Basis, Pace, Plan};
 use crate::progress::say;
 use crate::scenario::Scenario;
 use saturation::Saturation;
@@ -82,21 +81,11 @@ pub struct Args {
     /// Figures of the whole run instead of the hold
     #[arg(long)]
     whole_run: bool,
-    /// The interval of the plan, 1s to 1h
-    #[arg(long, default_value = "10s", value_parser = plan::interval)]
-    interval: Duration,
-    /// The share of those let in who show up, above 0%
-    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = above_none)]
-    show_up: f64,
     /// The share of what was measured that the plan keeps back, below 100%
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = below_all)]
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = plan::below_all)]
     headroom: f64,
-    /// The queue that the plan is for
-    #[arg(long, default_value = "concert", value_parser = queue)]
-    queue: String,
-    /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
-    #[arg(long, value_name = "URL")]
-    apply: Option<Url>,
+    #[command(flatten)]
+    options: plan::Options,
 }
 
 /// What a run was and has shown.
@@ -105,9 +94,15 @@ struct Run {
     measured: Measurement,
     saturation: Saturation,
     /// None where no visit was completed: then nobody knows what a visit takes.
-    plan: Option<Plan>,
+    planned: Option<(Basis, Plan)>,
     /// Processor time that the harness took, in seconds a second: 1 is a whole core.
     harness_cores: f64,
+}
+
+impl Run {
+    fn plan(&self) -> Option<&Plan> {
+        self.planned.as_ref().map(|(_, plan)| plan)
+    }
 }
 
 impl Args {
@@ -126,11 +121,12 @@ impl Args {
         let (measured, saturation) = self.play(&scenario, &cancelled).await?;
         let harness_cores = (cpu() - before) / measured.whole.length.as_secs_f64().max(1.0);
         self.warn(&measured);
-        let plan = self.plan(&scenario, &measured);
-        let run = Run { scenario, measured, saturation, plan, harness_cores };
+        let basis = self.basis(&scenario, &measured);
+        let planned = basis.map(|basis| (basis.clone(), basis.plan()));
+        let run = Run { scenario, measured, saturation, planned, harness_cores };
         self.report(&run)?;
-        match &run.plan {
-            Some(plan) => self.set_live(&run, plan).await,
+        match &run.planned {
+            Some((_, plan)) => self.set_live(&run, plan).await,
             None if run.measured.interrupted => Ok(Outcome::Held),
             None => bail!("no visit was completed, so there is no plan; the report tells why"),
         }
@@ -210,36 +206,32 @@ impl Args {
         if whole { &measured.whole } else { &measured.window }
     }
 
-    fn plan(&self, scenario: &Scenario, measured: &Measurement) -> Option<Plan> {
+    fn basis(&self, scenario: &Scenario, measured: &Measurement) -> Option<Basis> {
         let figures = self.figures(measured);
         if figures.visits.count() == 0 {
             return None;
         }
         // How long people stay is in the file or nowhere: a scenario that never thinks is a script.
         let thinks = !scenario.think_per_visitor().is_zero();
-        let basis = Basis {
+        Some(Basis {
             tps: figures.tps(),
             calls_per_visitor: scenario.calls_per_visitor(),
             retry_factor: figures.total.retry_factor(),
-            interval: self.interval,
-            show_up: self.show_up,
+            interval: self.options.interval,
+            show_up: self.options.show_up,
             headroom: self.headroom,
             stay: thinks.then(|| figures.visits.mean()),
             pace: Pace::Even,
             stopped_by: None,
-        };
-        Some(basis.plan())
+        })
     }
 
     async fn set_live(&self, run: &Run, plan: &Plan) -> anyhow::Result<Outcome> {
-        let Some(service) = &self.apply else { return Ok(Outcome::Held) };
-        if !run.saturation.reached || run.measured.interrupted {
-            say("the plan was not applied: the run shows load, not capacity; use size");
+        if self.options.apply.is_some() && (!run.saturation.reached || run.measured.interrupted) {
+            self.options.refuse("the run shows load, not capacity; use size");
             return Ok(Outcome::Missed);
         }
-        let key = std::env::var("ANTEROOM_KEY").ok();
-        apply(plan, service, &self.queue, key.as_deref()).await?;
-        say(&format!("the queue {} follows the plan now", self.queue));
+        self.options.set_live(plan).await?;
         Ok(Outcome::Held)
     }
 }
@@ -270,21 +262,4 @@ fn timeout(text: &str) -> Result<Duration, String> {
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (0.1..=100_000.0).contains(rate));
     rate.ok_or_else(|| "must be 0.1 to 100000 visitors a second".to_owned())
-}
-
-fn above_none(text: &str) -> Result<f64, String> {
-    plan::share(text)
-        .and_then(|share| if share > 0.0 { Ok(share) } else { Err("must be above 0%".to_owned()) })
-}
-
-fn below_all(text: &str) -> Result<f64, String> {
-    plan::share(text).and_then(|share| {
-        if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
-    })
-}
-
-fn queue(text: &str) -> Result<String, String> {
-    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let name = (1..=40).contains(&text.len()) && text.chars().all(letter);
-    if name { Ok(text.to_owned()) } else { Err("a queue's name is [a-z0-9-]{1,40}".to_owned()) }
 }

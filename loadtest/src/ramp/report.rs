@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Args, Run};
 use crate::load::{Figures, Second, Tally};
-use crate::plan::{Plan, patch};
+use crate::plan::Plan;
 use crate::progress::say;
 use crate::report::{Curve, Plot, Report};
 
@@ -34,16 +34,8 @@ impl Args {
             ["step", "requests", "average", "p50", "p95", "p99", "max", "errors", "answers"],
             self.rows(run, figures),
         );
-        let put = |file: String, text: String| std::fs::write(self.output.join(file), text);
-        if let Some(plan) = &run.plan {
-            report.heading("Plan");
-            report.text(self.derivation(plan, run, figures));
-            let value = serde_json::to_value(plan)?;
-            let fields = value.as_object().into_iter().flatten();
-            let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
-            report.table(["field", "value"], rows.collect());
-            put("plan.json".to_owned(), format!("{value:#}\n"))?;
-            put(format!("{}.patch.yaml", self.queue), patch(plan, &self.queue))?;
+        if let Some((basis, plan)) = &run.planned {
+            self.options.tell(plan, basis, &mut report)?;
         }
         report.heading("Over time");
         for (name, plot) in plots(&run.measured.seconds) {
@@ -57,6 +49,9 @@ impl Args {
             std::thread::available_parallelism().map_or(1, usize::from)
         ));
         report.write(&self.output, "ramp", &self.json(run, figures))?;
+        if let Some((_, plan)) = &run.planned {
+            self.options.write(plan, &self.output)?;
+        }
         say(&format!("reports: {}", self.output.join("ramp.html").display()));
         Ok(())
     }
@@ -119,10 +114,10 @@ impl Args {
         if cut > 0 {
             lines.push(format!("{cut} visits were under way at the end of the run and were cut"));
         }
-        if let Some(Plan { visitors_per_minute, batch, interval_ms, .. }) = run.plan {
+        if let Some(Plan { visitors_per_minute, batch, interval_ms, .. }) = run.plan() {
             lines.push(format!(
                 "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
-                interval_ms as f64 / 1e3
+                *interval_ms as f64 / 1e3
             ));
         }
         let reason = &run.saturation.reason;
@@ -138,33 +133,6 @@ impl Args {
         let asked = steps.filter(|(step, _)| step.ask.is_some());
         let rows = asked.map(|(step, tally)| row(&step.name, tally));
         rows.chain([row("all", &figures.total)]).collect()
-    }
-
-    fn derivation(&self, plan: &Plan, run: &Run, figures: &Figures) -> String {
-        let calls = run.scenario.calls_per_visitor();
-        let stay = match plan.capacity {
-            Some(_) => format!(
-                "capacity = visitors a second × a stay of {} ÷ {} who show up (Little's law).",
-                millis(figures.visits.mean()),
-                self.show_up
-            ),
-            None => {
-                "No capacity: the scenario thinks nowhere, so it does not tell how long people \
-                     stay."
-                    .to_owned()
-            }
-        };
-        format!(
-            "visitors a minute = {:.1} TPS × 60 ÷ ({calls} calls × {:.3} retry factor) × (1 − {} \
-             headroom) = {:.1}; batch = that × {} ÷ 60 s ÷ {} who show up = {}; {stay}",
-            figures.tps(),
-            figures.total.retry_factor(),
-            self.headroom,
-            plan.visitors_per_minute,
-            humantime::format_duration(self.interval),
-            self.show_up,
-            plan.batch
-        )
     }
 
     fn json(&self, run: &Run, figures: &Figures) -> Value {
@@ -194,7 +162,7 @@ impl Args {
             "harness_cores": run.harness_cores,
             "total": tally_json(&figures.total),
             "steps": steps.collect::<Vec<_>>(),
-            "plan": run.plan,
+            "plan": run.plan(),
             "over_time": run.measured.seconds,
         })
     }

@@ -17,6 +17,7 @@ use humantime::parse_duration;
 use url::Url;
 
 use crate::exit::{Outcome, Usage};
+use crate::plan::{self, Basis, Pace};
 use crate::progress::say;
 
 pub use result::Sized;
@@ -61,12 +62,11 @@ pub struct Size {
     /// How often at most
     #[arg(long, value_name = "TIMES", default_value_t = 10)]
     retry_max: u32,
-    /// The interval of a batch
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
-    interval: Duration,
-    /// The share of what was measured that is kept back
-    #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = headroom)]
+    /// The share of what was measured that the plan keeps back, below 100%
+    #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = plan::below_all)]
     headroom: f64,
+    #[command(flatten)]
+    options: plan::Options,
     /// How long a visitor stays; else as long as a visit was measured to take
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     stay: Option<Duration>,
@@ -88,8 +88,8 @@ impl Size {
         self.check()?;
         let cancelled = crate::interrupt::watch()?;
         let visits = visits::Visits {
-            target: self.target,
-            retry_on: self.retry_on,
+            target: self.target.clone(),
+            retry_on: self.retry_on.clone(),
             retry_max: self.retry_max,
             timeout: timeout(&self.slo),
         };
@@ -106,37 +106,55 @@ impl Size {
         let found = search.run().await?;
         let paces = async {
             let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
-            paces::compare(&visits, &self.slo, held, self.interval).await.map(Some)
+            paces::compare(&visits, &self.slo, held, self.options.interval).await.map(Some)
         };
         let paces = tokio::select! {
             biased;
             () = cancelled.cancelled() => None,
             paces = paces => paces?,
         };
-        let sized = Sized::new(found, paces, self.interval, self.headroom, self.stay);
-        let report = sized.report(&self.slo);
+        let basis = found.highest().map(|(held, step)| self.basis(held, step, &found));
+        let sized = Sized::new(found, paces, basis);
+        let report = sized.report(&self.slo, &self.options)?;
         report.write(&self.output, "size", &sized)?;
         if let Some(plan) = &sized.plan {
-            let text = format!("{:#}\n", serde_json::to_value(plan)?);
-            std::fs::write(self.output.join("plan.json"), text)?;
+            self.options.write(plan, &self.output)?;
         }
         say(&report.markdown());
         say(&format!("written to {}", self.output.join("size.html").display()));
-        Ok(if sized.is_sound() { Outcome::Held } else { Outcome::Missed })
+        let Some(plan) = sized.plan.as_ref().filter(|_| sized.agree) else {
+            self.options.refuse("no three runs agree on a load that holds");
+            return Ok(Outcome::Missed);
+        };
+        self.options.set_live(plan).await?;
+        Ok(Outcome::Held)
+    }
+
+    /// What the plan is worked out from: what the nearest load brought, at the load that held.
+    fn basis(&self, held: f64, step: &step::Step, found: &search::Found) -> Basis {
+        Basis {
+            tps: held * step.tps / step.rate,
+            calls_per_visitor: step.calls_per_visitor,
+            retry_factor: step.retry_factor,
+            interval: self.options.interval,
+            show_up: self.options.show_up,
+            headroom: self.headroom,
+            stay: self.stay.or(Some(Duration::from_secs_f64(step.stay_seconds))),
+            // It holds far more than batches do.
+            pace: Pace::Even,
+            stopped_by: found.stopped_by.clone(),
+        }
     }
 
     fn check(&self) -> Result<(), Usage> {
-        let hour = Duration::from_secs(3_600);
         let rule = if self.target.scheme() != "http" {
             "--target: an http:// address"
         } else if !(self.from >= 1.0 && self.from <= self.most && self.most <= 1e6) {
             "--from, --most: from 1 to 1 000 000 visitors a second, --from not above --most"
         } else if self.step < Duration::from_secs(1) || self.step > self.within {
             "--step: from 1s to --within"
-        } else if self.within > 24 * hour {
+        } else if self.within > Duration::from_secs(24 * 3_600) {
             "--within: at most 24h"
-        } else if self.interval < Duration::from_secs(1) || self.interval > hour {
-            "--interval: from 1s to 1h"
         } else {
             return Ok(());
         };
@@ -148,11 +166,4 @@ impl Size {
 fn timeout(objectives: &[objective::Objective]) -> Duration {
     let limits = objectives.iter().filter_map(objective::Objective::latency);
     limits.max().map_or(Duration::from_secs(5), |limit| (5 * limit).max(Duration::from_secs(1)))
-}
-
-/// `20%` as 0.2.
-fn headroom(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let share = number.filter(|number| (0.0..100.0).contains(number));
-    share.map(|share| share / 100.0).ok_or_else(|| "a share from 0% to below 100%".to_owned())
 }

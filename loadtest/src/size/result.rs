@@ -1,14 +1,16 @@
 //! What a search tells: the plan, tables and plots.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
 use super::objective::Objective;
 use super::paces::Paces;
 use super::search::Found;
 use super::step::Step;
+use crate::plan::{Basis, Options, Plan};
 use crate::report::{Curve, Plot, Report};
+
+/// Of `size.json`.
+const SCHEMA_VERSION: u32 = 1;
 
 /// `size.json`.
 #[derive(Clone, Debug, Serialize)]
@@ -16,6 +18,8 @@ pub struct Sized {
     schema_version: u32,
     /// None when no load held.
     pub plan: Option<Plan>,
+    /// The highest load that held, in visitors a second.
+    held: Option<f64>,
     /// What each run found, in visitors a second.
     pub runs: Vec<f64>,
     /// Whether three runs agree within 10 %.
@@ -25,91 +29,52 @@ pub struct Sized {
     steps: Vec<Step>,
     paces: Option<Paces>,
     remarks: Vec<String>,
-}
-
-/// `plan.json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Plan {
-    schema_version: u32,
-    /// Requests a second, as measured, before headroom.
-    pub tps: f64,
-    /// After headroom.
-    pub visitors_per_minute: f64,
-    /// Places promoted in an interval.
-    pub batch: u64,
-    /// In milliseconds.
-    pub interval_ms: u64,
-    /// Always even: it holds far more than batches do.
-    pub pace: &'static str,
-    /// Places ready and active.
-    pub capacity: u64,
-    /// The share that is kept back.
-    pub headroom: f64,
-    /// The objective that the next higher load missed.
-    pub stopped_by: Option<String>,
+    #[serde(skip)]
+    basis: Option<Basis>,
 }
 
 impl Sized {
-    /// Works the plan out. Batch = visitors a second × interval, capacity = visitors a second ×
-    /// stay (Little's law, J. D. C. Little 1961), both after headroom.
-    pub fn new(
-        found: Found,
-        paces: Option<Paces>,
-        interval: Duration,
-        headroom: f64,
-        stay: Option<Duration>,
-    ) -> Self {
-        let at = found.held.and_then(|held| {
-            let near = found.steps.iter().filter(|step| step.held() && step.rate <= held);
-            near.max_by(|one, other| one.rate.total_cmp(&other.rate))
-        });
-        let plan = found.held.zip(at).map(|(held, step)| {
-            let visitors = held * (1.0 - headroom);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "at most 10^6 visitors a second over hours"
-            )]
-            let places = |seconds: f64| ((visitors * seconds).floor() as u64).max(1);
-            let stay = stay.map_or(step.stay_seconds, |stay| stay.as_secs_f64());
-            Plan {
-                schema_version: 1,
-                tps: held * step.tps / step.rate,
-                visitors_per_minute: 60.0 * visitors,
-                batch: places(interval.as_secs_f64()),
-                interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
-                pace: "even",
-                capacity: places(stay),
-                headroom,
-                stopped_by: found.stopped_by.clone(),
-            }
-        });
+    /// What was found, and the plan that follows.
+    pub fn new(found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
         Self {
-            schema_version: 1,
-            plan,
-            retry_factor: at.map(|step| step.retry_factor),
+            schema_version: SCHEMA_VERSION,
+            plan: basis.as_ref().map(Basis::plan),
+            held: found.held,
+            retry_factor: basis.as_ref().map(|basis| basis.retry_factor),
             runs: found.runs,
             agree: found.agree,
             steps: found.steps,
             paces,
             remarks: found.remarks,
+            basis,
         }
     }
 
-    /// Whether a load was found that holds, by three runs that agree.
-    pub fn is_sound(&self) -> bool {
-        self.plan.is_some() && self.agree
-    }
-
     /// For people.
-    pub fn report(&self, objectives: &[Objective]) -> Report {
+    pub fn report(&self, objectives: &[Objective], options: &Options) -> anyhow::Result<Report> {
         let mut report = Report::new("How many may come in");
-        match &self.plan {
-            Some(plan) => self.tell_plan(plan, &mut report),
+        report.text(
+            "Open model: visitors came at the stated rate whatever the service did, and latency \
+             counts from the instant at which they should have come.",
+        );
+        match self.held {
+            Some(held) => {
+                let runs: Vec<_> = self.runs.iter().map(|run| format!("{run:.1}")).collect();
+                let missed = self.basis.as_ref().and_then(|basis| basis.stopped_by.as_deref());
+                report.text(format!(
+                    "The objectives held up to {held:.1} visitors/s (by run: {}). What the next \
+                     higher load missed: {}.",
+                    runs.join(", "),
+                    missed.unwrap_or("nothing")
+                ));
+            }
             None => report.text("No load was found that holds the objectives."),
         }
         for remark in &self.remarks {
             report.text(format!("Note: {remark}."));
+        }
+        if let Some((plan, basis)) = self.plan.as_ref().zip(self.basis.as_ref()) {
+            options.tell(plan, basis, &mut report)?;
         }
         let mut head = vec!["visitors/s", "held"];
         let names: Vec<_> = objectives.iter().map(Objective::to_string).collect();
@@ -132,32 +97,7 @@ impl Sized {
             self.tell_paces(paces, objectives, &mut report);
             report.rows(head, paces.batches.iter().map(row).collect());
         }
-        report
-    }
-
-    fn tell_plan(&self, plan: &Plan, report: &mut Report) {
-        let runs: Vec<_> = self.runs.iter().map(|run| format!("{run:.1}")).collect();
-        report.table(
-            ["", "value"],
-            vec![
-                ["requests/s, measured".to_owned(), format!("{:.1}", plan.tps)],
-                ["visitors/s, by run".to_owned(), runs.join(", ")],
-                ["headroom".to_owned(), format!("{:.0} %", 100.0 * plan.headroom)],
-                ["visitors/min".to_owned(), format!("{:.0}", plan.visitors_per_minute)],
-                ["batch".to_owned(), plan.batch.to_string()],
-                ["interval".to_owned(), format!("{} ms", plan.interval_ms)],
-                ["pace".to_owned(), plan.pace.to_owned()],
-                ["capacity".to_owned(), plan.capacity.to_string()],
-                [
-                    "stopped by".to_owned(),
-                    plan.stopped_by.clone().unwrap_or_else(|| "nothing".into()),
-                ],
-            ],
-        );
-        report.text(
-            "Measured with an open model: visitors came at the stated rate whatever the service \
-             did, and latency counts from the instant at which they should have come.",
-        );
+        Ok(report)
     }
 
     fn latencies(&self) -> Plot {
@@ -183,10 +123,7 @@ impl Sized {
         let held = paces.held().map_or("none of these averages".to_owned(), |held| {
             format!("{held:.1} visitors/s on average")
         });
-        let even = self
-            .plan
-            .as_ref()
-            .map_or(0.0, |plan| plan.visitors_per_minute / 60.0 / (1.0 - plan.headroom));
+        let even = self.held.unwrap_or_default();
         report.text(format!(
             "At an even pace the objectives hold up to {even:.1} visitors/s; let in all at once \
              every {} s, they hold at {held}.",

@@ -61,6 +61,15 @@ pub struct Found {
     pub remarks: Vec<String>,
 }
 
+impl Found {
+    /// The highest load that held, and the nearest that was measured to.
+    pub fn highest(&self) -> Option<(f64, &Step)> {
+        let held = self.held?;
+        let near = self.steps.iter().filter(|step| step.held() && step.rate <= held);
+        Some((held, near.max_by(|one, other| one.rate.total_cmp(&other.rate))?))
+    }
+}
+
 /// How far the time has gone.
 struct Watch {
     begun: Instant,

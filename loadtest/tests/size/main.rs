@@ -1,6 +1,9 @@
 //! `size` finds what is known: the ceilings of services that run here, far below what this machine
 //! can do.
 
+#[path = "../load/service.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "shared with another test")]
+mod service;
 mod services;
 
 use std::path::Path;
@@ -83,10 +86,10 @@ async fn a_service_that_does_not_recover_is_named() {
     assert_eq!(found.stopped_by.as_deref(), Some("p95<200ms"), "{told}");
 }
 
-async fn size(address: String, flags: &'static [&'static str], folder: &Path) -> (i32, String) {
+async fn size(address: String, flags: &[&str], folder: &Path) -> (i32, String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
     program.args(["size", "--target", &format!("http://{address}/"), "--output"]).arg(folder);
-    program.args(flags);
+    program.args(flags).env("ANTEROOM_KEY", "ark1.key");
     let ended = tokio::task::spawn_blocking(move || program.output()).await.expect("no panic");
     let ended = ended.expect("it runs");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -97,7 +100,17 @@ async fn size(address: String, flags: &'static [&'static str], folder: &Path) ->
 async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     let address = serve(SingleWriter::new(millis(10))).await.to_string();
     let folder = tempfile::tempdir().expect("a folder");
+    let (asks, mut asked) = tokio::sync::mpsc::unbounded_channel();
+    let admin = service::Service::start(move |request| {
+        let sent = asks.send(request);
+        async move { (if sent.is_ok() { 200 } else { 500 }, String::new()) }
+    })
+    .await;
     let flags = &[
+        "--apply",
+        &admin.url(),
+        "--queue",
+        "shop",
         "--slo",
         "p95<200ms",
         "--slo",
@@ -132,7 +145,17 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     near("batch", 100.0 / 1.5 * 2.0 * 0.75);
     near("capacity", 100.0 / 1.5 * 30.0 * 0.75);
     assert!((number(&all["retry_factor"]) - 1.5).abs() < 0.05, "{said}");
-    assert_eq!(plan["schema_version"], 1);
+    let schema = serde_json::from_str(include_str!("../../plan.schema.json")).expect("JSON");
+    assert!(jsonschema::is_valid(&schema, &plan), "{plan}");
+    let request = asked.try_recv().expect("it is set live");
+    assert_eq!((&*request.method, &*request.path), ("PATCH", "/v1/admin/queues/shop"));
+    assert_eq!(request.authorization.as_deref(), Some("Bearer ark1.key"));
+    let rules: Value = serde_json::from_str(&request.body).expect("JSON");
+    for name in ["batch", "interval_ms", "pace", "capacity"] {
+        assert_eq!(rules[name], plan[name], "{name}");
+    }
+    let patch = read("shop.patch.yaml");
+    assert!(patch.contains(&format!("SHOP__BATCH: \"{}\"", plan["batch"])), "{patch}");
     assert_eq!((&plan["pace"], &plan["interval_ms"]), (&"even".into(), &2_000.into()));
     assert_eq!((&plan["stopped_by"], &plan["headroom"]), (&"p95<200ms".into(), &0.25.into()));
     // 13 visitors at once take 200 ms.
@@ -149,8 +172,10 @@ async fn nothing_that_holds_is_a_missed_objective_and_nonsense_is_usage() {
     let address = serve(WorkerPool::new(1, millis(300))).await.to_string();
     let folder = tempfile::tempdir().expect("a folder");
     let flags = &["--slo", "p50<100ms", "--from", "1", "--step", "1s", "--within", "10s"];
-    let (code, said) = size(address.clone(), flags, folder.path()).await;
+    let flags = [&flags[..], &["--apply", "http://127.0.0.1:9"]].concat();
+    let (code, said) = size(address.clone(), &flags, folder.path()).await;
     assert!(code == 1 && said.contains("No load was found"), "{code}: {said}");
+    assert!(said.contains("the plan was not applied"), "{said}");
     assert!(folder.path().join("size.json").is_file());
     for (flags, rule) in [
         (&["--slo", "p95<200"][..], "takes a time"),

@@ -1,0 +1,140 @@
+//! What is asked of a command that makes a plan, and what it does with the plan.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use url::Url;
+
+use super::{Basis, Plan, apply, patch};
+use crate::progress::say;
+use crate::report::{Part, Report};
+
+/// What a plan is for.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// The interval of the plan, 1s to 1h
+    #[arg(long, default_value = "10s", value_parser = interval)]
+    pub interval: Duration,
+    /// The share of those let in who show up, above 0%
+    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = above_none)]
+    pub show_up: f64,
+    /// The queue that the plan is for
+    #[arg(long, value_name = "NAME", default_value = "concert", value_parser = queue)]
+    pub queue: String,
+    /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
+    #[arg(long, value_name = "URL")]
+    pub apply: Option<Url>,
+}
+
+impl Options {
+    /// Tells a plan and where it comes from.
+    pub fn tell(&self, plan: &Plan, basis: &Basis, report: &mut Report) -> anyhow::Result<()> {
+        report.heading("Plan");
+        report.text(basis.derivation());
+        let fields = serde_json::to_value(plan)?;
+        let fields = fields.as_object().into_iter().flatten();
+        let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
+        report.table(["field", "value"], rows.collect());
+        report.text("For Kubernetes:");
+        report.parts.push(Part::Code(patch(plan, &self.queue)));
+        Ok(())
+    }
+
+    /// Writes `plan.json` and the patch into a folder that is there.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written.
+    pub fn write(&self, plan: &Plan, folder: &Path) -> anyhow::Result<()> {
+        let text = format!("{:#}\n", serde_json::to_value(plan)?);
+        std::fs::write(folder.join("plan.json"), text)?;
+        let file = format!("{}.patch.yaml", self.queue);
+        Ok(std::fs::write(folder.join(file), patch(plan, &self.queue))?)
+    }
+
+    /// Sets a plan live where that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`].
+    pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
+        let Some(service) = &self.apply else { return Ok(()) };
+        let key = std::env::var("ANTEROOM_KEY").ok();
+        apply(plan, service, &self.queue, key.as_deref()).await?;
+        say(&format!("the queue {} follows the plan now", self.queue));
+        Ok(())
+    }
+
+    /// Says that a plan is not set live where that was asked for.
+    pub fn refuse(&self, why: &str) {
+        if self.apply.is_some() {
+            say(&format!("the plan was not applied: {why}"));
+        }
+    }
+}
+
+/// Whole milliseconds, as a queue takes them.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let whole = interval.subsec_nanos() % 1_000_000 == 0;
+    let allowed = Duration::from_secs(1)..=Duration::from_secs(3600);
+    if whole && allowed.contains(&interval) {
+        return Ok(interval);
+    }
+    Err("an interval is 1s to 1h, in whole milliseconds".to_owned())
+}
+
+/// `80%` or `0.8`.
+fn share(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share is 0% to 100%".to_owned())
+}
+
+fn above_none(text: &str) -> Result<f64, String> {
+    share(text)
+        .and_then(|share| if share > 0.0 { Ok(share) } else { Err("must be above 0%".to_owned()) })
+}
+
+/// Reads a share below 100%, such as a headroom: `20%` or `0.2`.
+///
+/// # Errors
+///
+/// Why it is none.
+pub fn below_all(text: &str) -> Result<f64, String> {
+    share(text).and_then(
+        |share| {
+            if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
+        },
+    )
+}
+
+fn queue(text: &str) -> Result<String, String> {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let name = (1..=40).contains(&text.len()) && text.chars().all(letter);
+    if name { Ok(text.to_owned()) } else { Err("a queue's name is [a-z0-9-]{1,40}".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_keep_their_bounds() {
+        assert_eq!(share("80%"), Ok(0.8));
+        assert_eq!(share("0.25"), Ok(0.25));
+        for wrong in ["101%", "-1", "x", "NaN"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(interval("10s"), Ok(Duration::from_secs(10)));
+        for wrong in ["999ms", "2h", "1s 1us", "10"] {
+            assert!(interval(wrong).is_err(), "{wrong}");
+        }
+    }
+}
