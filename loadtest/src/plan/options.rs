@@ -57,7 +57,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// As [`apply`].
+    /// As [`apply()`].
     pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
         let Some(service) = &self.apply else { return Ok(()) };
         let key = std::env::var("ANTEROOM_KEY").ok();

@@ -110,7 +110,7 @@ impl Args {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::exit::Usage) for a wrong file or argument; when the run could not be done.
+    /// [`Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         self.reach().await?;
