@@ -38,7 +38,9 @@ soak: ## Plays a million random histories and ten minutes of killed processes, f
 loadtest: ## Builds, lints and tests the load harness, which the other targets leave out
 	cargo clippy -p anteroom-loadtest --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc -p anteroom-loadtest --no-deps --document-private-items --locked
-	cargo test -p anteroom-loadtest --locked --no-fail-fast
+	@scripts/prerequisites.sh
+	cargo build --locked -p anteroom-admission -p anteroom-scheduler
+	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test -p anteroom-loadtest --locked --no-fail-fast
 
 clean: ## Removes everything that was built
 	cargo clean

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 
 use crate::descriptors;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
@@ -92,10 +93,16 @@ struct Run {
     scenario: Arc<Scenario>,
     measured: Measurement,
     saturation: Saturation,
-    basis: Basis,
-    plan: Plan,
+    /// None where no visit was completed: then nobody knows what a visit takes.
+    planned: Option<(Basis, Plan)>,
     /// Processor time that the harness took, in seconds a second: 1 is a whole core.
     harness_cores: f64,
+}
+
+impl Run {
+    fn plan(&self) -> Option<&Plan> {
+        self.planned.as_ref().map(|(_, plan)| plan)
+    }
 }
 
 impl Args {
@@ -103,20 +110,26 @@ impl Args {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::exit::Usage) for a wrong file or argument; when the run could not be done.
+    /// [`Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         self.target.reach(self.timeout).await?;
+        std::fs::create_dir_all(&self.output)
+            .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let cancelled = interrupt::watch()?;
         let before = cpu();
         let (measured, saturation) = self.play(&scenario, &cancelled).await?;
         let harness_cores = (cpu() - before) / measured.whole.length.as_secs_f64().max(1.0);
         self.warn(&measured);
         let basis = self.basis(&scenario, &measured);
-        let plan = basis.plan();
-        let run = Run { scenario, measured, saturation, basis, plan, harness_cores };
+        let planned = basis.map(|basis| (basis.clone(), basis.plan()));
+        let run = Run { scenario, measured, saturation, planned, harness_cores };
         self.report(&run)?;
-        self.set_live(&run).await
+        match &run.planned {
+            Some((_, plan)) => self.set_live(&run, plan).await,
+            None if run.measured.interrupted => Ok(Outcome::Held),
+            None => bail!("no visit was completed, so there is no plan; the report tells why"),
+        }
     }
 
     async fn play(
@@ -179,11 +192,14 @@ impl Args {
         if whole { &measured.whole } else { &measured.window }
     }
 
-    fn basis(&self, scenario: &Scenario, measured: &Measurement) -> Basis {
+    fn basis(&self, scenario: &Scenario, measured: &Measurement) -> Option<Basis> {
         let figures = self.figures(measured);
+        if figures.visits.count() == 0 {
+            return None;
+        }
         // How long people stay is in the file or nowhere: a scenario that never thinks is a script.
-        let thinks = !scenario.think_per_visitor().is_zero() && figures.visits.count() > 0;
-        Basis {
+        let thinks = !scenario.think_per_visitor().is_zero();
+        Some(Basis {
             tps: figures.tps(),
             calls_per_visitor: scenario.calls_per_visitor(),
             retry_factor: figures.total.retry_factor(),
@@ -193,15 +209,15 @@ impl Args {
             stay: thinks.then(|| figures.visits.mean()),
             pace: Pace::Even,
             stopped_by: None,
-        }
+        })
     }
 
-    async fn set_live(&self, run: &Run) -> anyhow::Result<Outcome> {
+    async fn set_live(&self, run: &Run, plan: &Plan) -> anyhow::Result<Outcome> {
         if self.options.apply.is_some() && (!run.saturation.reached || run.measured.interrupted) {
             self.options.refuse("the run shows load, not capacity; use size");
             return Ok(Outcome::Missed);
         }
-        self.options.set_live(&run.plan).await?;
+        self.options.set_live(plan).await?;
         Ok(Outcome::Held)
     }
 }

@@ -34,7 +34,9 @@ impl Args {
             ["step", "requests", "average", "p50", "p95", "p99", "max", "errors", "answers"],
             self.rows(run, figures),
         );
-        self.options.tell(&run.plan, &run.basis, &mut report)?;
+        if let Some((basis, plan)) = &run.planned {
+            self.options.tell(plan, basis, &mut report)?;
+        }
         report.heading("Over time");
         for (name, plot) in plots(&run.measured.seconds) {
             report.plot(name, plot);
@@ -47,7 +49,9 @@ impl Args {
             std::thread::available_parallelism().map_or(1, usize::from)
         ));
         report.write(&self.output, "ramp", &self.json(run, figures))?;
-        self.options.write(&run.plan, &self.output)?;
+        if let Some((_, plan)) = &run.planned {
+            self.options.write(plan, &self.output)?;
+        }
         say(&format!("reports: {}", self.output.join("ramp.html").display()));
         Ok(())
     }
@@ -110,11 +114,12 @@ impl Args {
         if cut > 0 {
             lines.push(format!("{cut} visits were under way at the end of the run and were cut"));
         }
-        let Plan { visitors_per_minute, batch, interval_ms, .. } = run.plan;
-        lines.push(format!(
-            "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
-            interval_ms as f64 / 1e3
-        ));
+        if let Some(Plan { visitors_per_minute, batch, interval_ms, .. }) = run.plan() {
+            lines.push(format!(
+                "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
+                *interval_ms as f64 / 1e3
+            ));
+        }
         let reason = &run.saturation.reason;
         lines.push(match run.saturation.reached {
             true => format!("the service was saturated: {reason}"),
@@ -157,7 +162,7 @@ impl Args {
             "harness_cores": run.harness_cores,
             "total": tally_json(&figures.total),
             "steps": steps.collect::<Vec<_>>(),
-            "plan": run.plan,
+            "plan": run.plan(),
             "over_time": run.measured.seconds,
         })
     }

@@ -27,13 +27,15 @@ use crate::{
     exit::{Outcome, Usage},
     interrupt,
     progress::say,
+    scenario::Scenario,
+    size::objective::Objective,
 };
 
 use connection::{Connections, Peer};
 use mix::Mix;
 use result::Rehearsal;
 use tally::Tally;
-use visit::{Step, Visit};
+use visit::Visit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,10 +43,11 @@ Examples:
   anteroom-loadtest rehearse --queue concert \\
     --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081
 
-  # The same crowd at the protected service, first without and then with the waiting room
+  # The same crowd at a shop with its gate off (`anteroom-concert --listen 127.0.0.1:8091`), first
+  # without and then with the waiting room
   anteroom-loadtest rehearse --both --queue concert \\
     --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081 \\
-    --target http://127.0.0.1:8090 --visit 'GET /' --visit 'GET /api/shows' --stay 8s
+    --target http://127.0.0.1:8091 --slo 'p95<200ms' --slo 'errors<1%'
 
   # Nobody is late, every tenth cheats
   anteroom-loadtest rehearse --queue concert --anteroom http://127.0.0.1:8080 \\
@@ -56,8 +59,11 @@ else they share the joins of a few addresses.
 With --service the rules in force are read there (key of an operator in ANTEROOM_KEY); without it
 promises 1 and 2 are not judged.
 
-Exit codes: 0 all promises held, 1 one was broken or visits were not over in time, 64 wrong
-arguments, 70 it could not be done.";
+Objectives are those of `size`, held against all requests of a run to the service, each from its
+sending; what is an error the scenario says.
+
+Exit codes: 0 all promises and, with the waiting room, all objectives held; 1 one did not, or visits
+were not over in time; 64 wrong arguments, 70 it could not be done.";
 
 /// Plays a rush through the waiting room and judges its promises from outside
 #[derive(Debug, Args)]
@@ -88,10 +94,13 @@ pub struct Rehearse {
     /// The protected service, which visitors use while they are inside
     #[arg(long, value_name = "URL", required_if_eq_any([("without_room", "true"), ("both", "true")]))]
     target: Option<Url>,
-    /// A request of each visit, in order; again for more [default: GET /]
-    #[arg(long, value_name = "METHOD /PATH")]
-    visit: Vec<Step>,
-    /// How long a visitor stays inside, in the mean
+    /// What a visitor does there (TOML); the concert's scenario if left out
+    #[arg(long, value_name = "FILE", requires = "target")]
+    scenario: Option<PathBuf>,
+    /// What must hold at the service with the waiting room; may be given more than once
+    #[arg(long, value_name = "OBJECTIVE", requires = "target")]
+    slo: Vec<Objective>,
+    /// How long a visitor stays inside, in the mean, besides what the scenario thinks
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
     stay: Duration,
     /// How long a phone sleeps, in the mean
@@ -109,7 +118,7 @@ pub struct Rehearse {
     /// First without the waiting room, then with it
     #[arg(long)]
     both: bool,
-    /// Decides all that is the visitors' own [default: another each time]
+    /// Decides all that is the visitors' own but for the scenario [default: another each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Where the report goes
@@ -150,6 +159,7 @@ impl Rehearse {
     /// written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let peers = self.peers()?;
+        let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let descriptors = usize::try_from(descriptors::connections()?)?;
@@ -158,17 +168,17 @@ impl Rehearse {
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut result = Rehearsal::new(&self, seed, rules.as_ref());
         if self.both || self.without_room {
-            let stage = self.stage(&peers, descriptors, rules.as_ref());
+            let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
             let ran = run::without_room(&self, stage, seed, &interrupted).await;
-            result.add(ran, &self.output)?;
+            result.add(ran, &self.slo, &self.output)?;
             if self.both && !interrupted.is_cancelled() {
                 tokio::time::sleep(REST).await;
             }
         }
         if !self.without_room && !interrupted.is_cancelled() {
-            let stage = self.stage(&peers, descriptors, rules.as_ref());
+            let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
             let ran = run::with_room(&self, stage, rules.as_ref(), seed, &interrupted).await;
-            result.add(ran, &self.output)?;
+            result.add(ran, &self.slo, &self.output)?;
             // The run is over; where nobody answers any more it is reported all the same.
             let queue = self.queue.as_deref().unwrap_or_default();
             result.rules_at_end(self.rules(&peers, queue).await.ok().flatten());
@@ -209,7 +219,13 @@ impl Rehearse {
         Ok(Some(room::rules(service, queue, self.key.as_deref()).await?))
     }
 
-    fn stage(&self, peers: &Peers, descriptors: usize, rules: Option<&Rules>) -> Arc<Stage> {
+    fn stage(
+        &self,
+        peers: &Peers,
+        scenario: &Arc<Scenario>,
+        descriptors: usize,
+        rules: Option<&Rules>,
+    ) -> Arc<Stage> {
         let connections = Arc::new(Connections::new(self.visitors, descriptors));
         if !connections.kept {
             say(&format!(
@@ -219,10 +235,6 @@ impl Rehearse {
                 connections.bound()
             ));
         }
-        let steps = match &self.visit[..] {
-            [] => vec![Step::default()],
-            steps => steps.to_vec(),
-        };
         let (target, patience) = (peers.target.clone(), self.patience);
         Arc::new(Stage {
             public: peers.public.clone(),
@@ -234,7 +246,7 @@ impl Rehearse {
             claim_ttl: rules.map_or(Rules::default().claim_ttl, |rules| rules.claim_ttl),
             sleep: self.sleep,
             patience,
-            visit: Visit { target, steps, stay: self.stay, patience },
+            visit: Visit { target, scenario: Arc::clone(scenario), stay: self.stay, patience },
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     rehearse::{
         mix::Habit,
-        result::{Rehearsal, Room, Run},
+        result::{Held, Rehearsal, Room, Run},
         run::Over,
         tally::End,
         traffic::{SecondSummary, TrafficSummary, float, share},
@@ -43,6 +43,7 @@ pub fn document(rehearsal: &Rehearsal) -> Report {
     }
     if runs.iter().any(|(_, run)| run.service.requests > 0) {
         service(&mut report, &runs);
+        objectives(&mut report, &runs);
     }
     for (name, run) in &runs {
         visits(&mut report, name, run);
@@ -160,6 +161,21 @@ fn service(report: &mut Report, runs: &[(&str, &Run)]) {
     );
 }
 
+/// The table shows both runs, so that one sees what the waiting room changes.
+fn objectives(report: &mut Report, runs: &[(&str, &Run)]) {
+    let row = |(name, run): &(&str, &Run)| {
+        let row = |held: &Held| {
+            let says = if held.held { "held" } else { "MISSED" };
+            [held.objective.clone(), (*name).to_owned(), held.value.clone(), says.to_owned()]
+        };
+        run.objectives.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = runs.iter().flat_map(row).collect();
+    if !rows.is_empty() {
+        report.table(["objective", "run", "measured", ""], rows);
+    }
+}
+
 const TRAFFIC: [&str; 7] = ["run", "requests", "errors", "p50", "p95", "p99", "longest"];
 
 fn traffic(name: &str, traffic: &TrafficSummary) -> [String; 7] {
@@ -188,14 +204,15 @@ fn visits(report: &mut Report, name: &str, run: &Run) {
         "{:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
         run.seconds, run.came, run.unfinished, run.served_per_minute
     ));
-    let ends = [End::Served, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
+    let ends = [End::Served, End::Failed, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
     let rows = Habit::all().filter_map(|habit| {
         let ended = run.ended.get(&habit)?;
-        let [served, gave_up, dropped, no_show, refused] =
+        let [served, failed, gave_up, dropped, no_show, refused] =
             ends.map(|end| ended.get(&end).unwrap_or(&0).to_string());
-        Some([habit.to_string(), served, gave_up, dropped, no_show, refused])
+        Some([habit.to_string(), served, failed, gave_up, dropped, no_show, refused])
     });
-    let head = ["habit", "served", "gave up", "dropped out", "did not show up", "refused"];
+    let head =
+        ["habit", "served", "failed", "gave up", "dropped out", "did not show up", "refused"];
     report.table(head, rows.collect());
     if let Some(room) = &run.room {
         report.table(TRAFFIC, vec![traffic("requests to the room", &room.traffic)]);

@@ -5,14 +5,17 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use anteroom_witness::{Rules, write_lines};
 use serde::Serialize;
 
-use crate::rehearse::{
-    Rehearse,
-    cheat::Trick,
-    mix::Habit,
-    report,
-    run::{Cost, Over, Ran},
-    tally::{End, Tried},
-    traffic::{Percentiles, TrafficSummary, float},
+use crate::{
+    rehearse::{
+        Rehearse,
+        cheat::Trick,
+        mix::Habit,
+        report,
+        run::{Cost, Over, Ran},
+        tally::{End, Tried},
+        traffic::{Percentiles, TrafficSummary, float},
+    },
+    size::objective::Objective,
 };
 
 /// Goes up when a field changes its meaning or is taken away.
@@ -72,11 +75,24 @@ pub struct Run {
     pub served_per_minute: f64,
     /// The protected service.
     pub service: TrafficSummary,
+    /// What it was to hold.
+    pub objectives: Vec<Held>,
     /// The waiting room; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<Room>,
     /// What it cost this process.
     pub cost: Cost,
+}
+
+/// An objective, over all requests of a run to the protected service.
+#[derive(Serialize)]
+pub struct Held {
+    /// As it was given.
+    pub objective: String,
+    /// Whether it held.
+    pub held: bool,
+    /// The figure, as people read it.
+    pub value: String,
 }
 
 /// What is known of the waiting room.
@@ -140,13 +156,13 @@ impl Rehearsal {
     /// # Errors
     ///
     /// When the record cannot be written.
-    pub fn add(&mut self, ran: Ran, folder: &Path) -> std::io::Result<()> {
+    pub fn add(&mut self, ran: Ran, slo: &[Objective], folder: &Path) -> std::io::Result<()> {
         if let Some(verdict) = ran.verdict.as_ref().filter(|it| !it.violations.is_empty()) {
             let file = std::fs::File::create(folder.join("record.jsonl"))?;
             write_lines(&verdict.lines, std::io::BufWriter::new(file))?;
         }
         let with_room = ran.verdict.is_some();
-        let run = Run::new(ran, self.rules.as_ref());
+        let run = Run::new(ran, slo, self.rules.as_ref());
         *(if with_room { &mut self.with_room } else { &mut self.without_room }) = Some(run);
         Ok(())
     }
@@ -157,14 +173,18 @@ impl Rehearsal {
         self.rules_changed = at_end.is_some() && at_end != self.rules;
     }
 
-    /// Whether all promises were kept, and all visits were over where nobody ended the run early.
+    /// Whether all promises were kept, all visits were over where nobody ended the run early, and
+    /// the service held its objectives: with the waiting room, where there was one.
     pub fn held(&self) -> bool {
+        let judged = self.with_room.as_ref().or(self.without_room.as_ref());
+        let mut objectives = judged.into_iter().flat_map(|run| &run.objectives);
         let runs = [&self.without_room, &self.with_room];
-        runs.into_iter().flatten().all(|run| {
+        let kept = runs.into_iter().flatten().all(|run| {
             let rooms = run.room.iter();
             run.over != Over::TimeLimit
                 && rooms.flat_map(|room| room.promises.held.values()).all(|it| *it != Some(false))
-        })
+        });
+        kept && objectives.all(|objective| objective.held)
     }
 
     /// Writes all files of the report.
@@ -192,10 +212,15 @@ impl RulesInForce {
 }
 
 impl Run {
-    fn new(ran: Ran, rules: Option<&RulesInForce>) -> Self {
+    fn new(ran: Ran, slo: &[Objective], rules: Option<&RulesInForce>) -> Self {
         let counts = ran.stage.tally.counts();
         let came = counts.came.values().sum();
         let seconds = ran.took.as_secs_f64();
+        let answers = counts.service.answers();
+        let held = |objective: &Objective| {
+            let judged = objective.judge(&answers);
+            Held { objective: objective.to_string(), held: judged.held, value: judged.value }
+        };
         let room = ran.verdict.map(|verdict| {
             let looks = || counts.looks.iter();
             let mut violations: Vec<_> = verdict.violations.clone();
@@ -237,6 +262,7 @@ impl Run {
             unfinished: u64::from(ran.stage.visitors).saturating_sub(counts.over()),
             served_per_minute: 60.0 * float(counts.ended_as(End::Served)) / seconds.max(1.0),
             service: counts.service.summary(),
+            objectives: slo.iter().map(held).collect(),
             room,
             cost: ran.cost,
         }

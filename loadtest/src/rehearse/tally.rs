@@ -14,7 +14,7 @@ use crate::rehearse::{
     connection::{Answer, Failure},
     mix::Habit,
     room::Look,
-    traffic::{Traffic, histogram, record},
+    traffic::{Error, Traffic, histogram, record},
 };
 
 /// How a visit ended.
@@ -23,6 +23,8 @@ use crate::rehearse::{
 pub enum End {
     /// The visitor was inside, and did what it came for.
     Served,
+    /// It was inside, and its visit broke off: by an error, or the gate let it pass no more.
+    Failed,
     /// It gave its place up in line.
     GaveUp,
     /// It was not heard of any more.
@@ -111,16 +113,22 @@ impl Tally {
         *self.counts().ended.entry(habit).or_default().entry(end).or_default() += 1;
     }
 
-    /// A request to the waiting room took so long until now.
+    /// A request to the waiting room took so long until now. Statuses from 400 on are errors.
     pub fn asked_room(&self, sent: Instant, answer: Result<&Answer, Failure>) {
         let at = self.elapsed();
-        self.counts().room.add(at, sent.elapsed(), answer);
+        let status = answer.ok().map(|answer| answer.status);
+        let error = match answer {
+            Ok(answer) => (answer.status >= 400).then_some(Error::Status(answer.status)),
+            Err(failure) => Some(Error::NoAnswer(failure)),
+        };
+        self.counts().room.add(at, sent.elapsed(), status, error);
     }
 
-    /// A request to the protected service took so long until now.
-    pub fn asked_service(&self, sent: Instant, answer: Result<&Answer, Failure>) {
+    /// A request to the protected service took so long until now. The scenario says what is an
+    /// error.
+    pub fn asked_service(&self, sent: Instant, status: Option<u16>, error: Option<Error>) {
         let at = self.elapsed();
-        self.counts().service.add(at, sent.elapsed(), answer);
+        self.counts().service.add(at, sent.elapsed(), status, error);
     }
 
     /// A turn was told; it came so long after the join.

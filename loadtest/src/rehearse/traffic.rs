@@ -1,11 +1,11 @@
 //! Requests and what came of them, whole and second by second.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::rehearse::connection::{Answer, Failure};
+use crate::{rehearse::connection, scenario, size::objective::Answers};
 
 /// Latencies are kept with two digits, within 1 %.
 const DIGITS: u8 = 2;
@@ -20,9 +20,33 @@ pub fn record(histogram: &mut Histogram<u64>, value: u64) {
     histogram.record(value).expect("it grows with its values");
 }
 
+/// Why a request brought nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There was no answer.
+    NoAnswer(connection::Failure),
+    /// One with a status that is none.
+    Status(u16),
+    /// One that the visit cannot go on with.
+    Scenario(scenario::Failure),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer(failure) => failure.fmt(f),
+            Self::Status(status) => write!(f, "status {status}"),
+            Self::Scenario(scenario::Failure::Retries) => f.write_str("tried too often"),
+            Self::Scenario(_) => f.write_str("answer without the value"),
+        }
+    }
+}
+
 /// Requests to one side.
 pub struct Traffic {
     requests: u64,
+    /// Answers, by status.
+    statuses: BTreeMap<u16, u64>,
     /// What failed, by kind.
     errors: BTreeMap<String, u64>,
     latency: Histogram<u64>,
@@ -38,20 +62,18 @@ struct Second {
 
 impl Default for Traffic {
     fn default() -> Self {
-        let (errors, seconds) = (BTreeMap::new(), Vec::new());
-        Self { requests: 0, errors, latency: histogram(), seconds }
+        let (statuses, errors, seconds) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Self { requests: 0, statuses, errors, latency: histogram(), seconds }
     }
 }
 
 impl Traffic {
-    /// Adds a request that ended at `at` from the start, after `took`. Statuses from 400 on are
-    /// errors.
-    pub fn add(&mut self, at: Duration, took: Duration, answer: Result<&Answer, Failure>) {
-        let error = match answer {
-            Ok(answer) if answer.status < 400 => None,
-            Ok(answer) => Some(format!("status {}", answer.status)),
-            Err(failure) => Some(failure.to_string()),
-        };
+    /// Adds a request that ended at `at` from the start, after `took`, with this status if it was
+    /// answered.
+    pub fn add(&mut self, at: Duration, took: Duration, status: Option<u16>, error: Option<Error>) {
+        if let Some(status) = status {
+            *self.statuses.entry(status).or_default() += 1;
+        }
         let second = usize::try_from(at.as_secs()).unwrap_or(usize::MAX);
         while self.seconds.len() <= second {
             self.seconds.push(Second { requests: 0, errors: 0, latency: histogram() });
@@ -64,8 +86,18 @@ impl Traffic {
         record(&mut self.latency, took);
         record(&mut second.latency, took);
         if let Some(error) = error {
-            *self.errors.entry(error).or_default() += 1;
+            *self.errors.entry(error.to_string()).or_default() += 1;
             second.errors += 1;
+        }
+    }
+
+    /// What objectives are held against.
+    pub fn answers(&self) -> Answers {
+        Answers {
+            latency: self.latency.clone().into(),
+            requests: self.requests,
+            errors: self.errors.values().sum(),
+            statuses: self.statuses.clone(),
         }
     }
 
@@ -99,7 +131,8 @@ impl Second {
 pub struct TrafficSummary {
     /// Answered or given up.
     pub requests: u64,
-    /// Without an answer, or with a status from 400 on.
+    /// Without an answer, or with one that is none: to the room a status from 400 on, to the
+    /// service what the scenario does not expect.
     pub errors: u64,
     /// Of all requests, 0 to 1.
     pub error_share: f64,

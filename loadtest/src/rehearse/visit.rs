@@ -1,109 +1,81 @@
 //! What an admitted visitor does at the protected service.
 
 use std::{
-    str::FromStr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use http_body_util::Full;
+use hyper::{StatusCode, body::Bytes};
 use rand::Rng;
 
-use crate::rehearse::{
-    connection::{Connection, Peer},
-    tally::Tally,
+use crate::{
+    rehearse::{
+        connection::{Connection, Peer},
+        tally::Tally,
+        traffic::Error,
+    },
+    scenario::{self, Call, Failure, Scenario},
 };
-
-/// One request of a visit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    method: String,
-    /// With its query.
-    path: String,
-}
-
-impl Default for Step {
-    fn default() -> Self {
-        Self { method: "GET".to_owned(), path: "/".to_owned() }
-    }
-}
-
-impl FromStr for Step {
-    type Err = String;
-
-    /// Reads `METHOD /PATH`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text.trim()));
-        let is_method = http::Method::from_bytes(method.as_bytes()).is_ok()
-            && method.bytes().all(|byte| byte.is_ascii_uppercase());
-        let is_path = path.starts_with('/') && path.parse::<http::uri::PathAndQuery>().is_ok();
-        if is_method && is_path {
-            Ok(Self { method: method.to_owned(), path: path.to_owned() })
-        } else {
-            Err("must be METHOD /PATH, such as `GET /seats`".to_owned())
-        }
-    }
-}
 
 /// The visit of everybody who is inside.
 pub struct Visit {
     /// The protected service; without it a visitor only stays.
     pub target: Option<Peer>,
-    /// Its requests, one after another.
-    pub steps: Vec<Step>,
-    /// How long it takes, spread over the steps, half to one and a half of it.
+    /// What is done there.
+    pub scenario: Arc<Scenario>,
+    /// How long a visitor takes over the answers in all, half to one and a half of it, besides what
+    /// the scenario thinks.
     pub stay: Duration,
     /// How long a visitor waits for an answer.
     pub patience: Duration,
 }
 
 impl Visit {
-    /// How many parts it has: each is a request and the time that a visitor takes over its answer.
-    pub fn parts(&self) -> usize {
-        self.steps.len().max(1)
-    }
-
-    /// Sends the request of a part, counts it, and takes the time over its answer. `from` is the
-    /// visitor's address.
-    pub async fn part(
+    /// Sends a request and counts it; returns whether the visit goes on. `from` is the visitor's
+    /// address.
+    pub async fn asks(
         &self,
-        part: usize,
-        connection: &mut Option<Connection>,
+        call: &Call,
+        visit: &mut scenario::Visit,
+        connection: &mut Connection,
         token: Option<&str>,
         from: &str,
         tally: &Tally,
-        random: &mut (impl Rng + Send),
-    ) {
-        if let (Some(connection), Some(step)) = (connection, self.steps.get(part)) {
-            let request = connection.peer().request(&step.method, &step.path);
-            let request = request.header("x-forwarded-for", from);
-            // A gateway in front of the service, or the service itself, asks the room by it.
-            let request = match token {
-                Some(token) => request.header("x-anteroom-token", token),
-                None => request,
-            };
-            let request = request.body(Full::default()).expect("a path that was read and ASCII");
-            let sent = Instant::now();
-            let answer = connection.send(request, self.patience).await;
-            tally.asked_service(sent, answer.as_ref().map_err(|failure| *failure));
+    ) -> bool {
+        let mut request = connection.peer().request(call.method.as_str(), &call.target);
+        if let Some(headers) = request.headers_mut() {
+            headers.extend(call.headers.clone());
         }
-        let parts = u32::try_from(self.parts()).unwrap_or(u32::MAX);
-        tokio::time::sleep((self.stay / parts).mul_f64(random.random_range(0.5..1.5))).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Step;
-
-    #[test]
-    fn a_step_is_a_method_and_a_path() {
-        let step = |method: &str, path: &str| {
-            Ok(Step { method: method.to_owned(), path: path.to_owned() })
+        request = request.header("x-forwarded-for", from);
+        // A gateway in front of the service, or the service itself, asks the room by it.
+        if let Some(token) = token {
+            request = request.header("x-anteroom-token", token);
+        }
+        let sent = Instant::now();
+        let Ok(request) = request.body(Full::new(Bytes::from(call.body.clone()))) else {
+            tally.asked_service(sent, None, Some(Error::Scenario(Failure::Value)));
+            return false;
         };
-        assert_eq!("POST /seats/7?row=2".parse(), step("POST", "/seats/7?row=2"));
-        assert_eq!("/seats".parse(), step("GET", "/seats"));
-        for wrong in ["", "seats", "get /seats", "GET seats", "GET /a b"] {
-            assert!(wrong.parse::<Step>().is_err(), "{wrong}");
-        }
+        let answer = connection.send(request, self.patience).await;
+        let status = answer.as_ref().ok().map(|answer| answer.status);
+        let error = match &answer {
+            Ok(answer) => {
+                let status = StatusCode::from_u16(answer.status).unwrap_or_default();
+                let judged = visit.answered(status, &answer.headers, &answer.body);
+                judged.err().map(|failure| match failure {
+                    Failure::Status => Error::Status(answer.status),
+                    failure => Error::Scenario(failure),
+                })
+            }
+            Err(failure) => Some(Error::NoAnswer(*failure)),
+        };
+        tally.asked_service(sent, status, error);
+        error.is_none()
+    }
+
+    /// Takes the time over one answer of so many.
+    pub async fn stays(&self, of: f64, random: &mut (impl Rng + Send)) {
+        tokio::time::sleep(self.stay.mul_f64(random.random_range(0.5..1.5) / of.max(1.0))).await;
     }
 }

@@ -6,13 +6,16 @@ use anteroom_witness::{Call, Heard, Told};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tokio::time::sleep;
 
-use crate::rehearse::{
-    Stage, address,
-    cheat::{self, TRICKS},
-    connection::Connection,
-    mix::Habit,
-    tab::Tab,
-    tally::End,
+use crate::{
+    rehearse::{
+        Stage, address,
+        cheat::{self, TRICKS},
+        connection::Connection,
+        mix::Habit,
+        tab::Tab,
+        tally::End,
+    },
+    scenario,
 };
 
 /// A visitor.
@@ -49,8 +52,8 @@ impl Visitor {
     /// Goes to the service straight away, as if there were no waiting room.
     pub async fn goes_straight(mut self) {
         self.stage.tally.comes(self.habit);
-        self.inside(false).await;
-        self.stage.tally.ends(self.habit, End::Served);
+        let end = self.inside(false).await;
+        self.stage.tally.ends(self.habit, end);
     }
 
     /// From the join to the end, and again from the start where the place is over.
@@ -85,13 +88,13 @@ impl Visitor {
                     Told::Ready { .. } => self.either(Call::Claim, Call::Authorize),
                     Told::Active { .. } => {
                         self.others = None;
-                        self.inside(true).await;
+                        let end = self.inside(true).await;
                         if self.habit == Habit::DropsOut {
                             return End::DroppedOut;
                         }
                         // Answered or not: whoever closes the page says so once.
                         Box::pin(self.tab.ask(Call::Leave)).await;
-                        return End::Served;
+                        return end;
                     }
                     Told::Gone { .. } => break,
                 };
@@ -157,23 +160,46 @@ impl Visitor {
     }
 
     /// Uses the service: each request passes the gate first, where there is a waiting room. A token
-    /// goes along then, and nobody goes on who does not pass.
-    async fn inside(&mut self, asks_gate: bool) {
+    /// goes along then, and nobody goes on who does not pass. Whether the visit came to its end.
+    async fn inside(&mut self, asks_gate: bool) -> End {
         let stage = Arc::clone(&self.stage);
-        let target = stage.visit.target.as_ref();
-        let mut connection = target.map(|target| Connection::new(target, &stage.connections));
+        let Some(target) = &stage.visit.target else {
+            if asks_gate && !self.passes().await {
+                return End::Failed;
+            }
+            stage.visit.stays(1.0, &mut self.random).await;
+            return End::Served;
+        };
+        let mut connection = Connection::new(target, &stage.connections);
         let from = address::of(self.number).to_string();
-        for part in 0..stage.visit.parts() {
-            if asks_gate {
-                let heard = Box::pin(self.tab.ask(Call::Authorize)).await;
-                if heard.status.is_some_and(|status| status != 200) {
-                    return;
-                }
+        let scenario = &stage.visit.scenario;
+        let calls = scenario.calls_per_visitor();
+        let mut visit = scenario::Visit::new(scenario, u64::from(self.number) + 1);
+        while let Ok(turn) = visit.turn() {
+            let Some(turn) = turn else { return End::Served };
+            sleep(turn.think).await;
+            let Some(call) = turn.call else { continue };
+            if asks_gate && !self.passes().await {
+                return End::Failed;
             }
             let token = self.tab.token.as_ref().map(|token| token.text.as_str());
-            let (tally, random) = (&stage.tally, &mut self.random);
-            Box::pin(stage.visit.part(part, &mut connection, token, &from, tally, random)).await;
+            let (visit, connection) = (&mut visit, &mut connection);
+            let asks = stage.visit.asks(&call, visit, connection, token, &from, &stage.tally);
+            if !Box::pin(asks).await {
+                return End::Failed;
+            }
+            if !turn.again {
+                stage.visit.stays(calls, &mut self.random).await;
+            }
         }
+        // A value of the scenario was not there.
+        End::Failed
+    }
+
+    /// Asks the gate. Where it does not answer, the service is asked all the same.
+    async fn passes(&mut self) -> bool {
+        let heard = Box::pin(self.tab.ask(Call::Authorize)).await;
+        heard.status.is_none_or(|status| status == 200)
     }
 
     /// Asks until an answer says something of the place; nothing when it is refused for good.

@@ -58,8 +58,9 @@ struct Verdict {
 /// Holds what was measured against the objectives.
 pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
     let total = &measured.total;
+    let answers = total.into();
     let verdict = |objective: &Objective| {
-        let judged = objective.judge(total);
+        let judged = objective.judge(&answers);
         Verdict {
             objective: objective.to_string(),
             held: judged.held,

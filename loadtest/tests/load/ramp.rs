@@ -98,6 +98,24 @@ async fn a_saturated_service_gives_its_plan() {
     }
 }
 
+/// A service that has fallen over has no plan, and its failures are counted, not listed.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_no_visit_is_completed_there_is_no_plan() {
+    let service = Service::start(|_| async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        (500, String::new())
+    })
+    .await;
+    let folder = folder(TWO);
+    let output = ramp(folder.path(), &service.url(), &SHORT).output().await.unwrap();
+    let told = told(&output);
+    assert_eq!(output.status.code(), Some(70), "{told}");
+    assert!(told.contains("no visit was completed"), "{told}");
+    assert!(told.lines().count() < 20, "{told}");
+    assert_eq!(read(&folder, "ramp.json")["plan"], Value::Null);
+    assert!(!folder.path().join("out/plan.json").exists());
+}
+
 /// Every second reservation is a conflict after which the visitor looks again: four requests of
 /// six are first ones.
 #[tokio::test(flavor = "multi_thread")]

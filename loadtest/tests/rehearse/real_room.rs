@@ -86,10 +86,19 @@ async fn four_workers() -> String {
         async move {
             let _worker = workers.acquire().await.unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
-            fake::json(200, &json!({}))
+            fake::json(200, &json!({ "seat": 1 }))
         }
     })
     .await
+}
+
+/// A scenario, in a file.
+fn two_requests(folder: &tempfile::TempDir) -> String {
+    let file = folder.path().join("two.toml");
+    let steps = "[[steps]]\nname = \"look\"\npath = \"/seats\"\ncapture.seat.json = \"/seat\"\n\
+        [[steps]]\nname = \"take\"\nmethod = \"POST\"\npath = \"/seats/{seat}\"\n";
+    std::fs::write(&file, steps).unwrap();
+    file.to_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,6 +106,7 @@ async fn the_same_crowd_is_slower_without_the_room() {
     let queue = "[queues.hall]\nbatch = 60\ninterval = \"1s\"\n";
     let room = anteroom(queue).await;
     let (target, rooms) = (four_workers().await, [room.url("public"), room.url("service")]);
+    let folder = tempfile::tempdir().unwrap();
     let run = rehearse(&[
         "--both",
         "--anteroom",
@@ -107,10 +117,10 @@ async fn the_same_crowd_is_slower_without_the_room() {
         "hall",
         "--target",
         &target,
-        "--visit",
-        "GET /seats",
-        "--visit",
-        "POST /seats/1",
+        "--scenario",
+        &two_requests(&folder),
+        "--slo",
+        "errors<1%",
         "--visitors",
         "400",
         "--arrive",
@@ -134,9 +144,70 @@ async fn the_same_crowd_is_slower_without_the_room() {
     // 800 requests within 1.5 s or so where 200 a second are served; or 120 a second.
     assert!(p95("without_room") > 500.0, "{}", p95("without_room"));
     assert!(p95("without_room") > p95("with_room"), "{} with it", p95("with_room"));
+    let report = run.file("rehearse.md");
+    for run in ["with the waiting room", "without"] {
+        assert!(report.contains(&format!("| {run} | 0.00 % | held |")), "{report}");
+    }
     let plot = run.file("rehearse-latency.svg");
     assert!(plot.contains("with the waiting room") && plot.contains("without"));
     assert_eq!(result["with_room"]["room"]["promises"]["held"]["1"], Value::Null, "no capacity");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_objective_that_is_missed_with_the_room_ends_it_with_1() {
+    let room = anteroom("[queues.hall]\ncapacity = 5\n").await;
+    let (target, rooms) = (four_workers().await, [room.url("public"), room.url("service")]);
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(&[
+        "--anteroom",
+        &rooms[0],
+        "--queue",
+        "hall",
+        "--target",
+        &target,
+        "--scenario",
+        &two_requests(&folder),
+        "--slo",
+        "p50<10ms",
+        "--slo",
+        "5xx<=0%",
+        "--visitors",
+        "10",
+        "--arrive",
+        "1s",
+        "--stay",
+        "1s",
+        "--mix",
+        "faithful=1",
+        "--limit",
+        "5m",
+    ])
+    .await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    let with_room = &run.result()["with_room"];
+    let objectives = &with_room["objectives"];
+    let held = ["p50<10ms", "5xx<=0%"].map(|text| {
+        let all = objectives.as_array().unwrap();
+        all.iter().find(|it| it["objective"] == text).unwrap()["held"].clone()
+    });
+    assert_eq!(held, [json!(false), json!(true)], "{objectives:#}");
+    assert_eq!(with_room["ended"]["faithful"]["served"], 10, "{with_room:#}");
+    assert!(run.file("rehearse.md").contains("| MISSED |"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visit_that_the_scenario_does_not_expect_is_not_served() {
+    let (target, folder) = (four_workers().await, tempfile::tempdir().unwrap());
+    let file = folder.path().join("made.toml");
+    std::fs::write(&file, "[[steps]]\nname = \"look\"\npath = \"/\"\nexpect = [201]\n").unwrap();
+    let scenario = file.to_str().unwrap();
+    let visits = ["--without-room", "--target", &target, "--scenario", scenario];
+    let crowd = ["--visitors", "5", "--arrive", "1s", "--mix", "faithful=1"];
+    let run = rehearse(&[&visits[..], &crowd, &["--slo", "errors<1%"]].concat()).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    let without = &run.result()["without_room"];
+    assert_eq!(without["ended"]["faithful"]["failed"], 5, "{without:#}");
+    assert_eq!(without["service"]["errors_by_kind"], json!({ "status 200": 5 }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

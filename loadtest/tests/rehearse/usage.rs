@@ -3,12 +3,15 @@
 use crate::rehearse;
 
 const ROOM: [&str; 4] = ["--anteroom", "http://127.0.0.1:1", "--queue", "hall"];
+const SERVICE: [&str; 2] = ["--target", "http://127.0.0.1:1"];
 
 #[tokio::test]
 async fn a_wrong_argument_is_named_with_its_rule() {
     for (wrong, named) in [
         (&["--mix", "greedy=1"][..], &["--mix", "`greedy` must be one of faithful, "][..]),
-        (&["--visit", "seats"], &["--visit", "must be METHOD /PATH"]),
+        (&["--slo", "p95<1s"], &["--target"]),
+        (&[SERVICE[0], SERVICE[1], "--slo", "p95"], &["--slo", "FIGURE<LIMIT"]),
+        (&[SERVICE[0], SERVICE[1], "--scenario", "/no/such.toml"], &["/no/such.toml: "]),
         (&["--visitors", "0"], &["--visitors", "not in 1..="]),
         (&["--arrive", "soon"], &["--arrive"]),
         (&["--both"], &["--target"]),
