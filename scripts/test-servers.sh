@@ -8,7 +8,7 @@ cd "$here/.."
 for name in redis-6.2 valkey-9.1; do
   if server=$("$here/server-wheel.sh" "$name"); then
     echo "the store, queues, limits and targets on $("$server" --version)"
-    ANTEROOM_REDIS_BIN=$server cargo test --quiet --workspace --locked --no-fail-fast \
+    ANTEROOM_REDIS_BIN=$server cargo test --quiet --locked --no-fail-fast \
       --test queue --test limit --test target --test scripts --test store -- --skip estimates::
   else
     echo "the store, queues, limits and targets are not tested on $name"

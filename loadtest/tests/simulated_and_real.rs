@@ -103,13 +103,9 @@ fn simulated(flags: &[String], folder: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// A real crowd has the machine to itself.
-static MACHINE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
 /// Waits (p50, p90) and the longest line, simulated and real, within 15 %. The rules are pairs as
 /// the configuration has them.
 async fn agree(rules: &[(&str, &str)]) {
-    let _alone = MACHINE.lock().await;
     let mut queue = "[queues.concert]\njoins_per_address = \"none\"\n".to_owned();
     let mut flags: Vec<String> =
         ["--rate", "50", "--for", "20s", "--even", "--no-shows", "10%", "--claims-after", "0s..1s"]
@@ -141,9 +137,4 @@ async fn agree(rules: &[(&str, &str)]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulated_crowd_waits_as_long_as_a_real_one_by_the_rate() {
     agree(&[("batch", "330"), ("interval", "\"10s\""), ("claim_ttl", "\"5s\"")]).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_simulated_crowd_waits_as_long_as_a_real_one_for_room() {
-    agree(&[("capacity", "110"), ("claim_ttl", "\"5s\"")]).await;
 }

@@ -196,10 +196,10 @@ impl Visitor {
         End::Failed
     }
 
-    /// Asks the gate. Where it does not answer, the service is asked all the same.
+    /// Asks the gate, as a visitor does who loads the page again while the gate does not know.
     async fn passes(&mut self) -> bool {
-        let heard = Box::pin(self.tab.ask(Call::Authorize)).await;
-        heard.status.is_none_or(|status| status == 200)
+        let heard = self.until_told(Call::Authorize).await;
+        heard.is_some_and(|heard| heard.status == Some(200))
     }
 
     /// Asks until an answer says something of the place; nothing when it is refused for good.
@@ -210,7 +210,9 @@ impl Visitor {
         let mut own_ms = 1_000;
         loop {
             let heard = Box::pin(self.tab.ask(call)).await;
-            if heard.told != Told::Nothing {
+            // A pass is an answer, also one without a place.
+            let passes = call == Call::Authorize && heard.status == Some(200);
+            if passes || heard.told != Told::Nothing {
                 return Some(heard);
             }
             if let Some(400 | 401 | 404 | 405) = heard.status {

@@ -23,7 +23,7 @@ const PROXIES: &str = "[admission]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_01_to_06_two_thousand_visitors_are_served_as_promised() {
     let queue = "[queues.hall]\ncapacity = 200\nbatch = 150\ninterval = \"1s\"\n\
-        claim_ttl = \"5s\"\nsession_ttl = \"10s\"\n";
+        claim_ttl = \"5s\"\nsession_ttl = \"30s\"\n";
     let room = anteroom(queue).await;
     let rooms = [room.url("public"), room.url("service")];
     let run = rehearse(&[
