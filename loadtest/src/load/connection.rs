@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::body::Bytes;
@@ -54,6 +55,23 @@ impl Target {
         format!("{}{}{target}", &self.url[..url::Position::BeforePath], self.base)
     }
 
+    /// Makes a connection: a service that nobody answers at is told before the run, not after it.
+    ///
+    /// # Errors
+    ///
+    /// When there is none in this time.
+    pub async fn reach(&self, within: Duration) -> anyhow::Result<()> {
+        // A parsed web address has both.
+        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let port = self.url.port_or_known_default().unwrap_or(80);
+        let reached = timeout(within, TcpStream::connect((host, port))).await;
+        reached
+            .map_err(anyhow::Error::from)
+            .and_then(|stream| Ok(stream?))
+            .with_context(|| format!("nobody answers at {}", self.url))?;
+        Ok(())
+    }
+
     /// Where connections go; asks the resolver once.
     ///
     /// # Errors
@@ -61,7 +79,7 @@ impl Target {
     /// When it is not HTTP without TLS, or its name leads nowhere.
     pub(super) async fn resolve(&self) -> anyhow::Result<SocketAddr> {
         if self.url.scheme() != "http" {
-            let rule = "--rate speaks plain HTTP: without it, https is measured too";
+            let rule = "an open load speaks plain HTTP; ramp without --rate measures https too";
             return Err(Usage(format!("--target {}: {rule}", self.url)).into());
         }
         // A parsed http address has both.

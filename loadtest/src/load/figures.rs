@@ -21,8 +21,15 @@ impl Default for Durations {
     }
 }
 
+impl From<Histogram<u64>> for Durations {
+    /// Of microseconds.
+    fn from(micros: Histogram<u64>) -> Self {
+        Self(micros)
+    }
+}
+
 impl Durations {
-    pub(super) fn note(&mut self, duration: Duration) {
+    pub(crate) fn note(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.min(LONGEST).as_micros()).unwrap_or(u64::MAX);
         // It grows to any value.
         let _ = self.0.record(micros);

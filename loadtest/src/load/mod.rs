@@ -15,5 +15,5 @@ mod walk;
 
 pub use connection::Target;
 pub use fault::Fault;
-pub use figures::{Figures, Tally};
+pub use figures::{Durations, Figures, Tally};
 pub use record::{Measurement, Recorder, Second};

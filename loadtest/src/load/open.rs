@@ -19,6 +19,9 @@ use super::{Measurement, Recorder, Target};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 
+/// Between the last timeout and the end.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// How arrivals follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Arrivals {
@@ -27,6 +30,9 @@ pub enum Arrivals {
     Even,
     /// Independent of each other: exponential distances (a Poisson process)
     Poisson,
+    /// All of an interval at once at its start, as a room with `pace = "batch"` lets them in
+    #[value(skip)]
+    Batches(Duration),
 }
 
 /// What is played.
@@ -38,6 +44,8 @@ pub struct Open {
     pub arrivals: Arrivals,
     /// How long they come.
     pub length: Duration,
+    /// So long at the beginning they are not looked at.
+    pub warm_up: Duration,
     /// So many visits under way at most; who comes then is not played, and counted as such.
     pub max_in_flight: usize,
     /// Of each request; whoever is under way at the end is given as long to finish.
@@ -55,16 +63,37 @@ pub async fn run(
     open: &Open,
     cancelled: &CancellationToken,
 ) -> anyhow::Result<Measurement> {
+    let progress = Progress::new("open load", u64::try_from(open.length.as_millis())?);
+    let tell = |recorder: &Recorder| {
+        let elapsed = u64::try_from(recorder.elapsed().as_millis()).unwrap_or(u64::MAX);
+        progress.at(elapsed, || recorder.line());
+    };
+    play(scenario, target, open, cancelled, tell).await
+}
+
+/// As [`run`], and tells how far it is to whoever shows progress of their own. When it is dropped,
+/// all visits end.
+///
+/// # Errors
+///
+/// When the target leads nowhere.
+pub async fn play(
+    scenario: &Arc<Scenario>,
+    target: &Arc<Target>,
+    open: &Open,
+    cancelled: &CancellationToken,
+    tell: impl Fn(&Recorder),
+) -> anyhow::Result<Measurement> {
     let address = target.resolve().await?;
     let steps = scenario.steps.len();
-    let recorder = Arc::new(Recorder::new(steps, Duration::ZERO..open.length));
-    let progress = Progress::new("open load", u64::try_from(open.length.as_millis())?);
+    let recorder = Arc::new(Recorder::new(steps, open.warm_up..open.length));
     let room = Arc::new(Semaphore::new(open.max_in_flight));
     let visits = TaskTracker::new();
     let over = CancellationToken::new();
+    let _ends_when_dropped = over.clone().drop_guard();
     let end = recorder.started() + open.length;
     let mut due = recorder.started();
-    let mut user = 0;
+    let mut user = 0_u32;
     while due < end {
         tokio::select! {
             () = until(due) => {}
@@ -73,24 +102,33 @@ pub async fn run(
         user += 1;
         match Arc::clone(&room).try_acquire_owned() {
             Ok(permit) => {
-                let walk = Walk::begin(scenario, &recorder, user, due);
+                let walk = Walk::begin(scenario, &recorder, u64::from(user), due);
                 let connection = Connection::new(target, address, open.timeout);
                 let (present, over) = (recorder.enter(), over.clone());
+                let recorder = Arc::clone(&recorder);
                 visits.spawn(async move {
                     let (_permit, _present) = (permit, present);
+                    recorder.visitor_sets_out(due);
                     over.run_until_cancelled(visit(walk, connection)).await;
                 });
             }
             Err(_) => recorder.visit_cannot_begin(),
         }
-        let elapsed = recorder.started().elapsed().as_millis();
-        progress.at(u64::try_from(elapsed)?, || recorder.line());
-        due += Duration::from_secs_f64(open.arrivals.gap() / open.rate);
+        tell(&recorder);
+        due = match open.arrivals {
+            Arrivals::Even => recorder.started() + open.at(user),
+            Arrivals::Poisson => due + Duration::from_secs_f64(exponential() / open.rate),
+            Arrivals::Batches(interval) => {
+                let batches = open.at(user).as_nanos() / interval.as_nanos().max(1);
+                recorder.started() + interval * u32::try_from(batches)?
+            }
+        };
     }
     visits.close();
     tokio::select! {
         () = visits.wait() => {}
-        () = tokio::time::sleep(open.timeout) => {}
+        // Who was due last has its time out, and it is written down.
+        () = until(end + open.timeout + LAST_WORDS) => {}
         () = cancelled.cancelled() => {}
     }
     over.cancel();
@@ -110,13 +148,14 @@ async fn visit(mut walk: Walk, mut connection: Connection) {
     }
 }
 
-impl Arrivals {
-    /// The distance to the next arrival, 1 on average.
-    fn gap(self) -> f64 {
-        match self {
-            Self::Even => 1.0,
-            // Inverse of the exponential distribution; 1 − u is never 0.
-            Self::Poisson => -(1.0 - rand::rng().random::<f64>()).ln(),
-        }
+impl Open {
+    /// When the visitor who has so many before comes, at equal distances.
+    fn at(&self, before: u32) -> Duration {
+        Duration::from_secs_f64(f64::from(before) / self.rate)
     }
+}
+
+/// A distance of the exponential distribution, 1 on average, by its inverse; 1 − u is never 0.
+fn exponential() -> f64 {
+    -(1.0 - rand::rng().random::<f64>()).ln()
 }

@@ -63,10 +63,13 @@ struct State {
     seconds: Vec<Second>,
     now: Second,
     latency: Durations,
+    late: Durations,
+    /// Of each step, in the first and in the last third of the window.
+    thirds: Vec<[Durations; 2]>,
 }
 
 /// What a run has shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Measurement {
     /// From the start to the last answer.
     pub whole: Figures,
@@ -80,6 +83,11 @@ pub struct Measurement {
     pub visits_not_begun: u64,
     /// Whether it was ended early.
     pub interrupted: bool,
+    /// How late this program itself let visitors set out (open).
+    pub late: Durations,
+    /// The latencies of each step, of requests that began in the first and in the last third of
+    /// the window.
+    pub thirds: Vec<[Durations; 2]>,
 }
 
 impl Recorder {
@@ -92,6 +100,8 @@ impl Recorder {
             seconds: Vec::new(),
             now: Second::default(),
             latency: Durations::default(),
+            late: Durations::default(),
+            thirds: vec![<[Durations; 2]>::default(); steps],
         };
         Self {
             started: OnceLock::new(),
@@ -133,6 +143,11 @@ impl Recorder {
         self.not_begun.fetch_add(1, Relaxed);
     }
 
+    pub(super) fn visitor_sets_out(&self, due: Instant) {
+        let late = due.elapsed();
+        self.state().late.note(late);
+    }
+
     pub(super) fn request(&self, sample: &Sample) {
         let now = Instant::now();
         let latency = now - sample.started;
@@ -150,6 +165,16 @@ impl Recorder {
         }
         sample.add(&mut state.whole, latency, true, true);
         sample.add(&mut state.window, latency, begun_inside, ended_inside);
+        let third = (self.window.end - self.window.start) / 3;
+        let at = (sample.started - start).saturating_sub(self.window.start);
+        let [first, last] = &mut state.thirds[sample.step];
+        if begun_inside && sample.waited() {
+            if at < third {
+                first.note(latency);
+            } else if at >= 2 * third {
+                last.note(latency);
+            }
+        }
     }
 
     pub(super) fn visit_ends(&self, begun: Instant, completed: bool) {
@@ -198,6 +223,8 @@ impl Recorder {
             visits_begun: self.begun.load(Relaxed),
             visits_not_begun: self.not_begun.load(Relaxed),
             interrupted,
+            late: state.late.clone(),
+            thirds: state.thirds.clone(),
         }
     }
 

@@ -29,6 +29,10 @@ pub struct Options {
 
 impl Options {
     /// Tells a plan and where it comes from.
+    ///
+    /// # Errors
+    ///
+    /// When the plan cannot be written as JSON.
     pub fn tell(&self, plan: &Plan, basis: &Basis, report: &mut Report) -> anyhow::Result<()> {
         report.heading("Plan");
         report.text(basis.derivation());

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 
@@ -113,7 +113,7 @@ impl Args {
     /// [`Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
-        self.reach().await?;
+        self.target.reach(self.timeout).await?;
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let cancelled = interrupt::watch()?;
@@ -130,21 +130,6 @@ impl Args {
             None if run.measured.interrupted => Ok(Outcome::Held),
             None => bail!("no visit was completed, so there is no plan; the report tells why"),
         }
-    }
-
-    /// A service that nobody answers at is told before the run, not after it.
-    async fn reach(&self) -> anyhow::Result<()> {
-        let url = &self.target.url;
-        // A parsed web address has both.
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let port = url.port_or_known_default().unwrap_or(80);
-        let reached = tokio::net::TcpStream::connect((host, port));
-        let reached = tokio::time::timeout(self.timeout, reached).await;
-        reached
-            .map_err(anyhow::Error::from)
-            .and_then(|stream| Ok(stream?))
-            .with_context(|| format!("nobody answers at {url}"))?;
-        Ok(())
     }
 
     async fn play(
@@ -175,6 +160,7 @@ impl Args {
             rate,
             arrivals: self.arrivals,
             length: self.hold,
+            warm_up: Duration::ZERO,
             max_in_flight: usize::try_from(bound)?,
             timeout: self.timeout,
         };

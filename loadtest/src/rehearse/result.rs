@@ -216,9 +216,9 @@ impl Run {
         let counts = ran.stage.tally.counts();
         let came = counts.came.values().sum();
         let seconds = ran.took.as_secs_f64();
-        let measured = counts.service.measured();
+        let answers = counts.service.answers();
         let held = |objective: &Objective| {
-            let judged = objective.judge(&measured);
+            let judged = objective.judge(&answers);
             Held { objective: objective.to_string(), held: judged.held, value: judged.value }
         };
         let room = ran.verdict.map(|verdict| {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::{rehearse::connection, scenario, size::measure::Measured};
+use crate::{rehearse::connection, scenario, size::objective::Answers};
 
 /// Latencies are kept with two digits, within 1 %.
 const DIGITS: u8 = 2;
@@ -92,13 +92,12 @@ impl Traffic {
     }
 
     /// What objectives are held against.
-    pub fn measured(&self) -> Measured {
-        Measured {
-            latency: self.latency.clone(),
+    pub fn answers(&self) -> Answers {
+        Answers {
+            latency: self.latency.clone().into(),
             requests: self.requests,
-            failed: self.errors.values().sum(),
+            errors: self.errors.values().sum(),
             statuses: self.statuses.clone(),
-            ..Measured::default()
         }
     }
 

@@ -125,4 +125,10 @@ impl Scenario {
     pub fn think_per_visitor(&self) -> Duration {
         Duration::from_secs_f64(self.expected(|step| step.think.mean().as_secs_f64()))
     }
+
+    /// How long a visit may think at most when nothing is tried again.
+    pub fn longest_think(&self) -> Duration {
+        let of = |index: &usize| self.steps[*index].think.most;
+        self.stages.iter().filter_map(|stage| stage.iter().map(of).max()).sum()
+    }
 }

@@ -1,120 +1,161 @@
 //! What a step of the search asks of a driver, and what it gets.
 
-use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
+use tokio_util::sync::CancellationToken;
 
-/// How visitors follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// At equal distances, as the waiting room lets them in at an even pace.
-    Even,
-    /// All of an interval at once at its start.
-    Batches(Duration),
-}
+use crate::load::open::{Arrivals, Open, play};
+use crate::load::{Fault, Measurement, Tally, Target};
+use crate::scenario::Scenario;
 
 /// Offers a load and tells what came of it: visitors arrive whatever the service does (an open
 /// model), so waiting is not hidden.
 pub trait Measure {
-    /// Visitors arrive at this rate for so long. Whoever is under way at the end is given some time
-    /// to finish, and counts as failed after it.
+    /// Visitors arrive at this rate, and are looked at for so long.
     ///
     /// # Errors
     ///
-    /// When it could not be done at all, such as when nobody answers at the target.
+    /// When it could not be done at all.
     fn at(
         &self,
         visitors_per_second: f64,
         arrivals: Arrivals,
         length: Duration,
     ) -> impl Future<Output = anyhow::Result<Measured>>;
+
+    /// How long visitors arrive for a measurement of this length.
+    fn lasts(&self, length: Duration) -> Duration {
+        length
+    }
 }
 
 /// What came of a load.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Of each request in µs, a first one from its intended start.
-    pub latency: Histogram<u64>,
+    /// Its requests.
+    pub total: Tally,
     /// Visitors who came.
-    pub arrived: u64,
-    /// Requests that were made.
-    pub requests: u64,
-    /// Those among them that their visit had made before.
-    pub again: u64,
-    /// Those that brought nothing: no answer, not in time, not as expected.
-    pub failed: u64,
-    /// Answers by status.
-    pub statuses: BTreeMap<u16, u64>,
-    /// Visits that came to their end.
-    pub visits: u64,
-    /// The mean length of these.
+    pub arrived: f64,
+    /// The mean length of the visits that came to their end.
     pub stay: Duration,
-    /// By how much the latency of visitors grows from one second to the next, in seconds. A service
-    /// that cannot keep up has a line that grows by its overload: at 1.1 times what it can do,
-    /// whoever comes a second later waits about a tenth of a second longer.
+    /// By how much what a visitor waits for in a visit grows from one second to the next, in
+    /// seconds. A service that cannot keep up has a line that grows by its overload: at 1.1 times
+    /// what it can do, whoever comes a second later waits about a tenth of a second longer.
     pub growth: f64,
-    /// How late the driver itself began, at its 95th percentile.
-    pub driver_late: Duration,
+    /// How late the driver itself let visitors set out, at their 95th percentile.
+    pub late: Duration,
+    /// Visitors, or their requests, for which the driver had no connection left.
+    pub unplayed: u64,
 }
 
-impl Default for Measured {
-    fn default() -> Self {
-        Self {
-            latency: Histogram::new(3).expect("three digits are allowed"),
-            arrived: 0,
-            requests: 0,
-            again: 0,
-            failed: 0,
-            statuses: BTreeMap::new(),
-            visits: 0,
-            stay: Duration::ZERO,
-            growth: 0.0,
-            driver_late: Duration::ZERO,
-        }
+/// Visitors who walk a scenario, each with a connection of their own.
+pub struct Visitors {
+    /// What they do.
+    pub scenario: Arc<Scenario>,
+    /// The service.
+    pub target: Arc<Target>,
+    /// Of each request.
+    pub timeout: Duration,
+    /// Visits under way at most.
+    pub max_in_flight: usize,
+}
+
+impl Measure for Visitors {
+    async fn at(
+        &self,
+        visitors_per_second: f64,
+        arrivals: Arrivals,
+        length: Duration,
+    ) -> anyhow::Result<Measured> {
+        let open = Open {
+            rate: visitors_per_second,
+            arrivals,
+            length: self.lasts(length),
+            warm_up: self.warm_up(),
+            max_in_flight: self.max_in_flight,
+            timeout: self.timeout,
+        };
+        // It ends when it is dropped.
+        let never = CancellationToken::new();
+        let measured = play(&self.scenario, &self.target, &open, &never, |_| {}).await?;
+        Ok(Measured::of(&measured, &open))
+    }
+
+    fn lasts(&self, length: Duration) -> Duration {
+        self.warm_up() + length
+    }
+}
+
+impl Visitors {
+    /// Until as many visitors end their visits as begin them, where they think in between.
+    fn warm_up(&self) -> Duration {
+        self.scenario.longest_think()
     }
 }
 
 impl Measured {
-    /// Requests made ÷ those that the same visits need when nothing is tried again; 1 of none.
-    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-    pub fn retry_factor(&self) -> f64 {
-        let first = self.requests.saturating_sub(self.again);
-        if first == 0 { 1.0 } else { self.requests as f64 / first as f64 }
+    fn of(measured: &Measurement, open: &Open) -> Self {
+        // Visits that think nowhere are looked at from the first to the last, with what they try
+        // again at the end; of those that think, all that is asked in a stretch of time.
+        let (figures, arrived) = if open.warm_up.is_zero() {
+            (&measured.whole, measured.visits_begun as f64)
+        } else {
+            (&measured.window, open.rate * measured.window.length.as_secs_f64())
+        };
+        let descriptors = figures.total.faults.get(&Fault::Descriptors);
+        Self {
+            total: figures.total.clone(),
+            arrived,
+            stay: figures.visits.mean(),
+            growth: growth(measured, open.rate),
+            late: measured.late.quantile(0.95),
+            unplayed: measured.visits_not_begun + descriptors.copied().unwrap_or_default(),
+        }
     }
 }
 
-/// [`Measured::growth`] of latencies in the order of their arrivals, in seconds: between the median
-/// of the first third and that of the last, so that single slow answers say nothing.
-pub fn growth(mut arrivals: Vec<(f64, f64)>) -> f64 {
-    arrivals.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let third = arrivals.len() / 3;
-    if third == 0 {
-        return 0.0;
-    }
-    let median = |part: &[(f64, f64)]| {
-        let mut values: Vec<_> = part.iter().map(|it| it.1).collect();
-        values.sort_by(f64::total_cmp);
-        (part[part.len() / 2].0, values[values.len() / 2])
-    };
-    let (first, last) = (median(&arrivals[..third]), median(&arrivals[arrivals.len() - third..]));
-    let apart = last.0 - first.0;
-    if apart > 0.0 { (last.1 - first.1) / apart } else { 0.0 }
+/// [`Measured::growth`]: between the median latency of each step in the first third of the window
+/// and that in the last, so that single slow answers say nothing; steps count by the requests of a
+/// visitor.
+fn growth(measured: &Measurement, rate: f64) -> f64 {
+    let window = &measured.window;
+    let visitors = rate * window.length.as_secs_f64();
+    let apart = window.length.as_secs_f64() * 2.0 / 3.0;
+    let steps = window.steps.iter().zip(&measured.thirds);
+    let grown = steps.filter(|(_, thirds)| thirds.iter().all(|third| third.count() > 0));
+    let grown = grown.map(|(tally, thirds)| {
+        let [first, last] = thirds.each_ref().map(|third| third.quantile(0.5).as_secs_f64());
+        (last - first) * tally.requests as f64
+    });
+    let grown: f64 = grown.sum();
+    if visitors * apart > 0.0 { grown / visitors / apart } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::growth;
+    use super::*;
+    use crate::load::{Durations, Figures};
+
+    fn measured(latency: impl Fn(f64) -> f64) -> Measurement {
+        let mut thirds = <[Durations; 2]>::default();
+        for (third, from) in thirds.iter_mut().zip([0.0, 2.0]) {
+            for n in 0..100 {
+                third.note(Duration::from_secs_f64(latency(from + f64::from(n) / 100.0)));
+            }
+        }
+        let total = Tally { requests: 300, ..Tally::default() };
+        let length = Duration::from_secs(3);
+        let window = Figures { length, steps: vec![total.clone()], total, ..Figures::default() };
+        Measurement { window, thirds: vec![thirds], ..Measurement::default() }
+    }
 
     #[test]
     fn a_line_that_grows_shows_and_a_hiccup_does_not() {
-        let arrivals = |latency: &dyn Fn(f64) -> f64| {
-            (0..300).map(|n| f64::from(n) / 100.0).map(|at| (at, latency(at))).collect()
-        };
-        assert!((growth(arrivals(&|at| 0.02 + 0.1 * at)) - 0.1).abs() < 0.01);
+        assert!((growth(&measured(|at| 0.02 + 0.1 * at), 100.0) - 0.1).abs() < 0.01);
         let hiccup = |at: f64| if (2.5..2.7).contains(&at) { 0.5 } else { 0.02 };
-        assert!(growth(arrivals(&hiccup)).abs() < 1e-9);
-        assert!(growth(vec![(0.0, 1.0); 2]).abs() < 1e-9);
+        assert!(growth(&measured(hiccup), 100.0).abs() < 1e-9);
+        assert!(growth(&Measurement::default(), 100.0).abs() < 1e-9);
     }
 }

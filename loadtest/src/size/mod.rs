@@ -5,22 +5,28 @@ pub mod objective;
 pub mod paces;
 pub mod search;
 pub mod step;
-pub mod visits;
 
 mod result;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use humantime::parse_duration;
-use url::Url;
 
+use crate::descriptors;
 use crate::exit::{Outcome, Usage};
+use crate::load::Target;
 use crate::plan::{self, Basis, Pace};
 use crate::progress::say;
+use crate::scenario::Scenario;
+use measure::Visitors;
 
 pub use result::Sized;
+
+/// Visits under way at most.
+const MOST_IN_FLIGHT: u64 = 50_000;
 
 /// Searches for the highest load that holds the objectives, and works out the rules of a queue.
 #[derive(Args, Debug)]
@@ -29,15 +35,24 @@ Objectives: p50, p95, p99 (any pNN), average and max of the latency, errors, and
 (503, 5xx); < or <=; times such as 200ms, shares such as 1%.
 
 Examples:
-  anteroom-loadtest size --target http://127.0.0.1:8090/ --slo 'p95<200ms' --slo 'errors<1%'
-  anteroom-loadtest size --target http://shop.test/buy --slo 'p99<1s' --retry-on 409 --headroom 30%
-  anteroom-loadtest size --target http://127.0.0.1:8090/ --slo 'p95<200ms' --paces
+  anteroom-loadtest size --slo 'p95<200ms' --slo 'errors<1%'
+      the concert's scenario at http://127.0.0.1:8090
+  anteroom-loadtest size --target http://shop.test --scenario shop.toml --slo 'p99<1s' --stay 5m
+  anteroom-loadtest size --slo 'p95<200ms' --paces
+      measures also what batches let in all at once would do
+  anteroom-loadtest size --slo 'p95<200ms' --queue concert --apply http://127.0.0.1:8081
+      sets the plan live, with the operator's key in ANTEROOM_KEY
 
+Reports land in --output: size.md, size.html, size.json, plan.json and a kustomize patch.
 Exit codes: 0 a load was found that holds, 1 none was, or three runs did not agree; 64 usage.")]
 pub struct Size {
-    /// The address that every visitor asks for
-    #[arg(long, value_name = "URL")]
-    target: Url,
+    /// The service that is measured, without the waiting room before it
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
+        value_parser = Target::parse)]
+    target: Target,
+    /// What a visitor does (TOML); the concert's scenario if left out
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
     /// What must hold; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", required = true)]
     slo: Vec<objective::Objective>,
@@ -47,7 +62,7 @@ pub struct Size {
     /// The highest load that is offered, in visitors a second
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10_000.0)]
     most: f64,
-    /// How long each load is offered
+    /// How long each load is measured; where the scenario thinks, it is offered longer
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
     step: Duration,
     /// How long the service may take to be calm again after a load that it did not hold
@@ -56,18 +71,12 @@ pub struct Size {
     /// The whole search ends by then
     #[arg(long, value_name = "TIME", default_value = "195s", value_parser = parse_duration)]
     within: Duration,
-    /// Statuses after which a visitor tries again
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
-    retry_on: Vec<u16>,
-    /// How often at most
-    #[arg(long, value_name = "TIMES", default_value_t = 10)]
-    retry_max: u32,
     /// The share of what was measured that the plan keeps back, below 100%
     #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = plan::below_all)]
     headroom: f64,
     #[command(flatten)]
     options: plan::Options,
-    /// How long a visitor stays; else as long as a visit was measured to take
+    /// How long a visitor stays; else as measured, where the scenario thinks
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     stay: Option<Duration>,
     /// Measures also what batches let in all at once would do; takes a minute more
@@ -86,15 +95,12 @@ impl Size {
     /// A mistake of the caller, a target that does not answer, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.check()?;
+        let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let cancelled = crate::interrupt::watch()?;
-        let visits = visits::Visits {
-            target: self.target.clone(),
-            retry_on: self.retry_on.clone(),
-            retry_max: self.retry_max,
-            timeout: timeout(&self.slo),
-        };
+        let visitors = self.visitors(&scenario)?;
+        self.target.reach(visitors.timeout).await?;
         let search = search::Search {
-            measure: &visits,
+            measure: &visitors,
             objectives: &self.slo,
             from: self.from,
             most: self.most,
@@ -106,14 +112,18 @@ impl Size {
         let found = search.run().await?;
         let paces = async {
             let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
-            paces::compare(&visits, &self.slo, held, self.options.interval).await.map(Some)
+            paces::compare(&visitors, &self.slo, held, self.options.interval).await.map(Some)
         };
         let paces = tokio::select! {
             biased;
             () = cancelled.cancelled() => None,
             paces = paces => paces?,
         };
-        let basis = found.highest().map(|(held, step)| self.basis(held, step, &found));
+        let basis = found.highest().map(|(held, step)| {
+            let thinks = !scenario.longest_think().is_zero();
+            let stay = self.stay.or(thinks.then(|| Duration::from_secs_f64(step.stay_seconds)));
+            self.basis(held, step, stay, &found)
+        });
         let sized = Sized::new(found, paces, basis);
         let report = sized.report(&self.slo, &self.options)?;
         report.write(&self.output, "size", &sized)?;
@@ -126,12 +136,35 @@ impl Size {
             self.options.refuse("no three runs agree on a load that holds");
             return Ok(Outcome::Missed);
         };
+        if cancelled.is_cancelled() && self.options.apply.is_some() {
+            self.options.refuse("it was ended early");
+            return Ok(Outcome::Missed);
+        }
         self.options.set_live(plan).await?;
         Ok(Outcome::Held)
     }
 
+    fn visitors(&self, scenario: &Arc<Scenario>) -> anyhow::Result<Visitors> {
+        let timeout = timeout(&self.slo);
+        // As many as come at the highest load before the first gives up.
+        let most = ((self.most * timeout.as_secs_f64()).ceil() as u64).min(MOST_IN_FLIGHT);
+        descriptors::check(most)?;
+        Ok(Visitors {
+            scenario: Arc::clone(scenario),
+            target: Arc::new(self.target.clone()),
+            timeout,
+            max_in_flight: usize::try_from(descriptors::connections()?.min(MOST_IN_FLIGHT))?,
+        })
+    }
+
     /// What the plan is worked out from: what the nearest load brought, at the load that held.
-    fn basis(&self, held: f64, step: &step::Step, found: &search::Found) -> Basis {
+    fn basis(
+        &self,
+        held: f64,
+        step: &step::Step,
+        stay: Option<Duration>,
+        found: &search::Found,
+    ) -> Basis {
         Basis {
             tps: held * step.tps / step.rate,
             calls_per_visitor: step.calls_per_visitor,
@@ -139,7 +172,7 @@ impl Size {
             interval: self.options.interval,
             show_up: self.options.show_up,
             headroom: self.headroom,
-            stay: self.stay.or(Some(Duration::from_secs_f64(step.stay_seconds))),
+            stay,
             // It holds far more than batches do.
             pace: Pace::Even,
             stopped_by: found.stopped_by.clone(),
@@ -147,10 +180,8 @@ impl Size {
     }
 
     fn check(&self) -> Result<(), Usage> {
-        let rule = if self.target.scheme() != "http" {
-            "--target: an http:// address"
-        } else if !(self.from >= 1.0 && self.from <= self.most && self.most <= 1e6) {
-            "--from, --most: from 1 to 1 000 000 visitors a second, --from not above --most"
+        let rule = if !(self.from >= 1.0 && self.from <= self.most && self.most <= 1e5) {
+            "--from, --most: from 1 to 100000 visitors a second, --from not above --most"
         } else if self.step < Duration::from_secs(1) || self.step > self.within {
             "--step: from 1s to --within"
         } else if self.within > Duration::from_secs(24 * 3_600) {

@@ -1,10 +1,11 @@
 //! Objectives: what must hold of the answers, such as `p95<200ms` or `errors<1%`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::measure::Measured;
+use crate::load::{Durations, Tally};
 
 /// An upper bound of one figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,30 @@ enum Figure {
     Statuses(u16, u16),
 }
 
+/// What objectives are held against.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// From the intended start of a request to its end.
+    pub latency: Durations,
+    /// All of them.
+    pub requests: u64,
+    /// Those that brought nothing.
+    pub errors: u64,
+    /// Answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+}
+
+impl From<&Tally> for Answers {
+    fn from(tally: &Tally) -> Self {
+        Self {
+            latency: tally.latency.clone(),
+            requests: tally.requests,
+            errors: tally.errors(),
+            statuses: tally.statuses.clone(),
+        }
+    }
+}
+
 /// A figure held against its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
@@ -50,24 +75,23 @@ impl Objective {
     }
 
     /// Whether it holds. Of nothing measured nothing holds.
-    pub fn judge(&self, measured: &Measured) -> Judged {
-        #[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
-        let share = |part: u64| part as f64 / measured.requests.max(1) as f64;
-        #[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
-        let seconds = |micros: u64| micros as f64 / 1e6;
-        let latency = &measured.latency;
+    pub fn judge(&self, answers: &Answers) -> Judged {
+        let latency = &answers.latency;
+        let share = |part: u64| part as f64 / answers.requests.max(1) as f64;
+        let seconds = |time: Duration| time.as_secs_f64();
         let value = match self.figure {
-            Figure::Quantile(share) => seconds(latency.value_at_quantile(share)),
-            Figure::Average => latency.mean() / 1e6,
+            Figure::Quantile(share) => seconds(latency.quantile(share)),
+            Figure::Average => seconds(latency.mean()),
             Figure::Max => seconds(latency.max()),
-            Figure::Errors => share(measured.failed),
+            Figure::Errors => share(answers.errors),
             Figure::Statuses(from, to) => {
-                share(measured.statuses.range(from..=to).map(|(_, count)| count).sum())
+                share(answers.statuses.range(from..=to).map(|(_, count)| count).sum())
             }
         };
         let below = value < self.limit || (self.inclusive && value <= self.limit);
-        let shown = shown(value, self.figure.is_share());
-        Judged { held: below && measured.requests > 0, value: shown }
+        let is_share = self.figure.is_share();
+        let measured = if is_share { answers.requests } else { latency.count() };
+        Judged { held: below && measured > 0, value: shown(value, is_share) }
     }
 }
 
@@ -194,12 +218,12 @@ mod tests {
 
     #[test]
     fn figures_are_held_against_their_limits() {
-        let mut measured = Measured::default();
+        let mut answers = Answers::default();
         for millis in 1..=100 {
-            measured.latency.record(millis * 1_000).expect("it grows");
-            *measured.statuses.entry(if millis > 98 { 503 } else { 200 }).or_default() += 1;
+            answers.latency.note(Duration::from_millis(millis));
+            *answers.statuses.entry(if millis > 98 { 503 } else { 200 }).or_default() += 1;
         }
-        (measured.requests, measured.failed) = (100, 3);
+        (answers.requests, answers.errors) = (100, 3);
         for (objective, held) in [
             ("p50<60ms", true),
             ("p50<40ms", false),
@@ -217,11 +241,13 @@ mod tests {
             ("4xx<=0%", true),
             ("404<=0%", true),
         ] {
-            let judged = objective.parse::<Objective>().expect(objective).judge(&measured);
+            let judged = objective.parse::<Objective>().expect(objective).judge(&answers);
             assert_eq!(judged.held, held, "{objective}: {judged:?}");
         }
         let errors: Objective = "errors<1%".parse().expect("an objective");
-        assert_eq!(errors.judge(&measured).value, "3.00 %");
-        assert!(!errors.judge(&Measured::default()).held, "nothing was measured");
+        assert_eq!(errors.judge(&answers).value, "3.00 %");
+        assert!(!errors.judge(&Answers::default()).held, "nothing was measured");
+        let refused = Answers { requests: 1, ..Answers::default() };
+        assert!(!"p95<1s".parse::<Objective>().expect("one").judge(&refused).held);
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::measure::{Arrivals, Measure};
+use super::measure::Measure;
 use super::objective::Objective;
 use super::step::{Step, judge};
+use crate::load::open::Arrivals;
 
 /// Measurements of the batch pace at most, each at half the average of the one before.
 const MOST: usize = 8;
@@ -44,7 +45,7 @@ pub async fn compare<M: Measure>(
     while paces.batches.len() < MOST && average * interval.as_secs_f64() >= 1.0 {
         let measured = measure.at(average, Arrivals::Batches(interval), interval).await?;
         // All of a batch come at the same time, so there is no growth to look at.
-        let step = judge(average, measured, objectives);
+        let step = judge(average, &measured, objectives);
         let held = step.held();
         paces.batches.push(step);
         if held {

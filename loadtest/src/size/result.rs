@@ -51,6 +51,10 @@ impl Sized {
     }
 
     /// For people.
+    ///
+    /// # Errors
+    ///
+    /// When the plan cannot be written as JSON.
     pub fn report(&self, objectives: &[Objective], options: &Options) -> anyhow::Result<Report> {
         let mut report = Report::new("How many may come in");
         report.text(

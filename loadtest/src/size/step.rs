@@ -42,6 +42,8 @@ pub struct Step {
     pub stay_seconds: f64,
     #[serde(skip)]
     late: Duration,
+    #[serde(skip)]
+    unplayed: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -54,10 +56,11 @@ struct Verdict {
 }
 
 /// Holds what was measured against the objectives.
-#[expect(clippy::cast_precision_loss, reason = "counts and µs far below 2^53")]
-pub fn judge(rate: f64, measured: Measured, objectives: &[Objective]) -> Step {
+pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
+    let total = &measured.total;
+    let answers = total.into();
     let verdict = |objective: &Objective| {
-        let judged = objective.judge(&measured);
+        let judged = objective.judge(&answers);
         Verdict {
             objective: objective.to_string(),
             held: judged.held,
@@ -65,10 +68,8 @@ pub fn judge(rate: f64, measured: Measured, objectives: &[Objective]) -> Step {
             of_latency: objective.latency().is_some(),
         }
     };
-    let millis = |share| measured.latency.value_at_quantile(share) as f64 / 1e3;
-    let factor = measured.retry_factor();
-    let per_visitor = |count: u64| count as f64 / measured.arrived.max(1) as f64;
-    let answered = measured.requests - measured.failed;
+    let millis = |share| total.latency.quantile(share).as_secs_f64() * 1e3;
+    let per_visitor = |count: u64| count as f64 / measured.arrived.max(1.0);
     Step {
         rate,
         verdicts: objectives.iter().map(verdict).collect(),
@@ -77,12 +78,13 @@ pub fn judge(rate: f64, measured: Measured, objectives: &[Objective]) -> Step {
         p50_ms: millis(0.5),
         p95_ms: millis(0.95),
         p99_ms: millis(0.99),
-        error_share: measured.failed as f64 / measured.requests.max(1) as f64,
-        retry_factor: factor,
-        tps: rate * per_visitor(answered),
-        calls_per_visitor: per_visitor(measured.requests - measured.again),
+        error_share: total.error_share(),
+        retry_factor: total.retry_factor(),
+        tps: rate * per_visitor(total.requests - total.errors()),
+        calls_per_visitor: per_visitor(total.requests - total.again),
         stay_seconds: measured.stay.as_secs_f64(),
-        late: measured.driver_late,
+        late: measured.late,
+        unplayed: measured.unplayed,
     }
 }
 
@@ -102,9 +104,10 @@ impl Step {
         named.or_else(|| self.overloaded.then(|| "keeps up".to_owned()))
     }
 
-    /// Whether the driver measured itself.
-    pub fn driver_is_late(&self) -> bool {
-        self.late > DRIVER_LATE
+    /// Whether the driver measured itself. Whom it could not play would only have been more load,
+    /// so a load that was missed anyhow is one.
+    pub fn is_of_the_driver(&self) -> bool {
+        self.late > DRIVER_LATE || (self.unplayed > 0 && self.held())
     }
 
     /// For whoever watches.

@@ -22,6 +22,7 @@ async fn play(scenario: &str, url: &str, change: impl FnOnce(&mut Open)) -> Meas
         rate: 50.0,
         arrivals: Arrivals::Even,
         length: Duration::from_secs(2),
+        warm_up: Duration::ZERO,
         max_in_flight: 10_000,
         timeout: Duration::from_secs(20),
     };
@@ -41,6 +42,22 @@ async fn visitors_arrive_at_the_rate_each_with_a_connection() {
     assert_eq!(service.connections(), 100);
     let counted: u64 = measured.seconds.iter().map(|second| second.requests).sum();
     assert_eq!(counted, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_come_at_once_and_a_warm_up_is_not_looked_at() {
+    let service = Service::start(|_| async { (200, String::new()) }).await;
+    let batches = |open: &mut Open| {
+        open.arrivals = Arrivals::Batches(Duration::from_millis(500));
+        open.warm_up = Duration::from_secs(1);
+    };
+    let measured = play(ONE, &service.url(), batches).await;
+    assert_eq!((measured.visits_begun, measured.whole.total.requests), (100, 100));
+    assert_eq!(measured.window.total.requests, 50);
+    // Those of 1 s are of the first third, those of 1.5 s of the second.
+    let [first, last] = &measured.thirds[0];
+    assert_eq!((first.count(), last.count()), (25, 0));
+    assert_eq!(measured.late.count(), 100);
 }
 
 /// Of a Poisson process the count has a standard deviation of the root of its mean: 1 000 ± 32.

@@ -8,16 +8,20 @@ mod services;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anteroom_loadtest::load::Target;
+use anteroom_loadtest::scenario::Scenario;
+use anteroom_loadtest::size::measure::Visitors;
 use anteroom_loadtest::size::objective::Objective;
 use anteroom_loadtest::size::search::{Found, Search};
-use anteroom_loadtest::size::visits::Visits;
 use serde_json::Value;
 use services::{Collapses, RateLimiter, Service, SingleWriter, WorkerPool, serve};
 use tokio_util::sync::CancellationToken;
 
 const STEP: Duration = Duration::from_secs(2);
+const SCENARIO: &str = "[[steps]]\npath = '/'\nretry_on = [409]\nretry_max = 20";
 
 fn millis(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -26,16 +30,17 @@ fn millis(count: u64) -> Duration {
 /// A search with short steps.
 async fn found(service: impl Service, recovery: Duration) -> Found {
     let address = serve(service).await;
-    let visits = Visits {
-        target: format!("http://{address}/").parse().expect("an address"),
-        retry_on: vec![409],
-        retry_max: 20,
+    let target = Target::parse(&format!("http://{address}/")).expect("an address");
+    let visitors = Visitors {
+        scenario: Arc::new(Scenario::parse(SCENARIO, "test.toml").expect("a scenario")),
+        target: Arc::new(target),
         timeout: Duration::from_secs(1),
+        max_in_flight: 10_000,
     };
     let objectives: Vec<Objective> =
         ["p95<200ms", "errors<1%"].map(|text| text.parse().expect("an objective")).into();
     let search = Search {
-        measure: &visits,
+        measure: &visitors,
         objectives: &objectives,
         from: 20.0,
         most: 1_000.0,
@@ -87,8 +92,20 @@ async fn a_service_that_does_not_recover_is_named() {
 }
 
 async fn size(address: String, flags: &[&str], folder: &Path) -> (i32, String) {
+    size_by(SCENARIO, address, flags, folder).await
+}
+
+async fn size_by(
+    scenario_text: &str,
+    address: String,
+    flags: &[&str],
+    folder: &Path,
+) -> (i32, String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    let scenario = folder.join("test.toml");
+    std::fs::write(&scenario, scenario_text).expect("a file");
     program.args(["size", "--target", &format!("http://{address}/"), "--output"]).arg(folder);
+    program.arg("--scenario").arg(scenario);
     program.args(flags).env("ANTEROOM_KEY", "ark1.key");
     let ended = tokio::task::spawn_blocking(move || program.output()).await.expect("no panic");
     let ended = ended.expect("it runs");
@@ -121,8 +138,6 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
         "1500ms",
         "--interval",
         "2s",
-        "--retry-on",
-        "409",
         "--headroom",
         "25%",
         "--stay",
@@ -165,6 +180,26 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     for file in ["size.md", "size.html", "size-latency.svg", "size-paces.svg"] {
         assert!(!read(file).is_empty(), "{file}");
     }
+}
+
+/// Two requests of 40 ms by four workers, and half a second between: 50 visitors a second who stay
+/// for at least 0.58 s.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scenario_that_thinks_tells_how_many_are_there_at_once() {
+    const THINKS: &str = "[[steps]]\npath = '/'\n[[steps]]\npath = '/b'\nthink = '500ms'";
+    let address = serve(WorkerPool::new(4, millis(40))).await.to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = &["--slo", "p95<200ms", "--step", "2s", "--headroom", "0%", "--within", "5m"];
+    let (code, said) = size_by(THINKS, address, flags, folder.path()).await;
+    assert_eq!(code, 0, "{said}");
+    let text = std::fs::read_to_string(folder.path().join("plan.json")).expect("a plan");
+    let plan: Value = serde_json::from_str(&text).expect("JSON");
+    let number = |name: &str| plan[name].as_f64().expect("a number");
+    let visitors = number("visitors_per_minute") / 60.0;
+    assert!((visitors / 50.0 - 1.0).abs() <= 0.10, "{visitors}: {said}");
+    assert!((number("tps") / visitors - 2.0).abs() <= 0.10, "{plan}: {said}");
+    let stay = number("capacity") / visitors;
+    assert!((0.55..=0.9).contains(&stay), "{stay} s: {said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
