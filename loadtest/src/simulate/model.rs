@@ -258,7 +258,9 @@ impl<'a> Room<'a> {
         self.sample.promoted += 1;
         self.sample.waited += waited;
         let claim_ttl = micros(self.rules.claim_ttl);
-        let after = self.crowd.claims_after.draw(&mut self.random);
+        // Whom the join itself lets in knows at once.
+        let knows = visitor.joined == now;
+        let after = if knows { 0 } else { self.crowd.claims_after.draw(&mut self.random) };
         let comes = visitor.away > now + after
             && after < claim_ttl
             && !self.random.random_bool(self.crowd.no_shows);
