@@ -2,6 +2,9 @@
 
 use tokio_util::sync::CancellationToken;
 
+/// As a shell names a program that Ctrl-C ended.
+const KILLED: i32 = 130;
+
 /// Cancelled at the first Ctrl-C or SIGTERM; the second ends the program at once.
 ///
 /// Must be called inside a Tokio runtime.
@@ -22,7 +25,8 @@ pub fn watch() -> std::io::Result<CancellationToken> {
                 _ = terminate.recv() => {}
             }
             if cancel.is_cancelled() {
-                std::process::abort();
+                #[expect(clippy::exit, reason = "who asks twice waits for nothing")]
+                std::process::exit(KILLED);
             }
             crate::progress::say("ending early; the report follows (again: at once, without it)");
             cancel.cancel();

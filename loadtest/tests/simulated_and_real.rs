@@ -1,10 +1,13 @@
 //! What `simulate` says of a crowd is what the real services do to the same crowd.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anteroom_testkit::{Anteroom, PATIENCE};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
@@ -149,4 +152,26 @@ async fn a_simulated_crowd_waits_as_long_as_a_real_one_by_the_rate() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulated_crowd_waits_as_long_as_a_real_one_for_room() {
     agree(&[("capacity", "110"), ("claim_ttl", "\"5s\"")]).await;
+}
+
+#[test]
+fn a_simulation_that_is_ended_early_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    program.args(["simulate", "--rate", "400", "--for", "20d", "--batch", "1", "--stay", "1m"]);
+    program.arg("--output").arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = program.spawn().expect("it runs");
+    // Its first line comes while it runs.
+    let told = BufReader::new(child.stderr.take().expect("piped"));
+    let mut told = told.lines();
+    let first = told.next().expect("progress").expect("text");
+    assert!(first.contains("visitors"), "{first}");
+    kill(Pid::from_raw(child.id().try_into().expect("an id")), Signal::SIGINT).expect("it runs");
+    let rest: Vec<_> = told.map_while(Result::ok).collect();
+    assert!(child.wait().expect("an end").success(), "{rest:?}");
+    let text = std::fs::read_to_string(folder.path().join("simulate.json")).expect("a file");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(report["interrupted"], true);
+    assert!(report["visitors"].as_u64().expect("a number") > 0);
+    assert!(rest.concat().contains("ended early"), "{rest:?}");
 }

@@ -1,4 +1,4 @@
-//! The one connection of a visitor (HTTP/1.1, kept alive), and where it leads.
+//! The one connection of a visitor (HTTP/1.1, kept alive, with TLS or without), and where it leads.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,13 +11,17 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 use url::Url;
 
 use super::Fault;
 use super::walk::Answer;
-use crate::exit::Usage;
 use crate::scenario::Call;
 
 /// The service that is measured.
@@ -55,53 +59,82 @@ impl Target {
         format!("{}{}{target}", &self.url[..url::Position::BeforePath], self.base)
     }
 
-    /// Makes a connection: a service that nobody answers at is told before the run, not after it.
+    /// Makes a connection: a service that nobody answers at, or whose certificate is not trusted,
+    /// is told before the run, not after it.
     ///
     /// # Errors
     ///
     /// When there is none in this time.
     pub async fn reach(&self, within: Duration) -> anyhow::Result<()> {
-        // A parsed web address has both.
-        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let port = self.url.port_or_known_default().unwrap_or(80);
-        let reached = timeout(within, TcpStream::connect((host, port))).await;
-        reached
-            .map_err(anyhow::Error::from)
-            .and_then(|stream| Ok(stream?))
-            .with_context(|| format!("nobody answers at {}", self.url))?;
-        Ok(())
+        let reached = timeout(within, async { self.route().await?.connect().await }).await;
+        let reached = reached.map_err(anyhow::Error::from).flatten();
+        reached.map(drop).with_context(|| format!("nobody answers at {}", self.url))
     }
 
     /// Where connections go; asks the resolver once.
     ///
     /// # Errors
     ///
-    /// When it is not HTTP without TLS, or its name leads nowhere.
-    pub(super) async fn resolve(&self) -> anyhow::Result<SocketAddr> {
-        if self.url.scheme() != "http" {
-            let rule = "an open load speaks plain HTTP; ramp without --rate measures https too";
-            return Err(Usage(format!("--target {}: {rule}", self.url)).into());
-        }
-        // A parsed http address has both.
+    /// When its name leads nowhere, or the machine has no certificates to trust.
+    pub(super) async fn route(&self) -> anyhow::Result<Route> {
+        // A parsed web address has both.
         let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let port = self.url.port_or_known_default().unwrap_or(80);
         let mut found = tokio::net::lookup_host((host, port)).await?;
-        found.next().ok_or_else(|| anyhow::anyhow!("{}: no address", self.url))
+        let address = found.next().with_context(|| format!("{}: no address", self.url))?;
+        let tls = match self.url.scheme() {
+            "https" => Some((trusted()?, ServerName::try_from(host.to_owned())?)),
+            _ => None,
+        };
+        Ok(Route { address, tls })
+    }
+}
+
+/// Speaks TLS with whom this machine trusts, or `SSL_CERT_FILE` says.
+fn trusted() -> anyhow::Result<TlsConnector> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions()?.with_platform_verifier()?;
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// An address, and how it is spoken to.
+#[derive(Clone)]
+pub(super) struct Route {
+    address: SocketAddr,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+impl Route {
+    async fn connect(&self) -> anyhow::Result<Box<dyn Stream>> {
+        let stream = TcpStream::connect(self.address).await?;
+        // Without it small requests wait for the acknowledgement of those before; a connection
+        // that is closed already tells so itself.
+        let _ = stream.set_nodelay(true);
+        Ok(match &self.tls {
+            Some((tls, name)) => Box::new(tls.connect(name.clone(), stream).await?),
+            None => Box::new(stream),
+        })
     }
 }
 
 /// A visitor's connection; made when it is first needed, and anew when the service has closed it.
 pub struct Connection {
     target: Arc<Target>,
-    address: SocketAddr,
+    route: Route,
     /// For a connection and a request, each.
     timeout: Duration,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl Connection {
-    pub fn new(target: &Arc<Target>, address: SocketAddr, timeout: Duration) -> Self {
-        Self { target: Arc::clone(target), address, timeout, sender: None }
+    pub(super) fn new(target: &Arc<Target>, route: &Route, timeout: Duration) -> Self {
+        Self { target: Arc::clone(target), route: route.clone(), timeout, sender: None }
     }
 
     /// Sends a request and takes the whole answer.
@@ -145,14 +178,10 @@ impl Connection {
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Fault> {
-        let stream = TcpStream::connect(self.address).await;
-        let stream = stream.map_err(|error| Fault::of(&error, Fault::Connect))?;
-        // Without it small requests wait for the acknowledgement of those before; a connection
-        // that is closed already tells so itself.
-        let _ = stream.set_nodelay(true);
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| Fault::of(&error, Fault::Connect))?;
+        let connect = |error: &(dyn std::error::Error + 'static)| Fault::of(error, Fault::Connect);
+        let stream = self.route.connect().await.map_err(|error| connect(error.as_ref()))?;
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.map_err(|error| connect(&error))?;
         tokio::spawn(connection);
         Ok(sender)
     }

@@ -84,7 +84,7 @@ pub async fn play(
     cancelled: &CancellationToken,
     tell: impl Fn(&Recorder),
 ) -> anyhow::Result<Measurement> {
-    let address = target.resolve().await?;
+    let route = target.route().await?;
     let steps = scenario.steps.len();
     let recorder = Arc::new(Recorder::new(steps, open.warm_up..open.length));
     let room = Arc::new(Semaphore::new(open.max_in_flight));
@@ -103,7 +103,7 @@ pub async fn play(
         match Arc::clone(&room).try_acquire_owned() {
             Ok(permit) => {
                 let walk = Walk::begin(scenario, &recorder, u64::from(user), due);
-                let connection = Connection::new(target, address, open.timeout);
+                let connection = Connection::new(target, &route, open.timeout);
                 let (present, over) = (recorder.enter(), over.clone());
                 let recorder = Arc::clone(&recorder);
                 visits.spawn(async move {

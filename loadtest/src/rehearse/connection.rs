@@ -4,13 +4,14 @@ use std::{
     fmt, io,
     net::{Ipv4Addr, SocketAddr},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
+use hdrhistogram::Histogram;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     HeaderMap, Request,
@@ -21,12 +22,15 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpSocket, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 use url::Url;
 
-use crate::exit::Usage;
+use crate::{
+    exit::Usage,
+    rehearse::traffic::{histogram, record},
+};
 
 /// No answer that a visitor reads is longer.
 const LONGEST_BODY: usize = 4 << 20;
@@ -76,6 +80,8 @@ pub struct Connections {
     /// Whether each visitor may keep its own between two requests.
     pub kept: bool,
     opened: AtomicU64,
+    /// How long for a permit, in microseconds.
+    waited: Mutex<Histogram<u64>>,
 }
 
 impl Connections {
@@ -84,7 +90,8 @@ impl Connections {
         let bound = descriptors.min(PORTS);
         // The tabs of some visitors take more than one each.
         let kept = 2 * usize::try_from(visitors).unwrap_or(usize::MAX) <= bound;
-        Self { permits: Arc::new(Semaphore::new(bound)), kept, opened: AtomicU64::new(0) }
+        let permits = Arc::new(Semaphore::new(bound));
+        Self { permits, kept, opened: AtomicU64::new(0), waited: Mutex::new(histogram()) }
     }
 
     /// So many may be open at once.
@@ -95,6 +102,23 @@ impl Connections {
     /// So many were opened.
     pub fn opened(&self) -> u64 {
         self.opened.load(Ordering::Relaxed)
+    }
+
+    /// How long a visitor waited for one of them, at the 95th percentile, in microseconds.
+    pub fn waited_p95(&self) -> u64 {
+        self.waited().value_at_quantile(0.95)
+    }
+
+    fn waited(&self) -> MutexGuard<'_, Histogram<u64>> {
+        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn permit(self: &Arc<Self>) -> OwnedSemaphorePermit {
+        let asked = Instant::now();
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let waited = u64::try_from(asked.elapsed().as_micros()).unwrap_or(u64::MAX);
+        record(&mut self.waited(), waited);
+        permit.expect("nobody closes the semaphore")
     }
 }
 
@@ -137,12 +161,14 @@ pub struct Connection {
     peer: Peer,
     all: Arc<Connections>,
     open: Option<SendRequest<Full<Bytes>>>,
+    /// For the next one.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
     /// To this peer, not open yet.
     pub fn new(peer: &Peer, all: &Arc<Connections>) -> Self {
-        Self { peer: peer.clone(), all: Arc::clone(all), open: None }
+        Self { peer: peer.clone(), all: Arc::clone(all), open: None, permit: None }
     }
 
     /// To whom it leads.
@@ -150,8 +176,14 @@ impl Connection {
         &self.peer
     }
 
-    /// Sends a request once and reads the whole answer. It waits for a free descriptor, within the
-    /// same time.
+    /// Waits until the harness may open it: that is no latency of whoever answers.
+    pub async fn ready(&mut self) {
+        if self.permit.is_none() && !self.open.as_ref().is_some_and(SendRequest::is_ready) {
+            self.permit = Some(self.all.permit().await);
+        }
+    }
+
+    /// Sends a request once and reads the whole answer.
     pub async fn send(&mut self, request: Out, within: Duration) -> Result<Answer, Failure> {
         let answer = timeout(within, self.exchange(request)).await;
         let answer = answer.unwrap_or(Err(Failure::Timeout));
@@ -189,9 +221,11 @@ impl Connection {
         Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
-        let permit = Arc::clone(&self.all.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::Descriptors)?;
+    async fn connect(&mut self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+        let permit = match self.permit.take() {
+            Some(permit) => permit,
+            None => self.all.permit().await,
+        };
         let opened = self.all.opened.fetch_add(1, Ordering::Relaxed);
         let stream = connect(&self.peer.authority, opened).await.map_err(|error| {
             let out_of_files = [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::EADDRNOTAVAIL];

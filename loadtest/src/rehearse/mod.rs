@@ -4,6 +4,7 @@
 mod address;
 mod cheat;
 mod connection;
+mod cost;
 mod judge;
 mod mix;
 mod report;

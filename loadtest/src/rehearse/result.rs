@@ -9,9 +9,10 @@ use crate::{
     rehearse::{
         Rehearse,
         cheat::Trick,
+        cost::Cost,
         mix::Habit,
         report,
-        run::{Cost, Over, Ran},
+        run::{Over, Ran},
         tally::{End, Tried},
         traffic::{Percentiles, TrafficSummary, float},
     },

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use anteroom_witness::Rules;
-use nix::sys::resource::{UsageWho, getrusage};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
@@ -16,6 +15,7 @@ use crate::{
     progress::Progress,
     rehearse::{
         Rehearse, Stage,
+        cost::{Cost, Meter},
         judge::{Verdict, judge},
         room::{self, unknown_rules},
         visitor::Visitor,
@@ -50,17 +50,6 @@ pub struct Ran {
     pub verdict: Option<Verdict>,
 }
 
-/// What a run cost this process.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Cost {
-    /// Of processor time, in all threads.
-    pub cpu_seconds: f64,
-    /// The most memory so far that was resident.
-    pub max_rss_bytes: u64,
-    /// Connections that were opened.
-    pub connections: u64,
-}
-
 /// The crowd goes straight to the service.
 pub async fn without_room(
     rehearse: &Rehearse,
@@ -68,14 +57,14 @@ pub async fn without_room(
     seed: u64,
     interrupted: &CancellationToken,
 ) -> Ran {
-    let before = cpu_seconds();
+    let meter = Meter::start();
     let never = CancellationToken::new();
     let watching = watch("without the room", &stage, None);
     let visit = |visitor: Visitor| visitor.goes_straight();
     let over = crowd(rehearse, &stage, seed, visit, [interrupted, &never]).await;
     let took = stage.tally.elapsed();
     watching.abort();
-    Ran { cost: cost(&stage, before), stage, over, took, verdict: None }
+    Ran { cost: meter.cost(&stage.connections), stage, over, took, verdict: None }
 }
 
 /// The crowd goes through the waiting room, under the eyes of the witness.
@@ -86,7 +75,7 @@ pub async fn with_room(
     seed: u64,
     interrupted: &CancellationToken,
 ) -> Ran {
-    let before = cpu_seconds();
+    let meter = Meter::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
     let rules = rules.cloned().unwrap_or_else(unknown_rules);
     let judging = judge(stage.record.clone(), rules, ended.clone(), broken.clone());
@@ -103,7 +92,7 @@ pub async fn with_room(
     };
     let kept = verdict.violations.is_empty() && stage.tally.counts().fell_for.is_empty();
     let over = if kept { over } else { Over::PromiseBroken };
-    Ran { cost: cost(&stage, before), stage, over, took, verdict: Some(verdict) }
+    Ran { cost: meter.cost(&stage.connections), stage, over, took, verdict: Some(verdict) }
 }
 
 /// All come at moments of their own, until the last is done.
@@ -186,23 +175,4 @@ fn watch(
             });
         }
     })
-}
-
-/// Of this process so far, in user mode and in the kernel.
-fn cpu_seconds() -> f64 {
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
-        [usage.user_time(), usage.system_time()]
-            .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
-            .iter()
-            .sum()
-    })
-}
-
-fn cost(stage: &Stage, cpu_before: f64) -> Cost {
-    let kibibytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
-    Cost {
-        cpu_seconds: cpu_seconds() - cpu_before,
-        max_rss_bytes: 1_024 * u64::try_from(kibibytes).unwrap_or(0),
-        connections: stage.connections.opened(),
-    }
 }

@@ -41,6 +41,7 @@ impl Tab {
 
     /// Asks once. A join's token is kept.
     pub async fn ask(&mut self, call: Call) -> Heard {
+        self.connection.ready().await;
         let record = &self.stage.record;
         let holds = self.token.as_ref().map(|token| token.place);
         let line = Line::sent(self.visitor, self.identity, call, record.now(), holds);
@@ -67,6 +68,7 @@ impl Tab {
 
     /// Sends a call with any token, which no record knows of.
     pub async fn send(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Failure> {
+        self.connection.ready().await;
         let sent = Instant::now();
         let request = self.request(call, token);
         let answer = self.connection.send(request, self.stage.patience).await;

@@ -52,6 +52,7 @@ impl Visit {
         if let Some(token) = token {
             request = request.header("x-anteroom-token", token);
         }
+        connection.ready().await;
         let sent = Instant::now();
         let Ok(request) = request.body(Full::new(Bytes::from(call.body.clone()))) else {
             tally.asked_service(sent, None, Some(Error::Scenario(Failure::Value)));

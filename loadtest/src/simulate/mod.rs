@@ -56,7 +56,7 @@ impl Simulate {
         let arrivals = self.coming.arrivals()?;
         self.rules.check()?;
         let cancelled = crate::interrupt::watch()?;
-        let (crowd, rules) = (self.crowd.clone(), self.rules.clone());
+        let (crowd, rules, ends) = (self.crowd.clone(), self.rules.clone(), cancelled.clone());
         let played = spawn_blocking(move || {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -65,12 +65,12 @@ impl Simulate {
             )]
             let total = arrivals.total() as u64;
             let progress = Progress::new("simulate", total);
-            model::simulate(&arrivals, &crowd, &rules, &cancelled, |visitors| {
+            model::simulate(&arrivals, &crowd, &rules, &ends, |visitors| {
                 progress.at(visitors, || format!("{visitors} visitors"));
             })
         })
         .await?;
-        let result = result::Answer::new(self.crowd, self.rules, &played);
+        let result = result::Answer::new(self.crowd, self.rules, &played, cancelled.is_cancelled());
         let report = result.report();
         report.write(&self.output, "simulate", &result)?;
         say(&report.markdown());

@@ -14,6 +14,8 @@ const MOST_POINTS: usize = 600;
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     schema_version: u32,
+    /// Ended by Ctrl-C before it was over.
+    interrupted: bool,
     crowd: Crowd,
     rules: Rules,
     visitors: u64,
@@ -59,7 +61,7 @@ fn real(number: u64) -> f64 {
 
 impl Answer {
     /// The answer to what was played.
-    pub fn new(crowd: Crowd, rules: Rules, played: &Simulated) -> Self {
+    pub fn new(crowd: Crowd, rules: Rules, played: &Simulated, interrupted: bool) -> Self {
         let waits = &played.waits;
         let quantile = |share| real(waits.value_at_quantile(share)) / 1e3;
         let used = |capacity: u64| {
@@ -70,6 +72,7 @@ impl Answer {
         let points = played.samples.chunks(stretch).enumerate();
         Self {
             schema_version: 1,
+            interrupted,
             visitors: played.visitors,
             promoted: waits.len(),
             refused: played.refused,
@@ -95,6 +98,9 @@ impl Answer {
     /// For people.
     pub fn report(&self) -> Report {
         let mut report = Report::new("What the crowd would wait");
+        if self.interrupted {
+            report.text("The simulation was ended early: not everybody has come, or was let in.");
+        }
         let share = |part: u64| format!("{part} ({:.1} %)", percent(part, self.visitors));
         let waits = self.wait_seconds;
         let mut rows = vec![

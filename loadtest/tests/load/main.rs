@@ -1,6 +1,8 @@
 //! Loads against small services whose truth is known.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod applied;
+mod https;
 mod open;
 mod ramp;
 mod service;

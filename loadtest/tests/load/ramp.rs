@@ -15,7 +15,7 @@ use tokio::process::Command;
 use super::service::{Asked, Service};
 
 /// 100 requests a second, by the clock: at least 10 ms lie between two answers.
-async fn limited() -> Service {
+pub async fn limited() -> Service {
     let next = Arc::new(Mutex::new(Instant::now()));
     Service::start(move |_| {
         let due = {
@@ -33,13 +33,13 @@ async fn limited() -> Service {
 }
 
 /// A folder with a scenario.
-fn folder(scenario: &str) -> TempDir {
+pub fn folder(scenario: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("test.toml"), scenario).unwrap();
     folder
 }
 
-fn ramp(folder: &Path, target: &str, args: &[&str]) -> Command {
+pub fn ramp(folder: &Path, target: &str, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
     command.args(["ramp", "--target", target, "--scenario"]).arg(folder.join("test.toml"));
     command.arg("--output").arg(folder.join("out")).args(args);
@@ -47,11 +47,11 @@ fn ramp(folder: &Path, target: &str, args: &[&str]) -> Command {
     command
 }
 
-fn told(output: &Output) -> String {
+pub fn told(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn read(folder: &TempDir, name: &str) -> Value {
+pub fn read(folder: &TempDir, name: &str) -> Value {
     let text = std::fs::read(folder.path().join("out").join(name)).unwrap();
     serde_json::from_slice(&text).unwrap()
 }

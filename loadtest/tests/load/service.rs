@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
 /// A service; it ends when dropped.
 pub struct Service {
@@ -37,6 +39,15 @@ impl Service {
         F: Fn(Asked) -> A + Send + Sync + 'static,
         A: Future<Output = (u16, String)> + Send + 'static,
     {
+        Self::start_with(None, answer).await
+    }
+
+    /// The same, with TLS if there is somebody to do it.
+    pub async fn start_with<F, A>(tls: Option<TlsAcceptor>, answer: F) -> Self
+    where
+        F: Fn(Asked) -> A + Send + Sync + 'static,
+        A: Future<Output = (u16, String)> + Send + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicU64::new(0));
@@ -55,9 +66,19 @@ impl Service {
                         Ok::<_, Infallible>(answer)
                     }
                 });
-                let stream = TokioIo::new(stream);
-                let server = hyper::server::conn::http1::Builder::new();
-                tokio::spawn(server.serve_connection(stream, handler));
+                let (tls, server) = (tls.clone(), http1::Builder::new());
+                tokio::spawn(async move {
+                    // How it ends is the visitor's to tell.
+                    let _ = match tls {
+                        None => server.serve_connection(TokioIo::new(stream), handler).await,
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => {
+                                server.serve_connection(TokioIo::new(stream), handler).await
+                            }
+                            Err(_) => Ok(()),
+                        },
+                    };
+                });
             }
         });
         Self { address, connections, task }

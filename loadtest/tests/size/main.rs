@@ -7,7 +7,7 @@ mod service;
 mod services;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ use anteroom_loadtest::scenario::Scenario;
 use anteroom_loadtest::size::measure::Visitors;
 use anteroom_loadtest::size::objective::Objective;
 use anteroom_loadtest::size::search::{Found, Search};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use services::{Collapses, RateLimiter, Service, SingleWriter, WorkerPool, serve};
 use tokio_util::sync::CancellationToken;
@@ -200,6 +202,33 @@ async fn a_scenario_that_thinks_tells_how_many_are_there_at_once() {
     assert!((number("tps") / visitors - 2.0).abs() <= 0.10, "{plan}: {said}");
     let stay = number("capacity") / visitors;
     assert!((0.55..=0.9).contains(&stay), "{stay} s: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_that_is_ended_early_tells_what_held_and_applies_nothing() {
+    let address = serve(WorkerPool::new(4, millis(40))).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    program.args(["size", "--target", &format!("http://{address}/"), "--slo", "p95<200ms"]);
+    std::fs::write(folder.path().join("test.toml"), SCENARIO).expect("a file");
+    program.arg("--scenario").arg(folder.path().join("test.toml"));
+    program.arg("--output").arg(folder.path()).args(["--step", "1s"]);
+    program.args(["--apply", "http://127.0.0.1:9", "--queue", "concert"]);
+    let child = program.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+    // Two steps and a half.
+    tokio::time::sleep(millis(2_500)).await;
+    let id = Pid::from_raw(child.id().try_into().expect("an id"));
+    kill(id, Signal::SIGINT).expect("it still runs");
+    let ended = tokio::task::spawn_blocking(move || child.wait_with_output()).await;
+    let ended = ended.expect("no panic").expect("an end");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("not applied"), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("size.json")).expect("a report");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let remarks = report["remarks"].to_string();
+    assert!(remarks.contains("ended early"), "{remarks}");
+    assert_eq!(report["agree"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
