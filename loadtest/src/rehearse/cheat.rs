@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng;
 use serde::Serialize;
 
-use crate::rehearse::{Stage, tab::Tab, tally::Tried};
+use crate::rehearse::{Stage, tab::Tab};
 
 /// A way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -25,6 +25,19 @@ pub enum Trick {
     EarlyClaim,
     /// Another join under a new key, to stand further in front.
     SecondJoin,
+}
+
+/// How often something was tried, and with what success.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// Tried.
+    pub tried: u64,
+    /// Refused, as it must be.
+    pub refused: u64,
+    /// Honest: the turn had come meanwhile.
+    pub turn_had_come: u64,
+    /// Accepted, which it must not be.
+    pub accepted: u64,
 }
 
 /// All of them, in the order in which a cheater tries.

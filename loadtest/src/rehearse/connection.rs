@@ -29,7 +29,7 @@ use url::Url;
 
 use crate::{
     exit::Usage,
-    rehearse::traffic::{histogram, record},
+    rehearse::histogram::{histogram, record},
 };
 
 /// No answer that a visitor reads is longer.

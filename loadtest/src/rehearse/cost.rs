@@ -11,7 +11,8 @@ use tokio::{
 
 use crate::rehearse::{
     connection::Connections,
-    traffic::{float, histogram, record},
+    histogram::{histogram, record},
+    traffic::float,
 };
 
 /// Between two looks at the clock.

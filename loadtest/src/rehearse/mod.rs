@@ -5,6 +5,7 @@ mod address;
 mod cheat;
 mod connection;
 mod cost;
+mod histogram;
 mod judge;
 mod mix;
 mod report;
@@ -184,7 +185,7 @@ impl Rehearse {
             let queue = self.queue.as_deref().unwrap_or_default();
             result.rules_at_end(self.rules(&peers, queue).await.ok().flatten());
         }
-        result.write(&self.output)?;
+        report::document(&result).write(&self.output, "rehearse", &result)?;
         say(&format!("the report: {}", self.output.join("rehearse.html").display()));
         Ok(if result.held() { Outcome::Held } else { Outcome::Missed })
     }

@@ -8,12 +8,11 @@ use serde::Serialize;
 use crate::{
     rehearse::{
         Rehearse,
-        cheat::Trick,
+        cheat::{Trick, Tried},
         cost::Cost,
         mix::Habit,
-        report,
         run::{Over, Ran},
-        tally::{End, Tried},
+        tally::End,
         traffic::{Percentiles, TrafficSummary, float},
     },
     size::objective::Objective,
@@ -186,15 +185,6 @@ impl Rehearsal {
                 && rooms.flat_map(|room| room.promises.held.values()).all(|it| *it != Some(false))
         });
         kept && objectives.all(|objective| objective.held)
-    }
-
-    /// Writes all files of the report.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be written; the error names it.
-    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
-        report::document(self).write(folder, "rehearse", self)
     }
 }
 

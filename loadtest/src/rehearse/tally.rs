@@ -10,11 +10,12 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::rehearse::{
-    cheat::Trick,
+    cheat::{Trick, Tried},
     connection::{Answer, Failure},
+    histogram::{histogram, record},
     mix::Habit,
     room::Look,
-    traffic::{Error, Traffic, histogram, record},
+    traffic::{Error, Traffic},
 };
 
 /// How a visit ended.
@@ -61,19 +62,6 @@ pub struct Counts {
     pub fell_for: Vec<String>,
     /// A look at the public state each second; absent when there was no answer.
     pub looks: Vec<Option<Look>>,
-}
-
-/// How often something was tried, and with what success.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tried {
-    /// Tried.
-    pub tried: u64,
-    /// Refused, as it must be.
-    pub refused: u64,
-    /// Honest: the turn had come meanwhile.
-    pub turn_had_come: u64,
-    /// Accepted, which it must not be.
-    pub accepted: u64,
 }
 
 impl Tally {

@@ -5,20 +5,14 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::{rehearse::connection, scenario, size::objective::Answers};
-
-/// Latencies are kept with two digits, within 1 %.
-const DIGITS: u8 = 2;
-
-/// An empty histogram, of microseconds or milliseconds.
-pub fn histogram() -> Histogram<u64> {
-    Histogram::new(DIGITS).expect("0 to 5 digits are allowed")
-}
-
-/// Adds a value.
-pub fn record(histogram: &mut Histogram<u64>, value: u64) {
-    histogram.record(value).expect("it grows with its values");
-}
+use crate::{
+    rehearse::{
+        connection,
+        histogram::{histogram, record},
+    },
+    scenario,
+    size::objective::Answers,
+};
 
 /// Why a request brought nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
