@@ -113,7 +113,7 @@ impl Service for SingleWriter {
     }
 }
 
-/// A pool that needs four times as long for everything once its line is too long, until the line is
+/// A pool that needs twice as long for everything once its line is too long, until the line is
 /// gone; or for ever.
 pub struct Collapses {
     pool: WorkerPool,
@@ -135,7 +135,7 @@ impl Service for Collapses {
         if self.recovers && wait.is_zero() {
             self.collapsed = false;
         }
-        let takes = self.pool.takes * if self.collapsed { 4 } else { 1 };
+        let takes = self.pool.takes * if self.collapsed { 2 } else { 1 };
         (self.pool.work(now, takes), StatusCode::OK)
     }
 }
