@@ -9,10 +9,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Elsewhere than on a terminal, a line at most so often.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Says a line.
-pub fn say(line: &str) {
+/// Says a line, or more.
+pub fn say(text: &str) {
     // Where nobody reads, the report still tells.
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", shown(text));
+}
+
+/// A text that may be somebody else's as a terminal may have it: control characters become marks.
+pub fn shown(text: &str) -> String {
+    let mark = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+    text.chars().map(mark).collect()
 }
 
 /// How far a run of a known length has come.

@@ -18,7 +18,7 @@ use hyper::Method;
 use tokio_util::sync::CancellationToken;
 
 use super::record::Present;
-use super::walk::{Answer, Walk, until};
+use super::walk::{Answer, Body, Walk, until};
 use super::{Fault, Measurement, Recorder, Target};
 use crate::progress::Progress;
 use crate::scenario::{Call, Scenario};
@@ -216,8 +216,11 @@ async fn send(
     };
     let mut answer = answer.map_err(fault)?;
     let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
-    let body = answer.bytes().await.map_err(fault)?;
-    Ok(Answer { status, headers, body })
+    let mut body = Body::default();
+    while let Some(piece) = answer.chunk().await.map_err(fault)? {
+        body.add(&piece);
+    }
+    Ok(Answer { status, headers, body: body.into_bytes() })
 }
 
 fn method(method: &Method) -> GooseMethod {

@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 use url::Url;
 
 use super::Fault;
-use super::walk::Answer;
+use super::walk::{Answer, Body};
 use crate::scenario::Call;
 
 /// The service that is measured.
@@ -162,10 +162,15 @@ impl Connection {
             },
         };
         let broken = |error: hyper::Error| Fault::of(&error, Fault::Broken);
-        let (head, body) = answer.map_err(broken)?.into_parts();
-        let body = body.collect().await.map_err(broken)?.to_bytes();
+        let (head, mut pieces) = answer.map_err(broken)?.into_parts();
+        let mut body = Body::default();
+        while let Some(piece) = pieces.frame().await {
+            if let Ok(piece) = piece.map_err(broken)?.into_data() {
+                body.add(&piece);
+            }
+        }
         self.sender = Some(sender);
-        Ok(Answer { status: head.status, headers: head.headers, body })
+        Ok(Answer { status: head.status, headers: head.headers, body: body.into_bytes() })
     }
 
     async fn ready(&mut self) -> Result<SendRequest<Full<Bytes>>, Fault> {

@@ -10,11 +10,29 @@ use super::record::Sample;
 use super::{Fault, Recorder};
 use crate::scenario::{Scenario, Turn, Visit};
 
-/// A whole answer.
+/// A whole answer, of whose body the first [`LONGEST_BODY`] are kept.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
+}
+
+/// Of an answer, for what is captured of it; the rest is read and forgotten.
+const LONGEST_BODY: usize = 4 << 20;
+
+/// What is kept of a body that comes in pieces.
+#[derive(Default)]
+pub struct Body(Vec<u8>);
+
+impl Body {
+    pub fn add(&mut self, piece: &[u8]) {
+        let room = LONGEST_BODY - self.0.len();
+        self.0.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    pub fn into_bytes(self) -> Bytes {
+        self.0.into()
+    }
 }
 
 /// A visit under way.

@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "concert", value_parser = queue)]
     pub queue: String,
     /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = service_port)]
     pub apply: Option<Url>,
 }
 
@@ -117,6 +117,17 @@ pub fn below_all(text: &str) -> Result<f64, String> {
             if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
         },
     )
+}
+
+fn service_port(text: &str) -> Result<Url, String> {
+    let url: Url = text.parse().map_err(|error| format!("{error}"))?;
+    let plain = url.username().is_empty() && url.password().is_none();
+    let plain = plain && url.query().is_none() && url.fragment().is_none();
+    if plain && matches!(url.scheme(), "http" | "https") {
+        Ok(url)
+    } else {
+        Err("an address such as http://127.0.0.1:8081; the key is in ANTEROOM_KEY".to_owned())
+    }
 }
 
 fn queue(text: &str) -> Result<String, String> {

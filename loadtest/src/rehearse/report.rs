@@ -244,8 +244,8 @@ fn visits(report: &mut Report, name: &str, run: &Run) {
     ));
     if run.cost.is_late() {
         report.text(format!(
-            "**The harness, or the machine that it shares, was at its limit**: what was due began \
-             {:.0} ms late (p95), and visitors waited {:.0} ms (p95) for a connection of the \
+            "The harness, or the machine that it shares, was at its limit: what was due began {:.0} ms \
+              late (p95), and visitors waited {:.0} ms (p95) for a connection of the \
              harness before they asked. Latencies are longer than the visitors of so many \
              machines would see: play fewer, or more slowly, or from a machine of its own.",
             run.cost.late_p95_ms, run.cost.connection_wait_p95_ms

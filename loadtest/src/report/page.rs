@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Part, Report};
+use crate::progress::shown;
 
 /// Follows the reader's light or dark; the plots have colours that can be read on both.
 const STYLE: &str = "\
@@ -17,13 +18,16 @@ pre { overflow-x: auto }";
 impl Report {
     /// As Markdown, with the plots as files beside it.
     pub fn markdown(&self) -> String {
-        let mut out = format!("# {}\n", self.title);
+        let mut out = format!("# {}\n", plain(&self.title));
         for part in &self.parts {
             out.push('\n');
             match part {
-                Part::Heading(text) => line(&mut out, format_args!("## {text}")),
-                Part::Text(text) => line(&mut out, format_args!("{text}")),
-                Part::Code(text) => line(&mut out, format_args!("```\n{}\n```", text.trim_end())),
+                Part::Heading(text) => line(&mut out, format_args!("## {}", plain(text))),
+                Part::Text(text) => line(&mut out, format_args!("{}", plain(text))),
+                Part::Code(text) => {
+                    let fence = fence(text);
+                    line(&mut out, format_args!("{fence}\n{}\n{fence}", shown(text.trim_end())));
+                }
                 Part::Plot(name, plot) => {
                     line(&mut out, format_args!("![{}]({name}.svg)", plot.title));
                 }
@@ -31,7 +35,8 @@ impl Report {
                     let rule = head.iter().map(|_| "---".to_owned()).collect();
                     for cells in [head, &rule].into_iter().chain(rows) {
                         // A bar would end the cell.
-                        let cells: Vec<_> = cells.iter().map(|it| it.replace('|', "\\|")).collect();
+                        let cell = |it: &String| plain(it).replace('|', "\\|");
+                        let cells: Vec<_> = cells.iter().map(cell).collect();
                         line(&mut out, format_args!("| {} |", cells.join(" | ")));
                     }
                 }
@@ -74,13 +79,34 @@ impl Report {
     }
 }
 
+/// A text of which Markdown makes no tag, link or heading: it may hold what a service answered.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = shown(text).replace('\n', " ").replace("](", "]\\(");
+    while let Some(at) = rest.find('<') {
+        let after = rest.split_off(at + 1);
+        // Of an objective, such as p95<200ms, there is nothing to escape.
+        let opens = after.starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
+        out.push_str(&rest[..at]);
+        out.push_str(if opens { "\\<" } else { "<" });
+        rest = after;
+    }
+    out + &rest
+}
+
+/// Longer than any that the text holds.
+fn fence(text: &str) -> String {
+    let runs = text.split(|c| c != '`').map(str::len);
+    "`".repeat(runs.max().unwrap_or(0).max(2) + 1)
+}
+
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     // A String takes everything.
     let _ = writeln!(out, "{text}");
 }
 
 pub(super) fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = shown(text).replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -106,6 +132,19 @@ mod tests {
         assert!(text.starts_with("# 5 < 6 & more\n\n## Steps\n"), "{text}");
         assert!(text.contains("| load | p95 |\n| --- | --- |\n| a\\|b | 200 ms |\n"), "{text}");
         assert!(text.contains("![The line](line.svg)"), "{text}");
+    }
+
+    #[test]
+    fn what_a_service_answered_is_no_markup() {
+        let mut report = Report::new("a\n# b");
+        report.text("code <img src=x>, [all](javascript:), p95<200ms \u{1b}[31m");
+        report.parts.push(Part::Code("```\n# out\n````".to_owned()));
+        let text = report.markdown();
+        assert!(text.starts_with("# a # b\n"), "{text}");
+        let said = "code \\<img src=x>, [all]\\(javascript:), p95<200ms \u{fffd}[31m\n";
+        assert!(text.contains(said), "{text}");
+        assert!(text.ends_with("\n`````\n```\n# out\n````\n`````\n"), "{text}");
+        assert!(!report.html().contains('\u{1b}'));
     }
 
     #[test]

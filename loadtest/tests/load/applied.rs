@@ -1,9 +1,12 @@
 //! The plan of a run, set live at a real room.
 
+use std::sync::{Arc, Mutex};
+
 use anteroom_testkit::Anteroom;
 use serde_json::Value;
 
 use super::ramp::{folder, limited, ramp, read, told};
+use super::service::{Asked, Service};
 
 const KEY: &str = "ark1.operator-key";
 /// The digest is the key's.
@@ -36,6 +39,12 @@ async fn a_plan_is_set_live_at_a_room_by_the_operators_key_alone() {
     assert!(told(&output).contains("not applied: 401"), "{}", told(&output));
     assert_eq!(live().await, before);
 
+    let unknown = ["--rate", "150", "--hold", "3s", "--queue", "unknown", "--apply", &url];
+    let mut command = ramp(folder.path(), &service.url(), &unknown);
+    let output = command.env("ANTEROOM_KEY", KEY).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(70), "{}", told(&output));
+    assert!(told(&output).contains("not applied: 404"), "{}", told(&output));
+
     let mut command = ramp(folder.path(), &service.url(), &open);
     let output = command.env("ANTEROOM_KEY", KEY).output().await.unwrap();
     assert!(output.status.success(), "{}", told(&output));
@@ -45,4 +54,43 @@ async fn a_plan_is_set_live_at_a_room_by_the_operators_key_alone() {
     }
     // The scenario does not think, so the plan knows no capacity.
     assert_eq!(after["capacity"], 70);
+}
+
+/// The key goes to nobody but the service port, and what that does not do is not said to be done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_goes_through_no_proxy_and_after_no_redirect() {
+    let service = limited().await;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let listens = async |status, body: &'static str| {
+        let asked = Arc::clone(&asked);
+        Service::start(move |request: Asked| {
+            asked.lock().unwrap().push(request);
+            async move { (status, body.to_owned()) }
+        })
+        .await
+    };
+    let folder = folder("[[steps]]\npath = '/'");
+    // Answers 200 to everything, and follows no plan.
+    let proxy = listens(200, r#"{"rules":{"batch":1}}"#).await;
+    let open = ["--rate", "150", "--hold", "2s", "--apply"];
+    let apply = async |url: &str, proxy: Option<&str>| {
+        let mut command = ramp(folder.path(), &service.url(), &[&open[..], &[url]].concat());
+        if let Some(proxy) = proxy {
+            command.env("http_proxy", proxy).env("no_proxy", "");
+        }
+        let output = command.env("ANTEROOM_KEY", KEY).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(70), "{url}: {}", told(&output));
+        told(&output)
+    };
+    let through = apply("http://127.0.0.1:9", Some(&proxy.url())).await;
+    assert!(
+        through.contains("http://127.0.0.1:9/v1/admin/queues/concert: not applied"),
+        "{through}"
+    );
+    assert!(asked.lock().unwrap().is_empty(), "the proxy was asked");
+    let elsewhere = listens(307, "").await;
+    let moved = apply(&elsewhere.url(), None).await;
+    assert!(moved.contains("not applied: 307"), "{moved}");
+    let ignored = apply(&proxy.url(), None).await;
+    assert!(ignored.contains("not applied: batch is 1 there"), "{ignored}");
 }

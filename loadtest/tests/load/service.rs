@@ -23,13 +23,10 @@ pub struct Service {
     task: JoinHandle<()>,
 }
 
-/// What a service was asked: the method, the path with query, authorization and body.
+/// What a service was asked.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub method: String,
-    pub path: String,
-    pub authorization: Option<String>,
-    pub body: String,
 }
 
 impl Service {
@@ -103,12 +100,7 @@ impl Drop for Service {
 
 async fn read(request: Request<Incoming>) -> Asked {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
-    let authorization = head.headers.get("authorization");
-    Asked {
-        method: head.method.to_string(),
-        path: head.uri.to_string(),
-        authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
-        body: String::from_utf8(body.to_vec()).unwrap(),
-    }
+    // Who leaves a body unread breaks the connection.
+    let _ = body.collect().await;
+    Asked { method: head.method.to_string() }
 }

@@ -1,9 +1,7 @@
 //! `size` finds what is known: the ceilings of services that run here, far below what this machine
 //! can do.
 
-#[path = "../load/service.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with another test")]
-mod service;
 mod services;
 
 use std::path::Path;
@@ -16,6 +14,7 @@ use anteroom_loadtest::scenario::Scenario;
 use anteroom_loadtest::size::measure::Visitors;
 use anteroom_loadtest::size::objective::Objective;
 use anteroom_loadtest::size::search::{Found, Search};
+use anteroom_testkit::Anteroom;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -108,7 +107,7 @@ async fn size_by(
     std::fs::write(&scenario, scenario_text).expect("a file");
     program.args(["size", "--target", &format!("http://{address}/"), "--output"]).arg(folder);
     program.arg("--scenario").arg(scenario);
-    program.args(flags).env("ANTEROOM_KEY", "ark1.key");
+    program.args(flags);
     let ended = tokio::task::spawn_blocking(move || program.output()).await.expect("no panic");
     let ended = ended.expect("it runs");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -119,15 +118,11 @@ async fn size_by(
 async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     let address = serve(SingleWriter::new(millis(10))).await.to_string();
     let folder = tempfile::tempdir().expect("a folder");
-    let (asks, mut asked) = tokio::sync::mpsc::unbounded_channel();
-    let admin = service::Service::start(move |request| {
-        let sent = asks.send(request);
-        async move { (if sent.is_ok() { 200 } else { 500 }, String::new()) }
-    })
-    .await;
+    let room = Anteroom::start("[queues.shop]\ncapacity = 1\nbatch = 1\n", &[]).await;
+    room.admission.until_ready().await;
     let flags = &[
         "--apply",
-        &admin.url(),
+        &room.url("service"),
         "--queue",
         "shop",
         "--slo",
@@ -164,12 +159,10 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     assert!((number(&all["retry_factor"]) - 1.5).abs() < 0.05, "{said}");
     let schema = serde_json::from_str(include_str!("../../plan.schema.json")).expect("JSON");
     assert!(jsonschema::is_valid(&schema, &plan), "{plan}");
-    let request = asked.try_recv().expect("it is set live");
-    assert_eq!((&*request.method, &*request.path), ("PATCH", "/v1/admin/queues/shop"));
-    assert_eq!(request.authorization.as_deref(), Some("Bearer ark1.key"));
-    let rules: Value = serde_json::from_str(&request.body).expect("JSON");
+    let live = reqwest::get(format!("{}/v1/admin/queues/shop", room.url("service"))).await;
+    let live: Value = live.expect("an answer").json().await.expect("JSON");
     for name in ["batch", "interval_ms", "pace", "capacity"] {
-        assert_eq!(rules[name], plan[name], "{name}");
+        assert_eq!(live["rules"][name], plan[name], "{name}");
     }
     let patch = read("shop.patch.yaml");
     assert!(patch.contains(&format!("SHOP__BATCH: \"{}\"", plan["batch"])), "{patch}");
