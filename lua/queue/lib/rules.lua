@@ -16,6 +16,21 @@ local function read_overrides() return cmsgpack.unpack(call('HGET', META, 'over'
 -- Whether an override, { value, end }, is in force.
 local function holds(override) return override[2] == 0 or wall < override[2] end
 
+-- How fast the line moved by other rules than these says nothing of how fast it will: until turns
+-- have been counted by them, the batch tells.
+local function forget_rates(force)
+  if not m.capacity then return end
+  if m.capacity == force.capacity and m.batch == force.batch and m.interval == force.interval then
+    return
+  end
+  local fields = {
+    'rate', 'rate_slow', 'drop', 'lull', 'longest', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls',
+    'bin_drops', 'bin_places', 'dropped',
+  }
+  call('HDEL', META, 'rates', unpack(fields))
+  for _, field in ipairs(fields) do m[field] = nil end
+end
+
 -- Works out the rules in force by the store's clock, and between which changes they are; writes all
 -- three.
 local function settle_rules()
@@ -41,6 +56,7 @@ local function settle_rules()
     end
     force[rule] = rule == 'reason' and value or tonumber(value)
   end
+  forget_rates(force)
   for field, value in pairs(force) do m[field] = value end
   if dropped then call('HSET', META, 'over', cmsgpack.pack(over)) end
   call('HSET', META, 'force', cmsgpack.pack(force))

@@ -249,6 +249,38 @@ async fn estimates_are_true_at_a_rate() {
     }
 }
 
+/// What turns took by a rule that is in force no more says nothing of the next ones.
+#[tokio::test]
+async fn estimates_follow_a_rule_that_changes() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("hall", rate(1, Duration::from_secs(5), Pace::Even)).await;
+    for n in 0..40 {
+        join(&queue, n).await;
+    }
+    // Twelve turns in a minute are counted.
+    for _ in 0..600 {
+        world.pass(Duration::from_millis(100));
+        tick(&queue).await;
+    }
+    let last = join(&queue, 40).await.0;
+    let slowly = look(&queue, last).await.eta().0.expect("a wait");
+    assert!((100.0..200.0).contains(&slowly.as_secs_f64()), "{slowly:?}");
+    let faster = [Override::Batch(Some(300)), Override::Interval(Some(Duration::from_secs(10)))];
+    queue.override_rules(&faster, None).await.expect("an override");
+    world.pass(Duration::from_millis(100));
+    tick(&queue).await;
+    for n in 41..341 {
+        join(&queue, n).await;
+    }
+    let last = join(&queue, 341).await.0;
+    let fast = look(&queue, last).await.eta().0.expect("a wait");
+    assert!((5.0..15.0).contains(&fast.as_secs_f64()), "300 places, 30 a second: {fast:?}");
+    queue.override_rules(&[Override::Batch(Some(3))], None).await.expect("an override");
+    world.pass(Duration::from_millis(100));
+    let slow = look(&queue, last).await.eta().0.expect("a wait");
+    assert!(slow.as_secs_f64() > 500.0, "300 places, one in 3.3 s: {slow:?}");
+}
+
 #[tokio::test]
 async fn estimates_know_who_gives_up() {
     let world = TimedStore::new().await;
