@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use apply::apply;
 pub use options::{Options, below_all};
 pub use patch::patch;
 
@@ -36,6 +35,14 @@ impl Pace {
     }
 }
 
+/// The most that a queue takes as its batch, and as its capacity.
+const MOST: (u64, u64) = (1_000_000, 1_000_000_000);
+/// The intervals that a queue takes.
+const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
+
+/// Until a turn is seen: the waiting page looks each second or two when it is near.
+const SEEN_AFTER: Duration = Duration::from_secs(1);
+
 /// What a plan is worked out from.
 #[derive(Clone, Debug)]
 pub struct Basis {
@@ -51,6 +58,8 @@ pub struct Basis {
     pub show_up: f64,
     /// The share of the capacity that is kept back, 0 to below 1.
     pub headroom: f64,
+    /// How long a turn is kept for those who do not show up.
+    pub claim_ttl: Duration,
     /// How long a visitor stays, where that is known.
     pub stay: Option<Duration>,
     /// How a batch is let in.
@@ -90,8 +99,32 @@ impl Basis {
         borne * (1.0 - self.headroom)
     }
 
+    /// How long a place is ready or active on average: until its turn is seen, and then for the
+    /// stay, or where nobody shows up until the turn lapses.
+    fn taken(&self, stay: Duration) -> Duration {
+        let until_seen = SEEN_AFTER.mul_f64(self.show_up);
+        until_seen + stay.mul_f64(self.show_up) + self.claim_ttl.mul_f64(1.0 - self.show_up)
+    }
+
+    /// The interval that was asked for; a longer one where not even one place a second were promoted
+    /// in it, and a shorter one where more were than a batch may have.
+    fn interval_of(&self, places_per_second: f64) -> Duration {
+        let of = |places: f64| {
+            let seconds = (places / places_per_second).min(INTERVALS.1.as_secs_f64());
+            // Whole milliseconds, and not less than the place needs.
+            Duration::from_millis((1e3 * seconds).ceil() as u64)
+        };
+        let places = places_per_second * self.interval.as_secs_f64();
+        let interval = match places {
+            _ if places < 1.0 => of(1.0),
+            _ if places > MOST.0 as f64 => of(MOST.0 as f64),
+            _ => self.interval,
+        };
+        interval.clamp(INTERVALS.0, INTERVALS.1)
+    }
+
     /// The plan. Batch: visitors a minute × interval ÷ 60 s ÷ share who show up. Capacity, by
-    /// Little's law (J. D. C. Little, 1961): visitors a second × stay ÷ share who show up.
+    /// Little's law (J. D. C. Little, 1961): places promoted a second × how long each is taken.
     pub fn plan(&self) -> Plan {
         let visitors_per_minute = self.visitors_per_minute();
         let let_in = |time: Duration| {
@@ -99,14 +132,15 @@ impl Basis {
             // What counting in halves and tenths left below a whole number is no visitor less.
             ((visitors + 1e-6).floor() as u64).max(1)
         };
+        let interval = self.interval_of(visitors_per_minute / 60.0 / self.show_up);
         Plan {
             schema_version: SCHEMA_VERSION,
             tps: self.tps,
             visitors_per_minute,
-            batch: let_in(self.interval),
-            interval_ms: u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX),
+            batch: let_in(interval).min(MOST.0),
+            interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
             pace: self.pace,
-            capacity: self.stay.map(let_in),
+            capacity: self.stay.map(|stay| let_in(self.taken(stay)).min(MOST.1)),
             headroom: self.headroom,
             stopped_by: self.stopped_by.clone(),
         }
@@ -114,13 +148,16 @@ impl Basis {
 
     /// How the plan is worked out, in words and figures.
     pub fn derivation(&self) -> String {
-        let Plan { visitors_per_minute, batch, capacity, .. } = self.plan();
+        let Plan { visitors_per_minute, batch, capacity, interval_ms, .. } = self.plan();
         let capacity = match self.stay.zip(capacity) {
             Some((stay, capacity)) => format!(
-                "capacity = visitors a second × a stay of {:.3} s ÷ {} who show up (Little's law) \
-                 = {capacity}.",
+                "capacity = visitors a second ÷ {} who show up × {:.3} s that a place is taken \
+                 (Little's law; a stay of {:.3} s, 1 s until a turn is seen, and of those who do \
+                 not show up a claim_ttl of {}) = {capacity}.",
+                self.show_up,
+                self.taken(stay).as_secs_f64(),
                 stay.as_secs_f64(),
-                self.show_up
+                humantime::format_duration(self.claim_ttl),
             ),
             None => {
                 "No capacity: the scenario thinks nowhere, so it does not tell how long people \
@@ -136,7 +173,7 @@ impl Basis {
             self.calls_per_visitor,
             self.retry_factor,
             self.headroom,
-            humantime::format_duration(self.interval),
+            humantime::format_duration(Duration::from_millis(interval_ms)),
             self.show_up,
         )
     }
@@ -154,6 +191,7 @@ mod tests {
             interval: Duration::from_secs(10),
             show_up: 1.0,
             headroom: 0.0,
+            claim_ttl: Duration::from_secs(60),
             stay: None,
             pace: Pace::Even,
             stopped_by: None,
@@ -180,9 +218,28 @@ mod tests {
         let plan = basis.plan();
         assert_eq!(plan.visitors_per_minute, 10_560.0);
         assert_eq!(plan.batch, 2_200);
-        // 220 a second × 0.8 × 90 s ÷ 0.8.
-        assert_eq!(plan.capacity, Some(19_800));
-        assert_eq!(Basis { tps: 0.0, ..reference() }.plan().batch, 1);
+        // 176 visitors a second who show up are 220 turns; of ten, eight take 91 s and two 60 s.
+        assert_eq!(plan.capacity, Some(18_656));
+        let nothing = Basis { tps: 0.0, ..reference() }.plan();
+        assert_eq!((nothing.batch, nothing.interval_ms), (1, 3_600_000));
+    }
+
+    #[test]
+    fn a_batch_and_its_interval_are_what_a_queue_takes() {
+        let basis = |visitors_per_minute: f64, interval| {
+            let tps = visitors_per_minute / 60.0 * 3.0;
+            Basis { tps, interval: Duration::from_secs(interval), ..reference() }
+        };
+        for (visitors_per_minute, interval, batch, interval_ms) in [
+            (20.0, 1, 1, 3_000),
+            (7.0, 1, 1, 8_572),
+            (60.0, 1, 1, 1_000),
+            (175_470.0 * 60.0, 3_600, 1_000_000, 5_699),
+            (600.0, 3_600, 36_000, 3_600_000),
+        ] {
+            let plan = basis(visitors_per_minute, interval).plan();
+            assert_eq!((plan.batch, plan.interval_ms), (batch, interval_ms), "{plan:?}");
+        }
     }
 
     #[test]

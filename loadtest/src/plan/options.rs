@@ -7,8 +7,12 @@ use clap::Args;
 use url::Url;
 
 use super::{Basis, Plan, apply, patch};
+use crate::exit::Usage;
 use crate::progress::say;
 use crate::report::{Part, Report};
+
+/// The file of a plan.
+const PLAN: &str = "plan.json";
 
 /// What a plan is for.
 #[derive(Args, Clone, Debug)]
@@ -19,6 +23,9 @@ pub struct Options {
     /// The share of those let in who show up, above 0%
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = above_none)]
     pub show_up: f64,
+    /// claim_ttl of the queue: so long a turn is kept for those who do not show up, 1s to 1h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
+    pub claim_ttl: Duration,
     /// The queue that the plan is for
     #[arg(long, value_name = "NAME", default_value = "concert", value_parser = queue)]
     pub queue: String,
@@ -45,6 +52,31 @@ impl Options {
         Ok(())
     }
 
+    /// Before anything is measured: a folder for the reports, in which no plan of an earlier run
+    /// stands beside the report of this one, and whether the plan may be set live where it is to be.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`] for a folder that cannot be had; as [`apply::look`].
+    pub async fn prepare(&self, folder: &Path) -> anyhow::Result<()> {
+        let wrong = |error| Usage(format!("--output {}: {error}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(wrong)?;
+        for file in [PLAN.to_owned(), self.patch()] {
+            match std::fs::remove_file(folder.join(file)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(wrong(error))?,
+                _ => {}
+            }
+        }
+        match &self.apply {
+            Some(service) => apply::look(service, &self.queue, key().as_deref()).await,
+            None => Ok(()),
+        }
+    }
+
+    fn patch(&self) -> String {
+        format!("{}.patch.yaml", self.queue)
+    }
+
     /// Writes `plan.json` and the patch into a folder that is there.
     ///
     /// # Errors
@@ -52,20 +84,18 @@ impl Options {
     /// When they cannot be written.
     pub fn write(&self, plan: &Plan, folder: &Path) -> anyhow::Result<()> {
         let text = format!("{:#}\n", serde_json::to_value(plan)?);
-        std::fs::write(folder.join("plan.json"), text)?;
-        let file = format!("{}.patch.yaml", self.queue);
-        Ok(std::fs::write(folder.join(file), patch(plan, &self.queue))?)
+        std::fs::write(folder.join(PLAN), text)?;
+        Ok(std::fs::write(folder.join(self.patch()), patch(plan, &self.queue))?)
     }
 
     /// Sets a plan live where that is asked for.
     ///
     /// # Errors
     ///
-    /// As [`apply()`].
+    /// As [`apply::apply`].
     pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
         let Some(service) = &self.apply else { return Ok(()) };
-        let key = std::env::var("ANTEROOM_KEY").ok();
-        apply(plan, service, &self.queue, key.as_deref()).await?;
+        apply::apply(plan, service, &self.queue, key().as_deref()).await?;
         say(&format!("the queue {} follows the plan now", self.queue));
         Ok(())
     }
@@ -117,6 +147,11 @@ pub fn below_all(text: &str) -> Result<f64, String> {
             if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
         },
     )
+}
+
+/// The operator's key.
+fn key() -> Option<String> {
+    std::env::var("ANTEROOM_KEY").ok()
 }
 
 fn service_port(text: &str) -> Result<Url, String> {

@@ -12,7 +12,7 @@ use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 
 use crate::descriptors;
-use crate::exit::{Outcome, Usage};
+use crate::exit::Outcome;
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
@@ -110,12 +110,11 @@ impl Args {
     ///
     /// # Errors
     ///
-    /// [`Usage`] for a wrong file or argument; when the run could not be done.
+    /// [`crate::exit::Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         self.target.reach(self.timeout).await?;
-        std::fs::create_dir_all(&self.output)
-            .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
+        self.options.prepare(&self.output).await?;
         let cancelled = interrupt::watch()?;
         let before = cpu();
         let (measured, saturation) = self.play(&scenario, &cancelled).await?;
@@ -205,6 +204,7 @@ impl Args {
             retry_factor: figures.total.retry_factor(),
             interval: self.options.interval,
             show_up: self.options.show_up,
+            claim_ttl: self.options.claim_ttl,
             headroom: self.headroom,
             stay: thinks.then(|| figures.visits.mean()),
             pace: Pace::Even,

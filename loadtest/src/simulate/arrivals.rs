@@ -8,6 +8,9 @@ use rand::rngs::StdRng;
 
 use crate::exit::Usage;
 
+/// A curve of 30 days, in seconds.
+const LONGEST: f64 = 2_592_000.0;
+
 /// Visitors a second over time: straight lines between points, nobody after the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
@@ -47,14 +50,17 @@ impl Arrivals {
         for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
             let wrong = |rule: String| (line + 1, rule);
             let cells: Vec<_> = row.split(',').map(|cell| cell.trim().parse::<f64>()).collect();
-            if line == 0 && cells.iter().all(Result::is_err) {
+            // A heading names its columns: two cells, and no digit in front.
+            let names = |cell: &str| !cell.trim().starts_with(|c: char| c.is_ascii_digit());
+            if line == 0 && cells.len() == 2 && row.split(',').all(names) {
                 continue;
             }
             let [Ok(at), Ok(rate)] = cells[..] else {
                 return Err(wrong(format!("`{row}` is not `seconds,arrivals per second`")));
             };
-            if !(at >= 0.0 && at.is_finite() && rate >= 0.0 && rate.is_finite()) {
-                return Err(wrong("seconds and arrivals per second are 0 or more".to_owned()));
+            if !((0.0..=LONGEST).contains(&at) && rate >= 0.0 && rate.is_finite()) {
+                let rule = "seconds are 0 to 2592000 (30 days), arrivals per second 0 or more";
+                return Err(wrong(rule.to_owned()));
             }
             if let Some(&(before, _)) = points.last()
                 && at <= before
@@ -178,6 +184,8 @@ mod tests {
             ("0,1\n5,1\n5,2\n", 3, "must grow: 5 comes after 5"),
             ("0,1\n5,-1\n", 2, "0 or more"),
             ("0,1\n5,inf\n", 2, "0 or more"),
+            ("0,1\n1e300,0\n", 2, "30 days"),
+            ("0;1000\n5,1\n9,1\n", 1, "is not `seconds"),
             ("0,1\n", 1, "at least two points"),
             ("", 0, "at least two points"),
         ] {

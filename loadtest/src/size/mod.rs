@@ -99,6 +99,7 @@ impl Size {
         let cancelled = crate::interrupt::watch()?;
         let visitors = self.visitors(&scenario)?;
         self.target.reach(visitors.timeout).await?;
+        self.options.prepare(&self.output).await?;
         let search = search::Search {
             measure: &visitors,
             objectives: &self.slo,
@@ -171,6 +172,7 @@ impl Size {
             retry_factor: step.retry_factor,
             interval: self.options.interval,
             show_up: self.options.show_up,
+            claim_ttl: self.options.claim_ttl,
             headroom: self.headroom,
             stay,
             // It holds far more than batches do.
