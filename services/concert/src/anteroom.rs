@@ -76,10 +76,10 @@ impl Anteroom {
         self.call(Method::GET, url, headers).await
     }
 
-    /// Ends a visit, by the handle of its place; the slot goes to the next in line. What fails is
-    /// logged, and the visit then ends when its time is over.
-    pub async fn finish(&self, place: &str) {
-        let Some(mut url) = self.places.clone() else { return };
+    /// Ends a visit, by the handle of its place; the slot goes to the next in line. Whether that was
+    /// done: what fails is logged, and the visit then ends when its time is over.
+    pub async fn finish(&self, place: &str) -> bool {
+        let Some(mut url) = self.places.clone() else { return true };
         if let Ok(mut path) = url.path_segments_mut() {
             path.push(place);
         }
@@ -88,13 +88,14 @@ impl Anteroom {
             headers.insert(AUTHORIZATION, key.clone());
         }
         let reason = match self.call(Method::DELETE, &url, headers).await {
-            Ok(answer) if answer.status() == StatusCode::NO_CONTENT => return,
+            Ok(answer) if answer.status() == StatusCode::NO_CONTENT => return true,
             Ok(answer) => {
                 format!("{}: {}", answer.status(), String::from_utf8_lossy(answer.body()))
             }
             Err(error) => error,
         };
         tracing::warn!(reason, "a visit could not be ended");
+        false
     }
 
     /// The answer of the last try; earlier ones got none, or one that says to try again.

@@ -62,10 +62,11 @@ impl Gate {
         }
     }
 
-    /// The visit is over.
-    pub async fn finish(&self, visit: Visit) {
-        if let Some(place) = visit.place {
-            self.anteroom.finish(&place).await;
+    /// The visit is over; whether Anteroom knows.
+    pub async fn finish(&self, visit: Visit) -> bool {
+        match visit.place {
+            Some(place) => self.anteroom.finish(&place).await,
+            None => true,
         }
     }
 }

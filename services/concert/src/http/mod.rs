@@ -94,8 +94,14 @@ impl App {
                 })
             }
             Call::Finish => {
-                if let Verdict::Passes(visit) = self.gate.ask(&parts.headers).await {
-                    self.gate.finish(visit).await;
+                let finished = match self.gate.ask(&parts.headers).await {
+                    Verdict::Passes(visit) => self.gate.finish(visit).await,
+                    // There is none to end.
+                    Verdict::Refused(..) => true,
+                    Verdict::Unknown => false,
+                };
+                if !finished {
+                    return Err(Problem::new(Code::GateUnavailable));
                 }
                 Ok(match form {
                     Form::Page => page::goodbye(),

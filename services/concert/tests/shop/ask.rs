@@ -201,6 +201,8 @@ async fn without_an_answer_of_the_gate_nobody_passes_and_a_seat_can_still_be_pai
     site.anteroom.admission.process.kill();
     let refused = site.call(&token, Method::GET, "/api/shows").await;
     assert_eq!(refused.refuses(503, "gate_unavailable").header("retry-after"), "5");
+    // A visit that could not be ended is not over.
+    site.call(&token, Method::POST, "/api/finish").await.refuses(503, "gate_unavailable");
     let page = Answer::of(site.browser(Method::GET, "/")).await;
     assert!(page.is(503).text.contains("The waiting room is not available"), "{page:?}");
     site.concert.pay(&id).await.is(200);
