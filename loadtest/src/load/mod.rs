@@ -19,4 +19,5 @@ pub use connection::Target;
 pub use fault::Fault;
 pub use figures::{Durations, Figures, Tally};
 pub use follow::{Cohorts, FEW, SecondHalf};
-pub use record::{Measurement, Recorder, Second};
+pub use record::{Measurement, Recorder};
+pub use sample::Second;

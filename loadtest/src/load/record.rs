@@ -5,35 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use super::Figures;
 use super::figures::Durations;
 use super::follow::{Cohorts, SecondHalf};
-use super::sample::Sample;
-
-/// One second of a run.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Second {
-    /// Seconds since the start.
-    pub at: u64,
-    /// Users, or visitors under way, at its end.
-    pub users: u64,
-    /// Requests that ended in it.
-    pub requests: u64,
-    /// Those that were completed.
-    pub completed: u64,
-    /// Those with a fault.
-    pub errors: u64,
-    /// Latencies in milliseconds.
-    pub average_ms: f64,
-    /// As `average_ms`.
-    pub p50_ms: f64,
-    /// As `average_ms`.
-    pub p95_ms: f64,
-    /// As `average_ms`.
-    pub p99_ms: f64,
-}
+use super::sample::{Sample, Second};
 
 /// Takes down what happens, from any task.
 pub struct Recorder {

@@ -1,7 +1,9 @@
-//! One request, and where it counts.
+//! One request, and where it counts; one second of them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+use serde::Serialize;
 
 use super::{Fault, Figures};
 
@@ -17,6 +19,29 @@ pub struct Sample {
     pub again: bool,
     /// Why it brought nothing.
     pub fault: Option<Fault>,
+}
+
+/// One second of a run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Second {
+    /// Seconds since the start.
+    pub at: u64,
+    /// Users, or visitors under way, at its end.
+    pub users: u64,
+    /// Requests that ended in it.
+    pub requests: u64,
+    /// Those that were completed.
+    pub completed: u64,
+    /// Those with a fault.
+    pub errors: u64,
+    /// Latencies in milliseconds.
+    pub average_ms: f64,
+    /// As `average_ms`.
+    pub p50_ms: f64,
+    /// As `average_ms`.
+    pub p95_ms: f64,
+    /// As `average_ms`.
+    pub p99_ms: f64,
 }
 
 impl Sample {
