@@ -60,8 +60,9 @@ pub async fn run(
         recorder: Arc::clone(&recorder),
         timeout: closed.timeout,
         over: CancellationToken::new(),
+        stopped: CancellationToken::new(),
     };
-    let over = stage.over.clone();
+    let (over, stopped) = (stage.over.clone(), stage.stopped.clone());
     let attack = attack(stage, target, &plan)?;
     let goose = tokio::spawn(async move { attack.execute().await.map_err(Box::new) });
     let progress = Progress::new("closed load", u64::try_from(length.as_millis())?);
@@ -73,9 +74,13 @@ pub async fn run(
         if cancelled.is_cancelled() {
             goose::trigger_killswitch("interrupted");
         }
-        // Goose has a handler of its own for Ctrl-C. Whoever still thinks is not waited for.
-        if goose::is_killswitch_triggered() || elapsed > length {
+        // Who still thinks is not waited for, and after an interrupt no answer either.
+        if elapsed > length {
             over.cancel();
+        }
+        if goose::is_killswitch_triggered() {
+            over.cancel();
+            stopped.cancel();
         }
     }
     goose.await?.map_err(|error: Box<GooseError>| *error)?;
@@ -91,7 +96,10 @@ struct Stage {
     target: Arc<Target>,
     recorder: Arc<Recorder>,
     timeout: Duration,
+    /// Nobody asks any more.
     over: CancellationToken,
+    /// Nobody waits for an answer any more.
+    stopped: CancellationToken,
 }
 
 /// What a user has between turns; Goose wants a type that it could clone.
@@ -163,6 +171,11 @@ async fn begin(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
 async fn turn(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
     let number = user.weighted_users_index as u64 + 1;
     let Some(session) = user.get_session_data::<Session>().cloned() else { return Ok(()) };
+    if stage.over.is_cancelled() {
+        // Goose is about to stop this user; meanwhile it asks nothing.
+        tokio::time::sleep(LEAVING).await;
+        return Ok(());
+    }
     let walk = session.walk().take();
     let mut walk = walk
         .unwrap_or_else(|| Walk::begin(&stage.scenario, &stage.recorder, number, Instant::now()));
@@ -172,15 +185,15 @@ async fn turn(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
         return Ok(());
     };
     if stage.over.run_until_cancelled(until(due)).await.is_none() {
-        // Goose is about to stop this user; meanwhile it asks nothing.
-        tokio::time::sleep(LEAVING).await;
         return Ok(());
     }
     let mut goes_on = true;
     if let Some(call) = &turn.call {
         let started = Instant::now();
         let name = &stage.scenario.steps[turn.step].name;
-        let outcome = send(&stage.target, user, name, call).await;
+        walk.asks(started);
+        let answer = stage.stopped.run_until_cancelled(send(&stage.target, user, name, call));
+        let Some(outcome) = answer.await else { return Ok(()) };
         goes_on = walk.ended(&turn, started, outcome);
     }
     *session.walk() = goes_on.then_some(walk);

@@ -94,6 +94,15 @@ impl Tally {
         let first = self.requests - self.again;
         if first == 0 { 1.0 } else { self.requests as f64 / first as f64 }
     }
+
+    /// Statuses and kinds of errors with their counts, for people.
+    pub fn outcomes(&self) -> String {
+        let statuses = self.statuses.iter().map(|(status, count)| format!("{status}: {count}"));
+        let unanswered = |(fault, _): &(&Fault, &u64)| !matches!(fault, Fault::Status);
+        let faults = self.faults.iter().filter(unanswered);
+        let faults = faults.map(|(fault, count)| format!("{}: {count}", fault.name()));
+        statuses.chain(faults).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// All figures of a stretch of time.

@@ -9,11 +9,15 @@ pub mod closed;
 mod connection;
 mod fault;
 mod figures;
+mod follow;
 pub mod open;
 mod record;
+mod sample;
 mod walk;
 
 pub use connection::Target;
 pub use fault::Fault;
 pub use figures::{Durations, Figures, Tally};
-pub use record::{Measurement, Recorder, Second};
+pub use follow::{Cohorts, FEW, SecondHalf};
+pub use record::{Measurement, Recorder};
+pub use sample::Second;

@@ -140,6 +140,7 @@ async fn visit(mut walk: Walk, mut connection: Connection) {
     while let Some((turn, due)) = walk.turn() {
         until(due).await;
         if let Some(call) = &turn.call {
+            walk.asks(due);
             let outcome = connection.send(call).await;
             if !walk.ended(&turn, due, outcome) {
                 return;

@@ -1,50 +1,14 @@
 //! The record that both models write.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
+use super::Figures;
 use super::figures::Durations;
-use super::{Fault, Figures, Tally};
-
-/// One request that ended.
-pub struct Sample {
-    /// Index of its step.
-    pub step: usize,
-    /// When it was to be sent.
-    pub started: Instant,
-    /// Its status, if there was an answer.
-    pub status: Option<u16>,
-    /// Whether its visit had made it before.
-    pub again: bool,
-    /// Why it brought nothing.
-    pub fault: Option<Fault>,
-}
-
-/// One second of a run.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Second {
-    /// Seconds since the start.
-    pub at: u64,
-    /// Users, or visitors under way, at its end.
-    pub users: u64,
-    /// Requests that ended in it.
-    pub requests: u64,
-    /// Those that were completed.
-    pub completed: u64,
-    /// Those with a fault.
-    pub errors: u64,
-    /// Latencies in milliseconds.
-    pub p50_ms: f64,
-    /// As `p50_ms`.
-    pub p95_ms: f64,
-    /// As `p50_ms`.
-    pub p99_ms: f64,
-}
+use super::follow::{Cohorts, SecondHalf};
+use super::sample::{Sample, Second};
 
 /// Takes down what happens, from any task.
 pub struct Recorder {
@@ -53,6 +17,7 @@ pub struct Recorder {
     window: Range<Duration>,
     users: AtomicU64,
     begun: AtomicU64,
+    asked: AtomicU64,
     not_begun: AtomicU64,
     state: Mutex<State>,
 }
@@ -66,12 +31,14 @@ struct State {
     late: Durations,
     /// Of each step, in the first and in the last third of the window.
     thirds: Vec<[Durations; 2]>,
+    second_half: SecondHalf,
+    cohorts: Cohorts,
 }
 
 /// What a run has shown.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
-    /// From the start to the last answer.
+    /// From the start to the last answer, or to the end of the window if that is later.
     pub whole: Figures,
     /// Of the hold (closed), or of the arrivals (open).
     pub window: Figures,
@@ -88,6 +55,12 @@ pub struct Measurement {
     /// The latencies of each step, of requests that began in the first and in the last third of
     /// the window.
     pub thirds: Vec<[Durations; 2]>,
+    /// Of the window.
+    pub second_half: SecondHalf,
+    /// All visits by when they began.
+    pub cohorts: Cohorts,
+    /// Requests that were under way at the end and were cut.
+    pub unanswered: u64,
 }
 
 impl Recorder {
@@ -102,12 +75,15 @@ impl Recorder {
             latency: Durations::default(),
             late: Durations::default(),
             thirds: vec![<[Durations; 2]>::default(); steps],
+            second_half: SecondHalf::default(),
+            cohorts: Cohorts::default(),
         };
         Self {
             started: OnceLock::new(),
             window,
             users: AtomicU64::new(0),
             begun: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             not_begun: AtomicU64::new(0),
             state: Mutex::new(state),
         }
@@ -135,8 +111,17 @@ impl Recorder {
         Present(Arc::clone(self))
     }
 
-    pub(super) fn visit_begins(&self) {
+    pub(super) fn visit_begins(&self, at: Instant) {
         self.begun.fetch_add(1, Relaxed);
+        let at = at - self.started();
+        let mut state = self.state();
+        state.cohorts.begins(at);
+        state.second_half.arrived += u64::from(self.second_half().contains(&at));
+    }
+
+    fn second_half(&self) -> Range<Duration> {
+        let Range { start, end } = self.window;
+        start + (end - start) / 2..end
     }
 
     pub(super) fn visit_cannot_begin(&self) {
@@ -146,6 +131,16 @@ impl Recorder {
     pub(super) fn visitor_sets_out(&self, due: Instant) {
         let late = due.elapsed();
         self.state().late.note(late);
+    }
+
+    /// A request is due, and is sent as soon as this program can.
+    pub(super) fn request_begins(&self, due: Instant) {
+        self.asked.fetch_add(1, Relaxed);
+        let due = due - self.started();
+        let Range { start, end } = self.second_half();
+        let [at_start, at_end] = &mut self.state().second_half.waiting;
+        *at_start += u64::from(due <= start);
+        *at_end += u64::from(due <= end);
     }
 
     pub(super) fn request(&self, sample: &Sample) {
@@ -165,6 +160,10 @@ impl Recorder {
         }
         sample.add(&mut state.whole, latency, true, true);
         sample.add(&mut state.window, latency, begun_inside, ended_inside);
+        let Range { start: middle, end } = self.second_half();
+        let [at_middle, at_end] = &mut state.second_half.waiting;
+        *at_middle -= u64::from(now - start <= middle);
+        *at_end -= u64::from(now - start <= end);
         let third = (self.window.end - self.window.start) / 3;
         let at = (sample.started - start).saturating_sub(self.window.start);
         let [first, last] = &mut state.thirds[sample.step];
@@ -183,7 +182,10 @@ impl Recorder {
         let arrived_inside = self.window.contains(&(begun - start));
         let ended_inside = self.window.contains(&(now - start));
         let mut state = self.state();
-        let State { whole, window, .. } = &mut *state;
+        let State { whole, window, second_half, cohorts, .. } = &mut *state;
+        cohorts.ends(begun - start, now - begun, completed);
+        let failed_inside = !completed && self.second_half().contains(&(now - start));
+        second_half.failed += u64::from(failed_inside);
         for (figures, arrived, ended) in
             [(whole, true, true), (window, arrived_inside, ended_inside)]
         {
@@ -209,9 +211,11 @@ impl Recorder {
 
     /// Ends the record.
     pub fn finish(&self, interrupted: bool) -> Measurement {
-        let length = self.elapsed();
+        let elapsed = self.elapsed();
+        // The last answer may come before the last distance between arrivals is over.
+        let length = if interrupted { elapsed } else { elapsed.max(self.window.end) };
         let mut state = self.state();
-        state.turn(length + Duration::from_secs(1), self.users());
+        state.turn(elapsed + Duration::from_secs(1), self.users());
         let mut whole = state.whole.clone();
         whole.length = length;
         let mut window = state.window.clone();
@@ -220,11 +224,14 @@ impl Recorder {
             whole,
             window,
             seconds: state.seconds.clone(),
+            unanswered: self.asked.load(Relaxed).saturating_sub(state.whole.total.requests),
             visits_begun: self.begun.load(Relaxed),
             visits_not_begun: self.not_begun.load(Relaxed),
             interrupted,
             late: state.late.clone(),
             thirds: state.thirds.clone(),
+            second_half: state.second_half.clone(),
+            cohorts: state.cohorts.clone(),
         }
     }
 
@@ -248,53 +255,56 @@ impl State {
         while self.now.at < elapsed.as_secs() {
             let millis = |share| self.latency.quantile(share).as_secs_f64() * 1e3;
             let at = self.now.at;
+            let average_ms = self.latency.mean().as_secs_f64() * 1e3;
             let (p50_ms, p95_ms, p99_ms) = (millis(0.5), millis(0.95), millis(0.99));
             let next = Second { at: at + 1, ..Second::default() };
             let second = std::mem::replace(&mut self.now, next);
-            self.seconds.push(Second { users, p50_ms, p95_ms, p99_ms, ..second });
+            self.seconds.push(Second { users, average_ms, p50_ms, p95_ms, p99_ms, ..second });
             self.latency.clear();
         }
     }
 }
 
-impl Sample {
-    /// Whether the time that it took says something of the service.
-    fn waited(&self) -> bool {
-        self.status.is_some() || self.fault == Some(Fault::Timeout)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: usize = 0;
+
+    fn answered(recorder: &Recorder, due: Instant) {
+        recorder.request_begins(due);
+        let (status, fault) = (Some(200), None);
+        recorder.request(&Sample { step: STEP, started: due, status, again: false, fault });
     }
 
-    /// A request counts where it began, as a completion where it ended: so no slow request and no
-    /// timeout is left out, and nothing is throughput that came later.
-    fn add(&self, figures: &mut Figures, latency: Duration, begun: bool, ended: bool) {
-        for tally in [&mut figures.total, &mut figures.steps[self.step]] {
-            tally.completed += u64::from(ended && self.fault.is_none());
-            if !begun {
-                continue;
-            }
-            if self.waited() {
-                tally.latency.note(latency);
-            }
-            tally.requests += 1;
-            tally.again += u64::from(self.again);
-            count(&mut tally.statuses, self.status);
-            count(&mut tally.faults, self.fault);
+    /// One visitor, whose answer is there long before the second is over.
+    #[test]
+    fn only_an_interrupt_makes_a_window_shorter() {
+        let recorder = Recorder::new(1, Duration::ZERO..Duration::from_secs(600));
+        answered(&recorder, recorder.started());
+        let whole = recorder.finish(false);
+        assert_eq!(whole.window.length, Duration::from_secs(600));
+        assert_eq!(whole.whole.length, Duration::from_secs(600));
+        assert!((whole.window.tps() - 1.0 / 600.0).abs() < 1e-9);
+        assert!(recorder.finish(true).window.length < Duration::from_secs(600));
+    }
+
+    #[test]
+    fn who_waits_at_the_end_is_seen_and_who_thinks_is_not() {
+        let recorder = Recorder::new(1, Duration::ZERO..Duration::from_secs(600));
+        let start = recorder.started();
+        let later = start + Duration::from_secs(400);
+        recorder.visit_begins(start);
+        answered(&recorder, start);
+        for due in [start, start, later] {
+            recorder.visit_begins(due);
+            recorder.request_begins(due);
         }
-    }
-}
-
-fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: Option<K>) {
-    if let Some(key) = key {
-        *counts.entry(key).or_default() += 1;
-    }
-}
-
-impl Tally {
-    /// Statuses and kinds of errors with their counts, for people.
-    pub fn outcomes(&self) -> String {
-        let statuses = self.statuses.iter().map(|(status, count)| format!("{status}: {count}"));
-        let unanswered = |(fault, _): &(&Fault, &u64)| !matches!(fault, Fault::Status);
-        let faults = self.faults.iter().filter(unanswered);
-        let faults = faults.map(|(fault, count)| format!("{}: {count}", fault.name()));
-        statuses.chain(faults).collect::<Vec<_>>().join(", ")
+        // Begins its visit with a thought, and has asked nothing yet.
+        recorder.visit_begins(later);
+        let measured = recorder.finish(false);
+        assert_eq!(measured.second_half.waiting, [2, 3]);
+        assert_eq!((measured.second_half.arrived, measured.second_half.failed), (2, 0));
+        assert_eq!(measured.unanswered, 3);
     }
 }

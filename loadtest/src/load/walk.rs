@@ -6,7 +6,7 @@ use std::time::Instant;
 use hyper::body::Bytes;
 use hyper::{HeaderMap, StatusCode};
 
-use super::record::Sample;
+use super::sample::Sample;
 use super::{Fault, Recorder};
 use crate::scenario::{Scenario, Turn, Visit};
 
@@ -53,7 +53,7 @@ impl Walk {
         user: u64,
         arrived: Instant,
     ) -> Self {
-        recorder.visit_begins();
+        recorder.visit_begins(arrived);
         let recorder = Arc::clone(recorder);
         Self { visit: Visit::new(scenario, user), recorder, arrived, due: arrived }
     }
@@ -74,6 +74,11 @@ impl Walk {
                 None
             }
         }
+    }
+
+    /// The request of this turn is due.
+    pub fn asks(&self, due: Instant) {
+        self.recorder.request_begins(due);
     }
 
     /// Takes what came of a request; returns whether the visit goes on.

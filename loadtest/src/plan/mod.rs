@@ -160,8 +160,8 @@ impl Basis {
                 humantime::format_duration(self.claim_ttl),
             ),
             None => {
-                "No capacity: the scenario thinks nowhere, so it does not tell how long people \
-                     stay."
+                "No capacity: nobody knows how long people stay, as the scenario thinks nowhere or \
+                 too few visits were followed to their end."
                     .to_owned()
             }
         };

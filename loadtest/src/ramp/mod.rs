@@ -34,8 +34,11 @@ Examples:
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
 Reports land in --output: ramp.md, ramp.html, ramp.json, plan.json and a kustomize patch. It exits
-with 0, with 1 when the plan was to be applied and the run shows no capacity, with 64 when called
-wrongly, and with 70 when the run could not be done.";
+with 0, with 1 when the plan was to be applied and the run shows no capacity or was ended early,
+with 64 when called wrongly, and with 70 when the run could not be done.
+
+Where the scenario thinks, visitors of --rate arrive for as long as a visit may think before they
+are looked at.";
 
 /// Loads a service by a scenario, and works out how many people to let in
 #[derive(ClapArgs, Debug)]
@@ -58,7 +61,7 @@ pub struct Args {
     /// From 1 user to all, 1s to 1h in whole seconds (closed model)
     #[arg(long, default_value = "30s", conflicts_with = "rate", value_parser = stretch)]
     ramp: Duration,
-    /// How long all users stay, or visitors arrive, 1s to 1h in whole seconds
+    /// How long all users stay, or visitors who arrive are looked at, 1s to 1h in whole seconds
     #[arg(long, default_value = "30s", value_parser = stretch)]
     hold: Duration,
     /// From all users to none, 1s to 1h in whole seconds (closed model)
@@ -147,7 +150,7 @@ impl Args {
                 timeout: self.timeout,
             };
             let measured = closed::run(scenario, &target, &closed, cancelled).await?;
-            let saturation = saturation::closed(&measured, closed.users, self.ramp);
+            let saturation = saturation::closed(&measured, scenario, closed.users, self.ramp);
             return Ok((measured, saturation));
         };
         let allowed = descriptors::connections()?;
@@ -155,16 +158,24 @@ impl Args {
             descriptors::check(u64::from(most))?;
         }
         let bound = self.max_in_flight.map_or(allowed.min(50_000), u64::from);
+        // Then as many are on each of their steps as will be.
+        let warm_up = scenario.longest_think();
+        if !warm_up.is_zero() {
+            say(&format!(
+                "visitors arrive for {} before they are looked at: as long as a visit may think",
+                humantime::format_duration(warm_up)
+            ));
+        }
         let open = Open {
             rate,
             arrivals: self.arrivals,
-            length: self.hold,
-            warm_up: Duration::ZERO,
+            length: warm_up + self.hold,
+            warm_up,
             max_in_flight: usize::try_from(bound)?,
             timeout: self.timeout,
         };
         let measured = open::run(scenario, &target, &open, cancelled).await?;
-        let saturation = saturation::open(&measured, rate);
+        let saturation = saturation::open(&measured);
         Ok((measured, saturation))
     }
 
@@ -206,15 +217,28 @@ impl Args {
             show_up: self.options.show_up,
             claim_ttl: self.options.claim_ttl,
             headroom: self.headroom,
-            stay: thinks.then(|| figures.visits.mean()),
+            stay: thinks.then(|| self.stay(measured)).flatten(),
             pace: Pace::Even,
             stopped_by: None,
         })
     }
 
+    /// How long visits take at full load, where enough of them were followed to their end.
+    fn stay(&self, measured: &Measurement) -> Option<Duration> {
+        let closed = self.rate.is_none() && !self.whole_run;
+        measured.cohorts.stay(if closed { self.ramp } else { Duration::ZERO })
+    }
+
     async fn set_live(&self, run: &Run, plan: &Plan) -> anyhow::Result<Outcome> {
-        if self.options.apply.is_some() && (!run.saturation.reached || run.measured.interrupted) {
-            self.options.refuse("the run shows load, not capacity; use size");
+        let refused = if run.measured.interrupted {
+            Some("the run was ended early")
+        } else if !run.saturation.reached {
+            Some("the run shows load, not capacity; use size")
+        } else {
+            None
+        };
+        if let Some(why) = refused.filter(|_| self.options.apply.is_some()) {
+            self.options.refuse(why);
             return Ok(Outcome::Missed);
         }
         self.options.set_live(plan).await?;

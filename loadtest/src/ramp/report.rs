@@ -9,6 +9,7 @@ use crate::load::{Figures, Second, Tally};
 use crate::plan::Plan;
 use crate::progress::say;
 use crate::report::{Curve, Plot, Report};
+use crate::scenario::Scenario;
 
 /// Of `ramp.json`.
 const SCHEMA_VERSION: u32 = 1;
@@ -21,7 +22,7 @@ impl Args {
     pub(super) fn report(&self, run: &Run) -> anyhow::Result<()> {
         let mut report = Report::new(format!("Ramp: {} at {}", run.scenario.name, self.target.url));
         let figures = self.figures(&run.measured);
-        report.text(self.model());
+        report.text(self.model(run));
         if run.measured.interrupted {
             report.text("The run was ended early.");
         }
@@ -56,12 +57,13 @@ impl Args {
         Ok(())
     }
 
-    fn model(&self) -> String {
+    fn model(&self, run: &Run) -> String {
         match self.rate {
             Some(rate) => format!(
-                "Open model: {rate} visitors a second arrive for {} ({:?}), whatever the service \
+                "Open model: {rate} visitors a second arrive for {}{} ({:?}), whatever the service \
                  does; latency counts from the moment at which a request was due.",
                 humantime::format_duration(self.hold),
+                warm_up(&run.scenario),
                 self.arrivals
             ),
             None => format!(
@@ -114,6 +116,24 @@ impl Args {
         if cut > 0 {
             lines.push(format!("{cut} visits were under way at the end of the run and were cut"));
         }
+        let waiting = run.measured.second_half.waiting[1];
+        // Some always are; many are what the figures of the hold do not show.
+        if waiting > total.requests / 20 && !run.measured.interrupted {
+            lines.push(format!("{waiting} requests had no answer yet at the end of the hold"));
+        }
+        if run.measured.unanswered > 0 {
+            lines.push(format!(
+                "{} requests had no answer when the run ended",
+                run.measured.unanswered
+            ));
+        }
+        if !run.scenario.think_per_visitor().is_zero() && self.stay(&run.measured).is_none() {
+            lines.push(
+                "too few visits were followed to their end to say how long people stay, so there \
+                 is no capacity: --hold longer"
+                    .to_owned(),
+            );
+        }
         if let Some(Plan { visitors_per_minute, batch, interval_ms, .. }) = run.plan() {
             lines.push(format!(
                 "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
@@ -156,7 +176,9 @@ impl Args {
             "visits_not_begun": run.measured.visits_not_begun,
             "visits_completed": figures.visits.count(),
             "visits_failed": figures.visits_failed,
-            "stay_ms": figures.visits.mean().as_secs_f64() * 1e3,
+            "stay_ms": self.stay(&run.measured).map(|stay| stay.as_secs_f64() * 1e3),
+            "waiting_at_end_of_hold": run.measured.second_half.waiting[1],
+            "unanswered": run.measured.unanswered,
             "saturated": run.saturation.reached,
             "saturation": run.saturation.reason,
             "harness_cores": run.harness_cores,
@@ -165,6 +187,16 @@ impl Args {
             "plan": run.plan(),
             "over_time": run.measured.seconds,
         })
+    }
+}
+
+fn warm_up(scenario: &Scenario) -> String {
+    match scenario.longest_think() {
+        Duration::ZERO => String::new(),
+        time => format!(
+            ", after {} in which they are not looked at, as a visit may think so long",
+            humantime::format_duration(time)
+        ),
     }
 }
 

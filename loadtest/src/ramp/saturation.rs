@@ -2,15 +2,22 @@
 //!
 //! Closed: users who are served as fast as ever bring throughput in proportion. From half of the
 //! users to all of them it would double; where it grew by less than half of that, the service (or
-//! the harness) was the limit. Open: visitors arrive whatever the service does; where it completed
-//! less than 95 % of the visits that arrived, it was the limit.
+//! the harness) was the limit. Where users think, throughput also depends on who thinks just then;
+//! there it is worked out from the latency, by the interactive response time law (throughput =
+//! users ÷ (latency + thinking)). Open: visitors arrive whatever the service does; where it left
+//! more than 5 % of them waiting or failed, it was the limit. Who thinks does not wait for it.
 
 use std::time::Duration;
 
-use crate::load::Measurement;
+use crate::load::{FEW, Measurement, SecondHalf};
+use crate::scenario::Scenario;
 
 /// Closed: so much of the growth of the users, at least, would be a service with room.
 const GROWTH: f64 = 0.5;
+/// Closed: fewer users grow by too large steps.
+const FEW_USERS: usize = 10;
+/// Closed: a shorter hold says nothing.
+const SHORT: Duration = Duration::from_secs(2);
 /// Open: so much of what arrived, at least, completes a service with room.
 const KEPT_UP: f64 = 0.95;
 
@@ -30,47 +37,171 @@ impl Saturation {
 }
 
 /// Of a closed run to so many users, whose hold began after `ramp`.
-pub fn closed(measured: &Measurement, users: usize, ramp: Duration) -> Saturation {
+pub fn closed(
+    measured: &Measurement,
+    scenario: &Scenario,
+    users: usize,
+    ramp: Duration,
+) -> Saturation {
+    if users < FEW_USERS {
+        return Saturation::no(format!(
+            "with fewer than {FEW_USERS} users nobody sees how throughput grows with them"
+        ));
+    }
+    if measured.window.length < SHORT {
+        return Saturation::no("the hold is too short to say what throughput there is in it");
+    }
     let most = users as f64;
     // Seconds of the ramp around the half: users in the middle of the second, and requests.
     let before = std::iter::once(0).chain(measured.seconds.iter().map(|second| second.users));
     let rows = measured.seconds.iter().zip(before).filter(|(second, _)| second.at < ramp.as_secs());
-    let rows = rows
-        .map(|(second, before)| ((second.users + before) as f64 / 2.0, second.completed as f64));
+    let rows = rows.map(|(second, before)| ((second.users + before) as f64 / 2.0, second));
     let rows: Vec<_> = rows.filter(|(users, _)| (0.3..=0.7).contains(&(users / most))).collect();
-    let mean = |of: fn(&(f64, f64)) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
     if rows.is_empty() {
         return Saturation::no("the ramp is too short to see how throughput grows with the users");
     }
-    let (half_users, half) = (mean(|row| row.0), mean(|row| row.1));
-    if half == 0.0 {
-        return Saturation::no("nothing was completed at half of the users");
+    let completed: u64 = rows.iter().map(|(_, second)| second.completed).sum();
+    if completed < FEW {
+        return Saturation::no(format!(
+            "{completed} requests were completed around half of the users: too few to say"
+        ));
     }
-    let full = measured.window.tps();
-    let growth = (full / half - 1.0) / (most / half_users - 1.0);
+    let half_users = rows.iter().map(|row| row.0).sum::<f64>() / rows.len() as f64;
+    let thinks = scenario.think_per_visitor().as_secs_f64() * 1e3 / scenario.calls_per_visitor();
+    let (shown, times) = if thinks > 0.0 {
+        let weighted = rows.iter().map(|(_, second)| second.average_ms * second.requests as f64);
+        let requests: u64 = rows.iter().map(|(_, second)| second.requests).sum();
+        let half = weighted.sum::<f64>() / requests.max(1) as f64;
+        let full = measured.window.total.latency.mean().as_secs_f64() * 1e3;
+        (
+            format!(
+                "a request took {half:.1} ms on average at {half_users:.0} users and {full:.1} ms \
+                 at {most}, besides {thinks:.0} ms of thinking: throughput"
+            ),
+            most / half_users * (half + thinks) / (full + thinks),
+        )
+    } else {
+        let (half, full) = (completed as f64 / rows.len() as f64, measured.window.tps());
+        let at = format!("{half:.1} requests/s at {half_users:.0} users and {full:.1} at {most}");
+        (format!("throughput was {at}: it"), full / half)
+    };
+    let growth = (times - 1.0) / (most / half_users - 1.0);
     Saturation {
         reached: growth < GROWTH,
         reason: format!(
-            "throughput was {half:.1} requests/s at {half_users:.0} users and {full:.1} at {most}: \
-             it grew {:.0} % as much as the users (the limit was reached below {:.0} %)",
+            "{shown} grew {:.0} % as much as the users (the limit was reached below {:.0} %)",
             growth * 100.0,
             GROWTH * 100.0
         ),
     }
 }
 
-/// Of an open run at a rate of visitors a second.
-pub fn open(measured: &Measurement, rate: f64) -> Saturation {
-    let completed = measured.window.visits_per_second();
-    let kept_up = completed / rate;
+/// Of an open run.
+pub fn open(measured: &Measurement) -> Saturation {
+    let SecondHalf { arrived, failed, waiting: [before, after] } = measured.second_half;
+    if arrived < FEW {
+        return Saturation::no(format!(
+            "{arrived} visitors arrived in the second half of the time: too few to say"
+        ));
+    }
+    let more = after.saturating_sub(before);
+    let lost = (more + failed) as f64;
+    let kept_up = (1.0 - lost / arrived as f64).max(0.0);
+    // Two numbers of who waits differ by the root of both, when arrivals and answers are chance.
+    let chance = 2.0 * (2.0 * (before + 1) as f64).sqrt();
+    let reached = kept_up < KEPT_UP && lost > chance;
     let not_begun = measured.visits_not_begun;
+    let came = (measured.visits_begun + not_begun) as f64;
+    if !reached && not_begun as f64 > (1.0 - KEPT_UP) * came {
+        return Saturation::no(format!(
+            "{not_begun} of {came} visitors could not be played (--max-in-flight): the service did \
+             not get the load that was to be"
+        ));
+    }
     Saturation {
-        reached: kept_up < KEPT_UP,
+        reached,
         reason: format!(
-            "{completed:.1} visits/s were completed of {rate} that arrived, {:.0} % (the limit was \
-             reached below {:.0} %); {not_begun} visitors could not be played",
+            "in the second half of the time {arrived} visitors arrived, {failed} failed, and those \
+             who waited for an answer went from {before} to {after}: it kept up with {:.0} % (the \
+             limit was reached below {:.0} %)",
             kept_up * 100.0,
             KEPT_UP * 100.0
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Durations, Figures, Second, Tally};
+
+    fn half(arrived: u64, failed: u64, waiting: [u64; 2]) -> Saturation {
+        let second_half = SecondHalf { arrived, failed, waiting };
+        open(&Measurement { second_half, visits_begun: 2 * arrived, ..Measurement::default() })
+    }
+
+    #[test]
+    fn who_thinks_does_not_wait_for_the_service() {
+        // Nobody has come to their end yet: all think.
+        assert!(!half(300, 0, [0, 0]).reached);
+        assert!(!half(300, 0, [40, 45]).reached, "slow, but no slower than before");
+        assert!(!half(25, 0, [2, 4]).reached, "chance");
+        assert!(half(300, 0, [100, 200]).reached);
+        assert!(half(300, 60, [100, 100]).reached, "as many give up as come");
+        let few = half(3, 0, [0, 3]);
+        assert!(!few.reached && few.reason.contains("too few to say"), "{few:?}");
+    }
+
+    #[test]
+    fn who_was_not_played_says_nothing_of_the_service() {
+        let second_half = SecondHalf { arrived: 300, ..SecondHalf::default() };
+        let visits = Measurement { visits_begun: 600, visits_not_begun: 300, ..Default::default() };
+        let told = open(&Measurement { second_half, ..visits });
+        assert!(!told.reached && told.reason.contains("--max-in-flight"), "{told:?}");
+    }
+
+    /// Up to so many users in four seconds; 100 requests each second, all of the same latency.
+    fn up(users: u64, latency: [u64; 2], completed: [u64; 2]) -> Measurement {
+        let seconds = (0..4).map(|at| Second {
+            at,
+            users: users * (at + 1) / 4,
+            requests: completed[0],
+            completed: completed[0],
+            average_ms: latency[0] as f64,
+            ..Second::default()
+        });
+        let mut total = Tally { completed: 4 * completed[1], ..Tally::default() };
+        let mut durations = Durations::default();
+        durations.note(Duration::from_millis(latency[1]));
+        total.latency = durations;
+        let window = Figures { length: Duration::from_secs(4), total, ..Figures::default() };
+        Measurement { seconds: seconds.collect(), window, ..Measurement::default() }
+    }
+
+    fn judge(scenario: &str, users: u64, measured: &Measurement) -> Saturation {
+        let scenario = Scenario::parse(scenario, "test.toml").expect("it is one");
+        closed(measured, &scenario, users as usize, Duration::from_secs(4))
+    }
+
+    const ONE: &str = "[[steps]]\npath = '/'";
+    const THINKS: &str = "[[steps]]\npath = '/'\n[[steps]]\npath = '/b'\nthink = '10s'";
+
+    #[test]
+    fn one_user_or_two_say_nothing_of_the_limit() {
+        for users in [1, 2] {
+            let told = judge(ONE, users, &up(users, [20, 20], [47, 48]));
+            assert!(!told.reached && told.reason.contains("fewer than 10 users"), "{told:?}");
+        }
+        assert!(judge(ONE, 40, &up(40, [20, 40], [100, 100])).reached);
+        assert!(!judge(ONE, 40, &up(40, [20, 20], [100, 200])).reached);
+        let too_few = judge(ONE, 40, &up(40, [20, 20], [5, 6]));
+        assert!(!too_few.reached && too_few.reason.contains("too few to say"), "{too_few:?}");
+    }
+
+    /// All ask once when they come, and then think: there are no more requests at the top.
+    #[test]
+    fn throughput_of_who_thinks_is_not_the_limit() {
+        assert!(!judge(THINKS, 40, &up(40, [5, 5], [100, 100])).reached);
+        assert!(judge(THINKS, 40, &up(40, [5, 60_000], [100, 100])).reached);
     }
 }

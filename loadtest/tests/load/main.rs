@@ -3,6 +3,7 @@
 
 mod applied;
 mod https;
+mod interrupt;
 mod open;
 mod ramp;
 mod service;

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -168,39 +166,38 @@ async fn an_open_load_past_the_limit_is_capacity() {
     assert!(read(&folder, "plan.json")["batch"].as_u64().unwrap() > 800);
 }
 
+/// Who thinks for 2 s when the arrivals end is not what the service did not bear.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_ends_a_run_with_its_report() {
-    for (signal, model) in [
-        (Signal::SIGINT, &["--users", "5", "--ramp", "1s", "--hold", "1h"][..]),
-        (Signal::SIGTERM, &["--users", "5", "--ramp", "1s", "--hold", "1h"][..]),
-        (Signal::SIGINT, &["--rate", "20", "--hold", "1h"][..]),
-    ] {
-        let seen = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&seen);
-        let service = Service::start(move |_| {
-            count.fetch_add(1, SeqCst);
-            async {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                (200, String::new())
-            }
-        })
-        .await;
-        // Nobody waits for who thinks for long.
-        let folder = folder("[[steps]]\npath = '/'\n[[steps]]\nname = 'rest'\nthink = '1s..1h'");
-        let child = ramp(folder.path(), &service.url(), model).spawn().unwrap();
-        while seen.load(SeqCst) < 5 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        kill(Pid::from_raw(child.id().unwrap().try_into().unwrap()), signal).unwrap();
-        let output = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output());
-        let output = output.await.unwrap().unwrap();
-        assert!(output.status.success(), "{signal} {model:?}: {}", told(&output));
-        let report = read(&folder, "ramp.json");
-        assert_eq!(report["interrupted"], true, "{signal} {model:?}");
-        let seconds = report["over_time"].as_array().unwrap().iter();
-        let completed: u64 = seconds.map(|it| it["completed"].as_u64().unwrap()).sum();
-        assert!(completed >= 4, "{}", report["over_time"]);
-    }
+async fn visitors_who_think_are_looked_at_when_as_many_go_as_come() {
+    let service = Service::start(|_| async { (200, String::new()) }).await;
+    let folder = folder("[[steps]]\npath = '/'\n[[steps]]\npath = '/b'\nthink = '2s'");
+    let open = ["--rate", "20", "--hold", "3s"];
+    let output = ramp(folder.path(), &service.url(), &open).output().await.unwrap();
+    let told = told(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("visitors arrive for 2s before they are looked at"), "{told}");
+    let report = read(&folder, "ramp.json");
+    assert_eq!((&report["visits_begun"], &report["seconds"]), (&json!(100), &json!(3.0)));
+    let stay = report["stay_ms"].as_f64().unwrap();
+    assert!(stay >= 2_000.0, "{stay}");
+    // 20 a second, of two requests each.
+    let plan = read(&folder, "plan.json");
+    let visitors = plan["visitors_per_minute"].as_f64().unwrap();
+    assert!((900.0..=1_500.0).contains(&visitors), "{plan}");
+    assert!(plan["capacity"].as_u64().unwrap() >= 30, "{plan}");
+}
+
+/// The hold of a service that answers nobody has no request of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_without_an_answer_at_the_end_of_the_hold_are_told() {
+    let service = Service::start(|_| std::future::pending()).await;
+    let folder = folder("[[steps]]\npath = '/'");
+    let hole = ["--users", "5", "--ramp", "1s", "--hold", "1s", "--down", "1s", "--timeout", "5s"];
+    let output = ramp(folder.path(), &service.url(), &hole).output().await.unwrap();
+    let told = told(&output);
+    assert_eq!(output.status.code(), Some(70), "{told}");
+    assert!(told.contains("5 requests had no answer yet at the end of the hold"), "{told}");
+    assert_eq!(read(&folder, "ramp.json")["waiting_at_end_of_hold"], 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]

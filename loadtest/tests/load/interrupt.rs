@@ -1,0 +1,82 @@
+//! A ramp that a signal ends early.
+
+use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::ramp::{folder, ramp, read, told};
+use super::service::Service;
+
+/// A run by these arguments, which gets a signal after a few requests.
+async fn signalled(folder: &TempDir, args: &[&str], signal: Signal, answers: bool) -> Output {
+    let seen = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&seen);
+    let service = Service::start(move |_| {
+        count.fetch_add(1, SeqCst);
+        async move {
+            if !answers {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            (200, String::new())
+        }
+    })
+    .await;
+    let child = ramp(folder.path(), &service.url(), args).spawn().unwrap();
+    while seen.load(SeqCst) < 5 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    kill(Pid::from_raw(child.id().unwrap().try_into().unwrap()), signal).unwrap();
+    let output = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output());
+    output.await.expect("nobody waits for anybody").unwrap()
+}
+
+/// Five requests wait for up to 10 minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_waits_for_no_answer_and_who_had_none_is_told() {
+    let folder = folder("[[steps]]\npath = '/'");
+    let hole = ["--users", "5", "--ramp", "1s", "--hold", "1h", "--timeout", "10m"];
+    let output = signalled(&folder, &hole, Signal::SIGINT, false).await;
+    let told = told(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("5 requests had no answer when the run ended"), "{told}");
+    let report = read(&folder, "ramp.json");
+    assert_eq!((&report["unanswered"], &report["visits_begun"]), (&json!(5), &json!(5)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_ended_early_is_not_applied_for_that_reason() {
+    let folder = folder("[[steps]]\npath = '/'");
+    let apply = ["--rate", "20", "--hold", "1h", "--apply", "http://127.0.0.1:9"];
+    let output = signalled(&folder, &apply, Signal::SIGINT, true).await;
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    let why = "the plan was not applied: the run was ended early";
+    assert!(told(&output).contains(why), "{}", told(&output));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_ends_a_run_with_its_report() {
+    for (signal, model) in [
+        (Signal::SIGINT, &["--users", "5", "--ramp", "1s", "--hold", "1h"][..]),
+        (Signal::SIGTERM, &["--users", "5", "--ramp", "1s", "--hold", "1h"][..]),
+        (Signal::SIGINT, &["--rate", "20", "--hold", "1h"][..]),
+    ] {
+        // Nobody waits for who thinks for long.
+        let folder = folder("[[steps]]\npath = '/'\n[[steps]]\nname = 'rest'\nthink = '1s..1h'");
+        let output = signalled(&folder, model, signal, true).await;
+        assert!(output.status.success(), "{signal} {model:?}: {}", told(&output));
+        // It is this program that has the signal, not Goose: so a second one ends it at once.
+        assert!(told(&output).contains("ending early"), "{signal} {model:?}: {}", told(&output));
+        let report = read(&folder, "ramp.json");
+        assert_eq!(report["interrupted"], true, "{signal} {model:?}");
+        let seconds = report["over_time"].as_array().unwrap().iter();
+        let completed: u64 = seconds.map(|it| it["completed"].as_u64().unwrap()).sum();
+        assert!(completed >= 4, "{}", report["over_time"]);
+    }
+}
