@@ -83,10 +83,8 @@ async fn a_key_goes_through_no_proxy_and_after_no_redirect() {
         told(&output)
     };
     let through = apply("http://127.0.0.1:9", Some(&proxy.url())).await;
-    assert!(
-        through.contains("http://127.0.0.1:9/v1/admin/queues/concert: not applied"),
-        "{through}"
-    );
+    assert!(through.contains("not applied"), "{through}");
+    assert!(through.contains("http://127.0.0.1:9/v1/admin/queues/concert"), "{through}");
     assert!(asked.lock().unwrap().is_empty(), "the proxy was asked");
     let elsewhere = listens(307, "").await;
     let moved = apply(&elsewhere.url(), None).await;

@@ -53,7 +53,9 @@ async fn a_signal_waits_for_no_answer_and_who_had_none_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_was_ended_early_is_not_applied_for_that_reason() {
     let folder = folder("[[steps]]\npath = '/'");
-    let apply = ["--rate", "20", "--hold", "1h", "--apply", "http://127.0.0.1:9"];
+    let admin = Service::start(|_| async { (200, String::new()) }).await;
+    let url = admin.url();
+    let apply = ["--rate", "20", "--hold", "1h", "--apply", &url];
     let output = signalled(&folder, &apply, Signal::SIGINT, true).await;
     assert_eq!(output.status.code(), Some(1), "{}", told(&output));
     let why = "the plan was not applied: the run was ended early";
