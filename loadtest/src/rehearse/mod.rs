@@ -61,9 +61,8 @@ runs on (trusted_proxies = [\"127.0.0.0/8\"] here: connections come from 127.0.1
 else they share the joins of a few addresses.
 With --service the rules in force are read there (key of an operator in ANTEROOM_KEY); without it
 promises 1 and 2 are not judged, nor where they are kept while the rules change. A service may end
-visits, as `make run`'s shop does with a reservation: from the first request to the --target on a
-visitor counts as inside only until it is last seen there. In bypass everybody passes, and promise 6
-is not judged.
+visits, as the shop of `make run` does: whoever has asked the --target counts as inside until the
+room last says so. In bypass everybody passes, and promise 6 is not judged.
 
 Objectives are those of `size`, held against all requests of a run to the service, each from its
 sending; what is an error the scenario says.
