@@ -174,8 +174,8 @@ impl Rehearsal {
     }
 
     /// Whether all promises were kept, nobody was refused for good, all visits were over where
-    /// nobody ended the run early, and the service held its objectives: with the waiting room, where
-    /// there was one.
+    /// nobody ended the run early, and the service held its objectives: with the waiting room,
+    /// where there was one.
     pub fn held(&self) -> bool {
         let judged = self.with_room.as_ref().or(self.without_room.as_ref());
         let mut objectives = judged.into_iter().flat_map(|run| &run.objectives);
