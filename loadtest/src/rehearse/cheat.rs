@@ -117,7 +117,10 @@ pub async fn tries(
             if let Ok(answer) = tab.send(call, token.as_deref()).await {
                 let code = Heard::answer(call, answer.status, |_| None, &answer.body).code;
                 match takes(&answer, &code, trick) {
-                    Some(true) => fell_for = Some((call, format!("{} {code}", answer.status))),
+                    Some(true) => {
+                        let how = format!("{} {code}", answer.status);
+                        fell_for = Some((call, how.trim_end().to_owned()));
+                    }
                     Some(false) => result.refused = 1,
                     None => {}
                 }
