@@ -119,7 +119,13 @@ pub async fn tries(
                 match takes(&answer, &code, trick) {
                     Some(true) => {
                         let how = format!("{} {code}", answer.status);
-                        fell_for = Some((call, how.trim_end().to_owned()));
+                        // Without its store the room may have to pass whoever shows nothing.
+                        let has_store = trick != Trick::NoToken || {
+                            let heard = own.insert(tab.ask(Call::Place).await);
+                            heard.told != Told::Nothing
+                        };
+                        let how = has_store.then(|| how.trim_end().to_owned());
+                        fell_for = how.map(|how| (call, how));
                     }
                     Some(false) => result.refused = 1,
                     None => {}

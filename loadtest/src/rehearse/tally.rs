@@ -129,7 +129,8 @@ impl Counts {
     /// Tricks that the room fell for though it was to refuse them.
     pub fn accepted(&self) -> impl Iterator<Item = &FellFor> {
         let bypass = self.saw_bypass();
-        let store_away = self.refusals.contains_key("store_unavailable");
+        let away = ["store_unavailable", "effect_unknown"];
+        let store_away = away.iter().any(|code| self.refusals.contains_key(*code));
         self.fell_for.iter().filter(move |it| !it.is_excused(bypass, store_away))
     }
 
