@@ -39,7 +39,7 @@ loadtest: ## Builds, lints and tests the load harness, which the other targets l
 	cargo clippy -p anteroom-loadtest --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc -p anteroom-loadtest --no-deps --document-private-items --locked
 	@scripts/prerequisites.sh
-	cargo build --locked -p anteroom-admission -p anteroom-scheduler
+	cargo build --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-concert
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test -p anteroom-loadtest --locked --no-fail-fast
 
 clean: ## Removes everything that was built

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng;
 use serde::Serialize;
 
-use crate::rehearse::{Stage, tab::Tab};
+use crate::rehearse::{Stage, connection::Answer, tab::Tab};
 
 /// A way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,6 +38,30 @@ pub struct Tried {
     pub turn_had_come: u64,
     /// Accepted, which it must not be.
     pub accepted: u64,
+}
+
+/// A trick that the room fell for.
+#[derive(Clone, Debug)]
+pub struct FellFor {
+    trick: Trick,
+    call: Call,
+    /// What it answered.
+    how: String,
+}
+
+impl FellFor {
+    /// Whether a gate that keeps its promises may do so: in bypass all pass, and without the store
+    /// (`on_store_error = "open"`) all but forged tokens.
+    pub fn is_excused(&self, bypass: bool, store_away: bool) -> bool {
+        let forged = matches!(self.trick, Trick::ForgedToken | Trick::ForeignToken);
+        self.call == Call::Authorize && (bypass || store_away && !forged)
+    }
+
+    /// For a person to read.
+    pub fn report(&self) -> String {
+        let Self { trick, call, how } = self;
+        format!("promise 6: {}: {call:?} is answered {how}", trick.name())
+    }
 }
 
 /// All of them, in the order in which a cheater tries.
@@ -91,37 +115,53 @@ pub async fn tries(
                 _ => calls[random.random_range(0..calls.len())],
             };
             if let Ok(answer) = tab.send(call, token.as_deref()).await {
-                match answer.status {
-                    200..300 => {
-                        result.accepted = 1;
-                        fell_for = Some(format!("{call:?} is answered {}", answer.status));
+                let code = Heard::answer(call, answer.status, |_| None, &answer.body).code;
+                match takes(&answer, &code, trick) {
+                    Some(true) => {
+                        let how = format!("{} {code}", answer.status);
+                        // Without its store the room may have to pass whoever shows nothing.
+                        let has_store = trick != Trick::NoToken || {
+                            let heard = own.insert(tab.ask(Call::Place).await);
+                            heard.told != Told::Nothing
+                        };
+                        let how = has_store.then(|| how.trim_end().to_owned());
+                        fell_for = how.map(|how| (call, how));
                     }
-                    401 | 403 | 410 => result.refused = 1,
-                    _ => {}
+                    Some(false) => result.refused = 1,
+                    None => {}
                 }
             }
         }
         Trick::GateWithoutTurn | Trick::EarlyClaim => {
             let early = trick == Trick::EarlyClaim;
-            let heard = tab.ask(if early { Call::Claim } else { Call::Authorize }).await;
+            let call = if early { Call::Claim } else { Call::Authorize };
+            let mut heard = tab.ask(call).await;
             // Whether it was too early the witness knows, who counts all that are inside.
             match heard.told {
                 Told::Waiting { .. } => result.refused = 1,
                 Told::Ready { .. } | Told::Active { .. } => result.turn_had_come = 1,
+                // A pass that says no more, and the place is still in line afterwards.
+                Told::Nothing if heard.status.is_some_and(|it| (200..300).contains(&it)) => {
+                    let status = heard.status.unwrap_or_default();
+                    heard = tab.ask(Call::Place).await;
+                    if let (Told::Waiting { .. }, Some(ticket)) = (&heard.told, heard.ticket) {
+                        let how = format!("{status}, and then ticket {ticket} waits");
+                        fell_for = Some((call, how));
+                    }
+                }
                 Told::Nothing | Told::Gone { .. } => {}
             }
             own = Some(heard);
         }
         Trick::SecondJoin => {
             let (visitor, identity) = spare;
-            let mut second = Tab::new(stage, visitor, identity, random.random());
+            let mut second = Tab::new(stage, visitor, identity);
             let heard = second.ask(Call::Join).await;
             if let (Some(got), Some(has)) = (heard.ticket, tab.token.as_ref().map(|it| it.place)) {
                 let jumped = second.token.as_ref().is_some_and(|it| it.place.epoch == has.epoch)
                     && got < has.ticket;
                 if jumped {
-                    result.accepted = 1;
-                    fell_for = Some(format!("ticket {got} after {}", has.ticket));
+                    fell_for = Some((Call::Join, format!("ticket {got} after {}", has.ticket)));
                 } else {
                     result.refused = 1;
                 }
@@ -129,14 +169,32 @@ pub async fn tries(
             }
         }
     }
+    result.accepted = u64::from(fell_for.is_some());
     let mut counts = stage.tally.counts();
     let tried = counts.tricks.entry(trick).or_default();
     tried.tried += result.tried;
     tried.refused += result.refused;
     tried.turn_had_come += result.turn_had_come;
     tried.accepted += result.accepted;
-    counts.fell_for.extend(fell_for.map(|how| format!("{}: {how}", trick.name())));
+    counts.fell_for.extend(fell_for.map(|(call, how)| FellFor { trick, call, how }));
     own
+}
+
+/// Whether an answer takes a token that is no visitor's for one; nothing where it says neither.
+///
+/// Without a token only a pass does. A forged one is refused for itself: whoever looks for its
+/// place has taken it.
+fn takes(answer: &Answer, code: &str, trick: Trick) -> Option<bool> {
+    match answer.status {
+        200..300 => Some(true),
+        401 => Some(false),
+        403 | 410 if matches!(code, "token_invalid" | "token_missing") => Some(false),
+        403 if trick == Trick::NoToken => Some(false),
+        _ if trick == Trick::NoToken => None,
+        300..=399 | 409 | 410 => Some(true),
+        403 if matches!(code, "not_admitted" | "not_active" | "place_gone") => Some(true),
+        _ => None,
+    }
 }
 
 /// A token with the first ticket of its queue, or one that names another queue, under the old

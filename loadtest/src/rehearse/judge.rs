@@ -1,9 +1,14 @@
 //! The witness judges while the visitors go on, and the whole at the end.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use anteroom_witness::{Busiest, Line, Record, Rules, busiest, check};
+use anteroom_witness::{Busiest, Line, Rules, busiest, check};
 use tokio_util::sync::CancellationToken;
+
+use crate::rehearse::{Stage, room::unknown_rules};
 
 /// The first look, and at most so often.
 const EVERY: Duration = Duration::from_secs(5);
@@ -28,8 +33,7 @@ pub struct Verdict {
 /// Judges the record again and again until the visits are `over`, then once more; with the first
 /// violation it says that a promise is `broken`, and waits for the end.
 pub async fn judge(
-    record: Record,
-    rules: Rules,
+    stage: Arc<Stage>,
     over: CancellationToken,
     broken: CancellationToken,
 ) -> Verdict {
@@ -40,9 +44,16 @@ pub async fn judge(
             () = over.cancelled() => true,
             () = tokio::time::sleep(pause) => false,
         };
-        let under_way = record.take(&mut lines);
+        let under_way = stage.record.take(&mut lines);
+        let rules = match &stage.rules {
+            Some(watch) => {
+                // Whoever was let in by other rules was so before now.
+                watch.look().await;
+                watch.together()
+            }
+            None => unknown_rules(),
+        };
         let began = Instant::now();
-        let rules = rules.clone();
         let found = tokio::task::spawn_blocking(move || {
             let violations = violations(&mut lines, under_way, &rules);
             let busiest = is_last.then(|| busiest(&lines, &rules));

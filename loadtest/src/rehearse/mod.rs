@@ -36,6 +36,7 @@ use crate::{
 use connection::{Connections, Peer};
 use mix::Mix;
 use result::Rehearsal;
+use room::RulesWatch;
 use tally::Tally;
 use visit::Visit;
 
@@ -59,13 +60,15 @@ Visitors come from many addresses, told by X-Forwarded-For: admission must trust
 runs on (trusted_proxies = [\"127.0.0.0/8\"] here: connections come from 127.0.1.1 to 127.0.1.250),
 else they share the joins of a few addresses.
 With --service the rules in force are read there (key of an operator in ANTEROOM_KEY); without it
-promises 1 and 2 are not judged.
+promises 1 and 2 are not judged, nor where they are kept while the rules change. A service may end
+visits, as the shop of `make run` does: whoever has asked the --target counts as inside until the
+room last says so. In bypass everybody passes, and promise 6 is not judged.
 
 Objectives are those of `size`, held against all requests of a run to the service, each from its
 sending; what is an error the scenario says.
 
 Exit codes: 0 all promises and, with the waiting room, all objectives held; 1 one did not, or visits
-were not over in time; 64 wrong arguments, 70 it could not be done.";
+were refused for good or not over in time; 64 wrong arguments, 70 it could not be done.";
 
 /// Plays a rush through the waiting room and judges its promises from outside
 #[derive(Debug, Args)]
@@ -120,7 +123,8 @@ pub struct Rehearse {
     /// First without the waiting room, then with it
     #[arg(long)]
     both: bool,
-    /// Decides all that is the visitors' own but for the scenario [default: another each time]
+    /// Decides all that is the visitors' own but for their keys and the scenario [default: another
+    /// each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Where the report goes
@@ -137,6 +141,8 @@ pub struct Stage {
     tally: Tally,
     connections: Arc<Connections>,
     claim_ttl: Duration,
+    /// Absent where they cannot be read.
+    rules: Option<Arc<RulesWatch>>,
     sleep: Duration,
     patience: Duration,
     visit: Visit,
@@ -165,10 +171,10 @@ impl Rehearse {
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let descriptors = usize::try_from(descriptors::connections()?)?;
-        let rules = self.looks_first(&peers).await?;
+        let rules = self.looks_first(&peers).await?.map(Arc::new);
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let mut result = Rehearsal::new(&self, seed, rules.as_ref());
+        let mut result = Rehearsal::new(&self, seed, rules.as_ref().map(|rules| rules.first()));
         if self.both || self.without_room {
             let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
             let ran = run::without_room(&self, stage, seed, &interrupted).await;
@@ -179,13 +185,13 @@ impl Rehearse {
         }
         if !self.without_room && !interrupted.is_cancelled() {
             let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
-            let ran = run::with_room(&self, stage, rules.as_ref(), seed, &interrupted).await;
+            let ran = run::with_room(&self, stage, seed, &interrupted).await;
             result.add(ran, &self.slo, &self.output)?;
-            // The run is over; where nobody answers any more it is reported all the same.
-            let queue = self.queue.as_deref().unwrap_or_default();
-            result.rules_at_end(self.rules(&peers, queue).await.ok().flatten());
         }
         report::document(&result).write(&self.output, "rehearse", &result)?;
+        if let Some(run) = result.with_room.as_ref().filter(|run| run.refused > 0) {
+            say(&format!("{} visits were refused for good", run.refused));
+        }
         say(&format!("the report: {}", self.output.join("rehearse.html").display()));
         Ok(if result.held() { Outcome::Held } else { Outcome::Missed })
     }
@@ -202,23 +208,18 @@ impl Rehearse {
     }
 
     /// Before anybody comes: whether there is a room, and what is known of it.
-    async fn looks_first(&self, peers: &Peers) -> anyhow::Result<Option<Rules>> {
+    async fn looks_first(&self, peers: &Peers) -> anyhow::Result<Option<RulesWatch>> {
         let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
             return Ok(None);
         };
         if !room::look(&peers.public, queue).await?.open {
             say(&format!("the queue {queue} is not open, or is paused: visitors may wait long"));
         }
-        if peers.service.is_none() {
+        let Some(service) = &peers.service else {
             say("without --service the rules are not known: promises 1 and 2 are not judged");
-        }
-        self.rules(peers, queue).await
-    }
-
-    /// The rules in force, where they can be read.
-    async fn rules(&self, peers: &Peers, queue: &str) -> anyhow::Result<Option<Rules>> {
-        let Some(service) = &peers.service else { return Ok(None) };
-        Ok(Some(room::rules(service, queue, self.key.as_deref()).await?))
+            return Ok(None);
+        };
+        Ok(Some(RulesWatch::new(service, queue, self.key.as_deref()).await?))
     }
 
     fn stage(
@@ -226,7 +227,7 @@ impl Rehearse {
         peers: &Peers,
         scenario: &Arc<Scenario>,
         descriptors: usize,
-        rules: Option<&Rules>,
+        rules: Option<&Arc<RulesWatch>>,
     ) -> Arc<Stage> {
         let connections = Arc::new(Connections::new(self.visitors, descriptors));
         if !connections.kept {
@@ -245,7 +246,8 @@ impl Rehearse {
             record: Record::new(),
             tally: Tally::new(),
             connections,
-            claim_ttl: rules.map_or(Rules::default().claim_ttl, |rules| rules.claim_ttl),
+            claim_ttl: rules.map_or(Rules::default().claim_ttl, |rules| rules.first().claim_ttl),
+            rules: rules.cloned(),
             sleep: self.sleep,
             patience,
             visit: Visit { target, scenario: Arc::clone(scenario), stay: self.stay, patience },

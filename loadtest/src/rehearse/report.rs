@@ -18,7 +18,7 @@ const PROMISES: [&str; 6] = [
     "Order: tickets in the order of joins, promotions in the order of tickets",
     "One place: one identity has one place",
     "Nothing lost: a place stands until what was told",
-    "Yours alone: no forged token is taken",
+    "Yours alone: no forged token is taken, nobody passes the gate without a turn",
 ];
 
 /// The report as a document.
@@ -75,7 +75,16 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
         ));
     }
     if rehearsal.rules_changed {
-        report.text("The rules were changed while it ran: it was held to those of its beginning.");
+        report.text(
+            "The rules were changed while it ran: it was held to what all of them forbid. Promises 1 \
+             and 2 are not judged where that was kept.",
+        );
+    }
+    if room.promises.held.get(&6) == Some(&None) && !room.tricks.is_empty() {
+        report.text(
+            "Promise 6 is not judged: the queue was in bypass, where everybody passes, or the room \
+             let pass while it was without its store, as on_store_error = \"open\" says.",
+        );
     }
     report.text(format!(
         "{} requests in the record, checked {} times; the last check took {} ms.",
@@ -204,6 +213,13 @@ fn visits(report: &mut Report, name: &str, run: &Run) {
         "{:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
         run.seconds, run.came, run.unfinished, run.served_per_minute
     ));
+    if run.refused > 0 {
+        report.text(format!(
+            "{} visits were refused for good (400, 401, 404 or 405), for no fault of the visitors: \
+             the run has not held. A full or closed queue, or a limit, ends no visit.",
+            run.refused
+        ));
+    }
     let ends = [End::Served, End::Failed, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
     let rows = Habit::all().filter_map(|habit| {
         let ended = run.ended.get(&habit)?;

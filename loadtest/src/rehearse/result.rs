@@ -34,9 +34,10 @@ pub struct Rehearsal {
     pub arrive_ms: u64,
     /// Habits by weight.
     pub mix: String,
-    /// The rules that the record was held to; absent where they were not known.
+    /// The rules at the beginning; absent where they were not known.
     pub rules: Option<RulesInForce>,
-    /// Whether they were others at the end: then the witness may have accused wrongly, or too few.
+    /// Whether others were in force later: then the record was held to what all of them forbid, and
+    /// promises 1 and 2 were not judged where it kept that.
     pub rules_changed: bool,
     /// The run without the waiting room.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +72,9 @@ pub struct Run {
     pub ended: BTreeMap<Habit, BTreeMap<End, u64>>,
     /// Visits that were not over.
     pub unfinished: u64,
+    /// Visits that the room refused for good, for no reason that it has: it answered 400, 401, 404
+    /// or 405. Whoever meets a full or closed queue, or a limit, tries again.
+    pub refused: u64,
     /// Visitors a minute who did what they came for.
     pub served_per_minute: f64,
     /// The protected service.
@@ -157,24 +161,21 @@ impl Rehearsal {
     ///
     /// When the record cannot be written.
     pub fn add(&mut self, ran: Ran, slo: &[Objective], folder: &Path) -> std::io::Result<()> {
-        if let Some(verdict) = ran.verdict.as_ref().filter(|it| !it.violations.is_empty()) {
+        let broken = ran.over == Over::PromiseBroken;
+        if let Some(verdict) = ran.verdict.as_ref().filter(|_| broken) {
             let file = std::fs::File::create(folder.join("record.jsonl"))?;
             write_lines(&verdict.lines, std::io::BufWriter::new(file))?;
         }
         let with_room = ran.verdict.is_some();
-        let run = Run::new(ran, slo, self.rules.as_ref());
+        self.rules_changed |= ran.stage.rules.as_ref().is_some_and(|rules| rules.changed());
+        let run = Run::new(ran, slo, self.rules.as_ref(), self.rules_changed);
         *(if with_room { &mut self.with_room } else { &mut self.without_room }) = Some(run);
         Ok(())
     }
 
-    /// Compares the rules with those at the end of the run, where they could be read.
-    pub fn rules_at_end(&mut self, rules: Option<Rules>) {
-        let at_end = rules.map(|rules| RulesInForce::new(&rules));
-        self.rules_changed = at_end.is_some() && at_end != self.rules;
-    }
-
-    /// Whether all promises were kept, all visits were over where nobody ended the run early, and
-    /// the service held its objectives: with the waiting room, where there was one.
+    /// Whether all promises were kept, nobody was refused for good, all visits were over where
+    /// nobody ended the run early, and the service held its objectives: with the waiting room,
+    /// where there was one.
     pub fn held(&self) -> bool {
         let judged = self.with_room.as_ref().or(self.without_room.as_ref());
         let mut objectives = judged.into_iter().flat_map(|run| &run.objectives);
@@ -182,6 +183,7 @@ impl Rehearsal {
         let kept = runs.into_iter().flatten().all(|run| {
             let rooms = run.room.iter();
             run.over != Over::TimeLimit
+                && run.refused == 0
                 && rooms.flat_map(|room| room.promises.held.values()).all(|it| *it != Some(false))
         });
         kept && objectives.all(|objective| objective.held)
@@ -203,7 +205,7 @@ impl RulesInForce {
 }
 
 impl Run {
-    fn new(ran: Ran, slo: &[Objective], rules: Option<&RulesInForce>) -> Self {
+    fn new(ran: Ran, slo: &[Objective], rules: Option<&RulesInForce>, rules_changed: bool) -> Self {
         let counts = ran.stage.tally.counts();
         let came = counts.came.values().sum();
         let seconds = ran.took.as_secs_f64();
@@ -215,16 +217,19 @@ impl Run {
         let room = ran.verdict.map(|verdict| {
             let looks = || counts.looks.iter();
             let mut violations: Vec<_> = verdict.violations.clone();
-            violations.extend(counts.fell_for.iter().map(|how| (6, format!("promise 6: {how}"))));
+            violations.extend(counts.accepted().map(|fell_for| (6, fell_for.report())));
+            let excused = counts.accepted().count() < counts.fell_for.len();
             let judged = |promise| match (promise, rules) {
                 (1, None | Some(RulesInForce { capacity: None, .. })) => false,
                 (2, None | Some(RulesInForce { batch: None, .. })) => false,
-                (6, _) => !counts.tricks.is_empty(),
+                // What both forbid was kept; what each of them did nobody knows.
+                (1 | 2, _) => !rules_changed,
+                (6, _) => !counts.tricks.is_empty() && !excused && !counts.saw_bypass(),
                 _ => true,
             };
             let held = |promise| {
                 let kept = violations.iter().all(|(broken, _)| *broken != promise);
-                judged(promise).then_some(kept)
+                (judged(promise) || !kept).then_some(kept)
             };
             Room {
                 wait_ms: Percentiles::of(&counts.waits, 1.0),
@@ -250,6 +255,7 @@ impl Run {
             seconds,
             came,
             ended: counts.ended.clone(),
+            refused: counts.ended_as(End::Refused),
             unfinished: u64::from(ran.stage.visitors).saturating_sub(counts.over()),
             served_per_minute: 60.0 * float(counts.ended_as(End::Served)) / seconds.max(1.0),
             service: counts.service.summary(),

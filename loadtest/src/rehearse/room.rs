@@ -1,6 +1,12 @@
 //! The waiting room as anybody sees it, and its rules as an operator does.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use anteroom_witness::Rules;
 use anyhow::Context as _;
@@ -17,6 +23,8 @@ pub struct Look {
     pub inside: u64,
     /// Joins are taken and places promoted.
     pub open: bool,
+    /// Everybody passes.
+    pub bypass: bool,
 }
 
 /// Looks at the public state of a queue.
@@ -30,7 +38,8 @@ pub async fn look(public: &Peer, queue: &str) -> anyhow::Result<Look> {
         state[name].as_u64().with_context(|| format!("the state of {queue} has no {name}"))
     };
     let open = state["state"] == "open" && state["paused_by"].is_null();
-    Ok(Look { depth: number("depth")?, inside: number("ready")? + number("active")?, open })
+    let (depth, inside) = (number("depth")?, number("ready")? + number("active")?);
+    Ok(Look { depth, inside, open, bypass: state["state"] == "bypass" })
 }
 
 /// The rules in force, as the service port shows them to an operator.
@@ -38,7 +47,7 @@ pub async fn look(public: &Peer, queue: &str) -> anyhow::Result<Look> {
 /// # Errors
 ///
 /// When there is no answer that shows them.
-pub async fn rules(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Result<Rules> {
+async fn rules(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Result<Rules> {
     let state = get_json(service, &format!("/v1/admin/queues/{queue}"), key).await?;
     let rules = &state["rules"];
     let whole = |value: &Value| value.as_u64().and_then(|value| usize::try_from(value).ok());
@@ -58,6 +67,62 @@ pub async fn rules(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Re
         first_poll_ttl: span("first_poll_ttl_ms")?,
         losses: Vec::new(),
     })
+}
+
+/// The rules in force, looked at again and again.
+pub struct RulesWatch {
+    service: Peer,
+    queue: String,
+    key: Option<String>,
+    first: Rules,
+    /// What all that were seen forbid.
+    together: Mutex<Rules>,
+    changed: AtomicBool,
+}
+
+impl RulesWatch {
+    /// The rules as they are at first.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer that shows them.
+    pub async fn new(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Result<Self> {
+        let first = rules(service, queue, key).await?;
+        Ok(Self {
+            service: service.clone(),
+            queue: queue.to_owned(),
+            key: key.map(str::to_owned),
+            together: Mutex::new(first.clone()),
+            first,
+            changed: AtomicBool::new(false),
+        })
+    }
+
+    /// Looks again. Where nobody answers, nothing is known to have changed.
+    pub async fn look(&self) {
+        if let Ok(now) = rules(&self.service, &self.queue, self.key.as_deref()).await
+            && now != self.first
+        {
+            self.changed.store(true, Ordering::Relaxed);
+            let mut together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
+            *together = together.clone().or(&now);
+        }
+    }
+
+    /// The rules at first.
+    pub fn first(&self) -> &Rules {
+        &self.first
+    }
+
+    /// What all rules that were in force at a look forbid.
+    pub fn together(&self) -> Rules {
+        self.together.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether others than the first were in force at a look.
+    pub fn changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
 }
 
 /// What is known of a queue whose rules are not: nothing that could accuse anybody.

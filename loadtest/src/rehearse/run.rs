@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anteroom_witness::Rules;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
@@ -17,7 +16,7 @@ use crate::{
         Rehearse, Stage,
         cost::{Cost, Meter},
         judge::{Verdict, judge},
-        room::{self, unknown_rules},
+        room,
         visitor::Visitor,
     },
 };
@@ -71,26 +70,28 @@ pub async fn without_room(
 pub async fn with_room(
     rehearse: &Rehearse,
     stage: Arc<Stage>,
-    rules: Option<&Rules>,
     seed: u64,
     interrupted: &CancellationToken,
 ) -> Ran {
     let meter = Meter::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
-    let rules = rules.cloned().unwrap_or_else(unknown_rules);
-    let judging = judge(stage.record.clone(), rules, ended.clone(), broken.clone());
-    let judging = tokio::spawn(judging);
+    let judging = tokio::spawn(judge(Arc::clone(&stage), ended.clone(), broken.clone()));
     let watching = watch("with the room", &stage, Some(broken.clone()));
     let visit = |visitor: Visitor| visitor.visits();
     let over = crowd(rehearse, &stage, seed, visit, [interrupted, &broken]).await;
     let took = stage.tally.elapsed();
     watching.abort();
+    if !stage.tally.counts().fell_for.is_empty() {
+        // Whether the gate was to refuse, up to the last trick.
+        let last = room::look(&stage.public, &stage.queue).await.ok();
+        stage.tally.counts().looks.push(last);
+    }
     ended.cancel();
     let verdict = match judging.await {
         Ok(verdict) => verdict,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
-    let kept = verdict.violations.is_empty() && stage.tally.counts().fell_for.is_empty();
+    let kept = verdict.violations.is_empty() && stage.tally.counts().accepted().next().is_none();
     let over = if kept { over } else { Over::PromiseBroken };
     Ran { cost: meter.cost(&stage.connections), stage, over, took, verdict: Some(verdict) }
 }
@@ -153,16 +154,25 @@ fn watch(
         loop {
             seconds.tick().await;
             let mut seen = None;
+            let fell = !stage.tally.counts().fell_for.is_empty();
             if broken.is_some() {
-                seen = room::look(&stage.public, &stage.queue).await.ok();
+                let rules = async {
+                    if let Some(rules) = &stage.rules {
+                        rules.look().await;
+                    }
+                };
+                let look = room::look(&stage.public, &stage.queue);
+                seen = tokio::join!(look, rules).0.ok();
             }
             let mut counts = stage.tally.counts();
             // A look that came late stands for the seconds before it.
             let second = usize::try_from(stage.tally.elapsed().as_secs()).unwrap_or(0);
             counts.looks.resize(second, None);
             counts.looks.push(seen);
-            // A forged token that was taken needs no witness.
-            if let Some(broken) = broken.as_ref().filter(|_| !counts.fell_for.is_empty()) {
+            // A trick that was tried before a look at which all was well needs no witness.
+            if let Some(broken) = broken.as_ref().filter(|_| fell && seen.is_some())
+                && counts.accepted().next().is_some()
+            {
                 broken.cancel();
             }
             let (came, over) = (counts.came.values().sum::<u64>(), counts.over());

@@ -27,16 +27,26 @@ pub struct Tab {
 }
 
 impl Tab {
-    /// The first tab of an identity.
-    pub fn new(stage: &Arc<Stage>, visitor: u32, identity: u32, key: u128) -> Self {
+    /// The first tab of an identity. Its key is no other run's, whatever the seed: it would have a
+    /// place of that run.
+    pub fn new(stage: &Arc<Stage>, visitor: u32, identity: u32) -> Self {
         let connection = Connection::new(&stage.public, &stage.connections);
-        Self { stage: Arc::clone(stage), visitor, identity, key, token: None, connection }
+        let (stage, key) = (Arc::clone(stage), rand::random());
+        Self { stage, visitor, identity, key, token: None, connection }
     }
 
     /// Another tab of the same browser, or with the key alone: of another one.
     pub fn another(&self, with_token: bool) -> Self {
         let token = self.token.clone().filter(|_| with_token);
-        Self { token, ..Self::new(&self.stage, self.visitor, self.identity, self.key) }
+        Self { token, key: self.key, ..Self::new(&self.stage, self.visitor, self.identity) }
+    }
+
+    /// The protected service is about to be asked, which may end the place.
+    pub fn may_be_ended(&self) {
+        let record = &self.stage.record;
+        let holds = self.token.as_ref().map(|token| token.place);
+        let line = Line::sent(self.visitor, self.identity, Call::Leave, record.now(), holds);
+        record.write(Line { code: "perhaps by the service".to_owned(), ..line });
     }
 
     /// Asks once. A join's token is kept.

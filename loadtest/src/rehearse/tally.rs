@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::rehearse::{
-    cheat::{Trick, Tried},
+    cheat::{FellFor, Trick, Tried},
     connection::{Answer, Failure},
     histogram::{histogram, record},
     mix::Habit,
@@ -59,7 +59,7 @@ pub struct Counts {
     /// What cheaters tried.
     pub tricks: BTreeMap<Trick, Tried>,
     /// Tricks that the room fell for.
-    pub fell_for: Vec<String>,
+    pub fell_for: Vec<FellFor>,
     /// A look at the public state each second; absent when there was no answer.
     pub looks: Vec<Option<Look>>,
 }
@@ -126,6 +126,19 @@ impl Tally {
 }
 
 impl Counts {
+    /// Tricks that the room fell for though it was to refuse them.
+    pub fn accepted(&self) -> impl Iterator<Item = &FellFor> {
+        let bypass = self.saw_bypass();
+        let away = ["store_unavailable", "effect_unknown"];
+        let store_away = away.iter().any(|code| self.refusals.contains_key(*code));
+        self.fell_for.iter().filter(move |it| !it.is_excused(bypass, store_away))
+    }
+
+    /// Whether everybody was to pass at any look.
+    pub fn saw_bypass(&self) -> bool {
+        self.looks.iter().flatten().any(|look| look.bypass)
+    }
+
     /// Visits that are over, whichever way.
     pub fn over(&self) -> u64 {
         self.ended.values().flat_map(BTreeMap::values).sum()

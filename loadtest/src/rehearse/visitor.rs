@@ -36,8 +36,7 @@ pub struct Visitor {
 impl Visitor {
     /// The visitor of a number; the seed decides all that is its own.
     pub fn new(stage: &Arc<Stage>, number: u32, habit: Habit, seed: u64) -> Self {
-        let mut random = StdRng::seed_from_u64(seed);
-        let tab = Tab::new(stage, number, number, random.random());
+        let (random, tab) = (StdRng::seed_from_u64(seed), Tab::new(stage, number, number));
         let stage = Arc::clone(stage);
         Self { stage, number, habit, random, tab, others: None, tricks: 0, done_once: false }
     }
@@ -91,6 +90,10 @@ impl Visitor {
                         let end = self.inside(true).await;
                         if self.habit == Habit::DropsOut {
                             return End::DroppedOut;
+                        }
+                        // What the service may have ended the witness counts on until it is seen.
+                        if self.stage.visit.target.is_some() {
+                            Box::pin(self.tab.ask(Call::Place)).await;
                         }
                         // Answered or not: whoever closes the page says so once.
                         Box::pin(self.tab.ask(Call::Leave)).await;
@@ -175,12 +178,16 @@ impl Visitor {
         let scenario = &stage.visit.scenario;
         let calls = scenario.calls_per_visitor();
         let mut visit = scenario::Visit::new(scenario, u64::from(self.number) + 1);
+        let mut is_first = true;
         while let Ok(turn) = visit.turn() {
             let Some(turn) = turn else { return End::Served };
             sleep(turn.think).await;
             let Some(call) = turn.call else { continue };
             if asks_gate && !self.passes().await {
                 return End::Failed;
+            }
+            if asks_gate && std::mem::take(&mut is_first) {
+                self.tab.may_be_ended();
             }
             let token = self.tab.token.as_ref().map(|token| token.text.as_str());
             let (visit, connection) = (&mut visit, &mut connection);
@@ -210,13 +217,13 @@ impl Visitor {
         let mut own_ms = 1_000;
         loop {
             let heard = Box::pin(self.tab.ask(call)).await;
+            if let Some(400 | 401 | 404 | 405) = heard.status {
+                return None;
+            }
             // A pass is an answer, also one without a place.
             let passes = call == Call::Authorize && heard.status == Some(200);
             if passes || heard.told != Told::Nothing {
                 return Some(heard);
-            }
-            if let Some(400 | 401 | 404 | 405) = heard.status {
-                return None;
             }
             let own = Duration::from_millis(own_ms).mul_f64(self.random.random_range(0.5..1.5));
             own_ms = 20_000.min(2 * own_ms);

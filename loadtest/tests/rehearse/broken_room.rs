@@ -5,21 +5,39 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use anteroom_witness::Token;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::{
+    Rehearsed,
     fake::{self, Answer, Asked, serve},
     rehearse,
 };
 
-/// What a room does wrong.
+/// What a room does wrong. Whoever is not let in waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// Everybody is active at once.
-    LetsAllIn,
-    /// Everybody waits, and every token passes at the gate.
+    /// Everybody is active at once, where `capacity` is 5, and this after the first look at it.
+    LetsAllIn { later: u64 },
+    /// Every token passes at the gate, and none does.
     TakesAnyToken,
+    /// The same in bypass, where it is none.
+    Bypass,
+    /// It knows none of its tokens any more.
+    DeniesTokens,
+    /// The gate passes every own token.
+    PassesWithoutTurn,
+    /// A forged token is answered as one whose turn has not come.
+    LooksForForgedPlaces,
+}
+
+/// A room that does something wrong.
+struct Room {
+    fault: Fault,
+    /// Given so far; the first is 2, as forged tokens have ticket 1.
+    tickets: AtomicU64,
+    looks_at_rules: AtomicU64,
 }
 
 /// A token in the form of real ones, with no more in it than visitors can read.
@@ -32,55 +50,107 @@ fn token(ticket: u64) -> String {
     format!("art1.{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
-fn answer(fault: Fault, tickets: &AtomicU64, asked: &Asked) -> Answer {
-    let place = |ticket: u64| match fault {
-        Fault::LetsAllIn => {
-            json!({ "status": "active", "ticket": ticket, "expires_in_ms": 300_000 })
+impl Room {
+    async fn start(fault: Fault) -> String {
+        let (tickets, looks_at_rules) = (AtomicU64::new(1), AtomicU64::new(0));
+        let room = Arc::new(Self { fault, tickets, looks_at_rules });
+        serve(move |asked| {
+            let room = Arc::clone(&room);
+            async move { room.answer(&asked) }
+        })
+        .await
+    }
+
+    fn answer(&self, asked: &Asked) -> Answer {
+        match (asked.method().as_str(), asked.uri().path()) {
+            ("GET", "/v1/queues/hall") => {
+                let state = if self.fault == Fault::Bypass { "bypass" } else { "open" };
+                let state = json!({ "state": state, "depth": 0, "ready": 0, "active": 0 });
+                fake::json(200, &state)
+            }
+            ("GET", "/v1/admin/queues/hall") => fake::json(200, &self.rules()),
+            ("POST", "/v1/queues/hall/tokens") => {
+                let ticket = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
+                let mut body = self.place(ticket);
+                body["token"] = token(ticket).into();
+                fake::json(201, &body)
+            }
+            (method, path) => match path.strip_prefix("/v1/queues/hall/") {
+                Some(call) => self.visitor(asked, method, call),
+                None => fake::json(404, &json!({ "code": "not_found" })),
+            },
         }
-        Fault::TakesAnyToken => {
+    }
+
+    fn rules(&self) -> Value {
+        let is_first = self.looks_at_rules.fetch_add(1, Ordering::Relaxed) == 0;
+        let capacity = match self.fault {
+            Fault::LetsAllIn { later } if !is_first => later,
+            _ => 5,
+        };
+        json!({ "rules": {
+            "capacity": capacity, "batch": Value::Null, "interval_ms": 10_000,
+            "claim_ttl_ms": 60_000, "session_ttl_ms": 300_000, "idle_ttl_ms": 600_000,
+            "first_poll_ttl_ms": 60_000,
+        }})
+    }
+
+    fn place(&self, ticket: u64) -> Value {
+        if matches!(self.fault, Fault::LetsAllIn { .. }) {
+            json!({ "status": "active", "ticket": ticket, "expires_in_ms": 300_000 })
+        } else {
             json!({ "status": "waiting", "ticket": ticket, "position": 1, "poll_after_ms": 200 })
         }
-    };
-    let body = match (asked.method().as_str(), asked.uri().path()) {
-        ("GET", "/v1/queues/hall") => {
-            json!({ "state": "open", "depth": 0, "ready": 0, "active": 0 })
+    }
+
+    fn visitor(&self, asked: &Asked, method: &str, call: &str) -> Answer {
+        let refused = |status, code| fake::json(status, &json!({ "code": code }));
+        let passes_all = matches!(self.fault, Fault::TakesAnyToken | Fault::Bypass);
+        let passes = passes_all || matches!(self.fault, Fault::LetsAllIn { .. });
+        if call == "authorize" && passes {
+            return fake::json(200, &json!({}));
         }
-        ("GET", "/v1/admin/queues/hall") => json!({ "rules": {
-            "capacity": 5, "batch": Value::Null, "interval_ms": 10_000, "claim_ttl_ms": 60_000,
-            "session_ttl_ms": 300_000, "idle_ttl_ms": 600_000, "first_poll_ttl_ms": 60_000,
-        }}),
-        ("POST", "/v1/queues/hall/tokens") => {
-            let ticket = tickets.fetch_add(1, Ordering::Relaxed) + 1;
-            let mut body = place(ticket);
-            body["token"] = token(ticket).into();
-            return fake::json(201, &body);
+        let Some(held) = asked.headers().get("x-anteroom-token") else {
+            return refused(401, "token_missing");
+        };
+        let ticket = Token::read(held.to_str().unwrap()).unwrap().place.ticket;
+        let is_forged = ticket == 1 || *held != *token(ticket);
+        if self.fault == Fault::DeniesTokens {
+            let status = if ticket.is_multiple_of(2) { 401 } else { 404 };
+            return refused(status, "token_invalid");
         }
-        ("GET", "/v1/queues/hall/token") => {
-            let held = asked.headers()["x-anteroom-token"].to_str().unwrap();
-            let ticket = anteroom_witness::Token::read(held).unwrap().place.ticket;
-            place(ticket)
+        if is_forged && self.fault != Fault::LooksForForgedPlaces {
+            return refused(401, "token_invalid");
         }
-        ("GET", "/v1/queues/hall/authorize") => json!({}),
-        _ => return fake::json(404, &json!({ "code": "not_found" })),
-    };
-    fake::json(200, &body)
+        match (method, call) {
+            ("GET", "token") if is_forged => refused(302, ""),
+            ("GET", "token") => fake::json(200, &self.place(ticket)),
+            ("POST", "token/claim") => refused(409, "not_ready"),
+            ("POST", "token/renew") => refused(409, "not_active"),
+            (_, "authorize") if self.fault == Fault::PassesWithoutTurn => {
+                fake::json(200, &json!({}))
+            }
+            (_, "authorize") => refused(403, "not_admitted"),
+            _ => refused(410, "place_gone"),
+        }
+    }
 }
 
-async fn room(fault: Fault) -> String {
-    let tickets = Arc::new(AtomicU64::new(0));
-    serve(move |asked| {
-        let tickets = Arc::clone(&tickets);
-        async move { answer(fault, &tickets, &asked) }
-    })
-    .await
+/// Plays a crowd in such a room, of which the rules are known.
+async fn play(fault: Fault, crowd: &[&str]) -> Rehearsed {
+    let room = Room::start(fault).await;
+    let rooms = ["--anteroom", &room, "--service", &room, "--queue", "hall"];
+    rehearse(&[crowd, &rooms].concat()).await
 }
+
+const SIXTY: [&str; 8] =
+    ["--mix", "faithful=1", "--visitors", "60", "--arrive", "1s", "--stay", "2s"];
+const CHEATS: [&str; 8] =
+    ["--mix", "cheats=1", "--visitors", "20", "--arrive", "1s", "--limit", "60s"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_01_a_room_that_lets_all_in_is_found_out() {
-    let room = room(Fault::LetsAllIn).await;
-    let mix = ["--mix", "faithful=1", "--visitors", "60", "--arrive", "1s", "--stay", "2s"];
-    let rooms = ["--anteroom", &room, "--service", &room, "--queue", "hall"];
-    let run = rehearse(&[mix.as_slice(), &rooms].concat()).await;
+    let run = play(Fault::LetsAllIn { later: 5 }, &SIXTY).await;
     assert_eq!(run.code(), 1, "{}", run.said());
     let result = run.result();
     let promises = &result["with_room"]["room"]["promises"];
@@ -106,14 +176,98 @@ async fn promise_01_a_room_that_lets_all_in_is_found_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_06_a_room_that_takes_any_token_is_found_out() {
-    let room = room(Fault::TakesAnyToken).await;
-    let mix = ["--mix", "cheats=1", "--visitors", "20", "--arrive", "1s", "--limit", "60s"];
-    let rooms = ["--anteroom", &room, "--service", &room, "--queue", "hall"];
-    let run = rehearse(&[mix.as_slice(), &rooms].concat()).await;
+    let run = play(Fault::TakesAnyToken, &CHEATS).await;
     assert_eq!(run.code(), 1, "{}", run.said());
     let result = run.result();
     assert_eq!(result["with_room"]["over"], "promise_broken", "before the time limit");
     let room = &result["with_room"]["room"];
     assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
     assert!(room["tricks"]["no_token"]["accepted"].as_u64() > Some(0), "{room:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_01_is_judged_behind_a_service_that_ends_no_visit() {
+    let (target, folder) = (Room::start(Fault::TakesAnyToken).await, tempfile::tempdir().unwrap());
+    let file = folder.path().join("nothing.toml");
+    let nothing = "[[steps]]\nname = \"look\"\npath = \"/\"\nexpect = [404]\n";
+    std::fs::write(&file, nothing).unwrap();
+    let service = ["--target", &target, "--scenario", file.to_str().unwrap()];
+    let run = play(Fault::LetsAllIn { later: 5 }, &[&SIXTY[..], &service].concat()).await;
+    let result = run.result();
+    let promises = &result["with_room"]["room"]["promises"];
+    assert_eq!(promises["held"]["1"], false, "{promises:#}");
+    assert_eq!(run.code(), 1, "{}", run.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_01_is_not_judged_where_the_rules_changed_unless_all_of_them_forbid_it() {
+    for (later, held, code) in [(100, Value::Null, 0), (10, false.into(), 1)] {
+        let run = play(Fault::LetsAllIn { later }, &SIXTY).await;
+        let result = run.result();
+        let promises = &result["with_room"]["room"]["promises"];
+        assert_eq!(promises["held"]["1"], held, "{later}: {promises:#}");
+        assert_eq!(run.code(), code, "{later}: {}", run.said());
+        assert_eq!(result["rules_changed"], true, "{later}");
+        assert!(run.file("rehearse.md").contains("The rules were changed while it ran"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_05_a_room_that_denies_its_tokens_is_found_out() {
+    let crowd = ["--mix", "faithful=1", "--visitors", "20", "--arrive", "1s"];
+    let run = play(Fault::DeniesTokens, &crowd).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    let with_room = &run.result()["with_room"];
+    let promises = &with_room["room"]["promises"];
+    assert_eq!(promises["held"]["5"], false, "{promises:#}");
+    let violation = promises["violations"][0].as_str().unwrap();
+    assert!(violation.contains("is gone (token_invalid) and was to stand longer"), "{violation}");
+    assert_eq!(with_room["refused"], 20, "{with_room:#}");
+    // Where nothing is known of the rules nobody is accused, and all the same it has not held.
+    let room = Room::start(Fault::DeniesTokens).await;
+    let run = rehearse(&[&crowd[..], &["--anteroom", &room, "--queue", "hall"]].concat()).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    assert_eq!(run.result()["with_room"]["over"], "complete");
+    assert!(run.said().contains("20 visits were refused for good"), "{}", run.said());
+    assert!(run.file("rehearse.md").contains("20 visits were refused for good"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_06_a_gate_that_passes_without_a_turn_is_found_out() {
+    let run = play(Fault::PassesWithoutTurn, &CHEATS).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    let result = run.result();
+    assert_eq!(result["with_room"]["over"], "promise_broken");
+    let room = &result["with_room"]["room"];
+    assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
+    assert!(room["tricks"]["gate_without_turn"]["accepted"].as_u64() > Some(0), "{room:#}");
+    let all = &room["promises"]["violations"];
+    let told = all[0].as_str().unwrap();
+    let begins = "promise 6: the gate without a turn: Authorize is answered 200, and then ticket ";
+    assert!(told.starts_with(begins), "{told}");
+    assert!(run.file("record.jsonl").contains("\"authorize\""), "it proves it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_06_a_room_that_looks_for_forged_places_is_found_out() {
+    let run = play(Fault::LooksForForgedPlaces, &CHEATS).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    let room = &run.result()["with_room"]["room"];
+    assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
+    for trick in ["forged_token", "foreign_token"] {
+        assert_eq!(room["tricks"][trick]["refused"], 0, "{trick}: {room:#}");
+    }
+    assert!(room["tricks"]["forged_token"]["accepted"].as_u64() > Some(0), "{room:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_06_is_not_judged_in_bypass() {
+    let crowd = ["--mix", "cheats=1", "--visitors", "20", "--arrive", "1s", "--limit", "7s"];
+    let run = play(Fault::Bypass, &crowd).await;
+    let result = run.result();
+    assert_eq!(result["with_room"]["over"], "time_limit", "nobody broke a promise");
+    let room = &result["with_room"]["room"];
+    assert_eq!(room["promises"]["held"]["6"], Value::Null, "{room:#}");
+    assert!(room["tricks"]["no_token"]["accepted"].as_u64() > Some(0), "{room:#}");
+    assert!(run.file("rehearse.md").contains("Promise 6 is not judged: the queue was in bypass"));
 }

@@ -1,8 +1,8 @@
 //! A crowd goes through real services.
 
-use std::{sync::Arc, time::Duration};
+use std::{process::Command, sync::Arc, time::Duration};
 
-use anteroom_testkit::{Anteroom, PATIENCE, Process};
+use anteroom_testkit::{Anteroom, PATIENCE, Process, binary};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -193,6 +193,52 @@ async fn an_objective_that_is_missed_with_the_room_ends_it_with_1() {
     assert_eq!(held, [json!(false), json!(true)], "{objectives:#}");
     assert_eq!(with_room["ended"]["faithful"]["served"], 10, "{with_room:#}");
     assert!(run.file("rehearse.md").contains("| MISSED |"));
+}
+
+/// The shop of `make run`, which asks the gate and ends visits; and its address.
+async fn shop(room: &Anteroom, folder: &tempfile::TempDir) -> (Process, String) {
+    let mut command = Command::new(binary("anteroom-concert"));
+    command.args(["--listen", "127.0.0.1:0", "--think", "0s", "--shows", "1", "--rows", "20"]);
+    command.args(["--gate", "ask", "--queue", "hall", "--anteroom", &room.url("public")]);
+    command.args(["--anteroom-service", &room.url("service"), "--database"]);
+    command.arg(folder.path().join("shop.sqlite"));
+    let mut shop = Process::start(command);
+    let line = shop.line("\"message\":\"listening\"", PATIENCE).await;
+    let line: Value = serde_json::from_str(&line).unwrap();
+    (shop, format!("http://{}", line["address"].as_str().unwrap()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_01_and_05_a_service_may_end_visits() {
+    let room = anteroom("[queues.hall]\ncapacity = 5\n").await;
+    let folder = tempfile::tempdir().unwrap();
+    let (_shop, target) = shop(&room, &folder).await;
+    let rooms = ["--anteroom", &room.url("public"), "--service", &room.url("service")];
+    let crowd = ["--queue", "hall", "--visitors", "40", "--arrive", "1s", "--mix", "faithful=1"];
+    let visits = ["--target", &target, "--stay", "3s", "--limit", "5m"];
+    let run = rehearse(&[&rooms[..], &crowd, &visits].concat()).await;
+    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    let with_room = &run.result()["with_room"];
+    assert_eq!(with_room["ended"]["faithful"]["served"], 40, "{with_room:#}");
+    assert_eq!(with_room["room"]["promises"]["held"]["1"], true, "{with_room:#}");
+    let ended = &with_room["room"]["refusals"]["place_gone"];
+    assert_eq!(ended, 40, "each was ended by the shop before the visitor left: {with_room:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seed_may_be_used_again_at_the_same_room() {
+    let queue = "[queues.hall]\nbatch = 20\ninterval = \"1s\"\nclaim_ttl = \"5s\"\n";
+    let room = anteroom(queue).await;
+    let rooms = ["--anteroom", &room.url("public"), "--service", &room.url("service")];
+    let crowd = ["--queue", "hall", "--visitors", "100", "--arrive", "1s", "--seed", "12"];
+    let habits = ["--mix", "faithful=1", "--stay", "1s", "--limit"];
+    let plays = async |limit| rehearse(&[&rooms[..], &crowd, &habits, &[limit]].concat()).await;
+    let first = plays("3s").await.result();
+    assert!(first["with_room"]["unfinished"].as_u64() > Some(20), "{first:#}");
+    let second = plays("5m").await;
+    assert_eq!(second.code(), 0, "{}\n{}", second.said(), second.file("rehearse.md"));
+    let with_room = &second.result()["with_room"];
+    assert_eq!(with_room["ended"]["faithful"]["served"], 100, "{with_room:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

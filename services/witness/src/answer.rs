@@ -101,6 +101,10 @@ impl Heard {
             (_, 410, _) | (Call::Authorize, 403, "place_gone") => {
                 Told::Gone { reason: text("reason") }
             }
+            // The token is none of the room's, or there is no such room. A join shows none.
+            (Call::Join, ..) => Told::Nothing,
+            (_, 401 | 404, "") => Told::Gone { reason: format!("status {status}") },
+            (_, 401 | 404, code) => Told::Gone { reason: code.to_owned() },
             _ => Told::Nothing,
         };
         heard

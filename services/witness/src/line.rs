@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::{Heard, Token};
 
-/// What was asked. Whoever else ends a place, a backend or an operator, is written down as a leave
-/// of it.
+/// What was asked. Whoever else ends a place, a backend or an operator, or may do so, is written
+/// down as a leave of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the operations of the queue")]
@@ -50,7 +50,7 @@ pub enum Told {
     },
     /// The place is over.
     Gone {
-        /// Why.
+        /// Why; where the token is denied, the code.
         reason: String,
     },
 }
@@ -63,8 +63,8 @@ pub struct Line {
     pub visitor: u32,
     /// Whose place it is: two visitors of one identity share it.
     pub identity: u32,
-    /// What was asked. Whoever else ends a place, a backend or an operator, is written down as a
-    /// leave of it.
+    /// What was asked. Whoever else ends a place, a backend or an operator, or may do so, is
+    /// written down as a leave of it.
     pub call: Call,
     /// Which process was asked.
     pub door: u8,

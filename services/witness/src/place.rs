@@ -53,8 +53,8 @@ pub(crate) struct Place<'r> {
     pub lines: Vec<Entry<'r>>,
     /// When it may have been given up: the first time that was asked for, answered or not.
     pub left_at: u64,
-    /// It did not exist before this.
-    pub born_after: u64,
+    /// It did not exist before this; none where it may be older than the record.
+    pub born_after: Option<u64>,
     rules: &'r Rules,
 }
 
@@ -62,8 +62,9 @@ pub(crate) struct Place<'r> {
 pub(crate) struct Promoted {
     /// Not before this, by time itself.
     pub after: u64,
-    /// Not before this, as far as spans of queue time shorter than an interval are concerned.
-    pub since: u64,
+    /// Not before this, as far as spans of queue time shorter than an interval are concerned; none
+    /// where it may have been before the record.
+    pub since: Option<u64>,
     pub by: u64,
     /// The answer that tells the latest.
     pub line: usize,
@@ -73,8 +74,8 @@ pub(crate) struct Promoted {
 pub(crate) struct Admitted {
     pub from: u64,
     pub until: u64,
-    /// The answers that tell the beginning and the end.
-    pub lines: [usize; 2],
+    /// The answers that tell the beginning, the end, and that it was not given up before.
+    pub lines: [usize; 3],
 }
 
 impl<'r> Place<'r> {
@@ -85,7 +86,8 @@ impl<'r> Place<'r> {
         let (mut joined, mut left) = (HashMap::new(), HashMap::new());
         for line in record {
             let key = |held| (line.identity, held);
-            if line.call == Call::Join {
+            // Whoever is answered 200 has the place of another join.
+            if line.call == Call::Join && line.status != Some(200) {
                 let first = joined.entry((line.identity, None)).or_insert(line.sent);
                 *first = line.sent.min(*first);
                 if let (Some(201), Some(held)) = (line.status, line.given) {
@@ -105,14 +107,15 @@ impl<'r> Place<'r> {
             }
             let key = (line.identity, held);
             let at = *found.entry(key).or_insert_with(|| {
-                let born = joined.get(&(line.identity, Some(held)));
-                let born = born.or_else(|| joined.get(&(line.identity, None)));
+                let perhaps = || joined.get(&(line.identity, None));
+                let perhaps = || perhaps().filter(|sent| **sent < line.received);
+                let born = joined.get(&(line.identity, Some(held))).or_else(perhaps);
                 places.push(Self {
                     identity: line.identity,
                     held,
                     lines: Vec::new(),
                     left_at: left.get(&key).copied().unwrap_or(u64::MAX),
-                    born_after: born.copied().unwrap_or(0),
+                    born_after: born.copied(),
                     rules,
                 });
                 places.len() - 1
@@ -160,13 +163,21 @@ impl<'r> Place<'r> {
     /// From when until when it certainly existed, and the line that shows the beginning.
     pub fn existed(&self) -> Option<(u64, u64, usize)> {
         let (from, line) = self.alive().map(|(at, line)| (line.received, at)).min()?;
-        Some((from, self.stands_until()?.0.min(self.told_gone()), line))
+        Some((from, self.stands_until()?.0.min(self.given_up().0).min(self.told_gone()), line))
     }
 
-    /// Until when it was to exist by what was told, and the line that told it.
+    /// Until when it was to exist by what was told, unless it is given up, and the line that told
+    /// it.
     pub fn stands_until(&self) -> Option<(u64, usize)> {
-        let (until, line) = self.alive().map(|(at, line)| (self.lasts(line), at)).max()?;
-        Some((until.min(self.left_at), line))
+        self.alive().map(|(at, line)| (self.lasts(line), at)).max()
+    }
+
+    /// When it may have been given up at the earliest, and the line that shows that it had not been
+    /// since that was asked for: not of the gate, which may answer from the memory of its process.
+    fn given_up(&self) -> (u64, Option<usize>) {
+        let shown = self.alive().filter(|(_, line)| line.call != Call::Authorize);
+        let last = shown.map(|(at, line)| (line.sent, Some(at))).max();
+        last.filter(|(sent, _)| *sent > self.left_at).unwrap_or((self.left_at, None))
     }
 
     /// When the first answer that it is gone was asked for.
@@ -178,8 +189,10 @@ impl<'r> Place<'r> {
     pub fn admitted(&self) -> Option<Admitted> {
         let promoted = self.promoted()?;
         let (until, line) = self.admissions().map(|(at, line)| (self.lasts(line), at)).max()?;
-        let until = until.min(self.left_at).min(self.told_gone());
-        Some(Admitted { from: promoted.by, until, lines: [promoted.line, line] })
+        let (given_up, shown) = self.given_up();
+        let until = until.min(given_up).min(self.told_gone());
+        let lines = [promoted.line, line, shown.unwrap_or(line)];
+        Some(Admitted { from: promoted.by, until, lines })
     }
 
     /// Until when the place exists after this answer, unless it is given up.
@@ -216,7 +229,7 @@ impl<'r> Place<'r> {
             .admissions()
             .map(|(at, line)| (line.received.saturating_sub(self.used_up(line)), at))
             .min()?;
-        let waited = self.waiting().map(|(_, line)| line.sent).max().unwrap_or(0);
+        let waited = self.waiting().map(|(_, line)| line.sent).max();
         let after = waited.max(self.born_after);
         let interval = micros(self.rules.interval);
         let since = self
@@ -226,7 +239,7 @@ impl<'r> Place<'r> {
             .filter(|(_, elapsed)| *elapsed < interval)
             .map(|(sent, elapsed)| sent.saturating_sub(elapsed))
             .max();
-        Some(Promoted { after, since: after.max(since.unwrap_or(0)), by, line })
+        Some(Promoted { after: after.unwrap_or(0), since: after.max(since), by, line })
     }
 
     /// How much of its `claim_ttl` a ready place had used up at least: so long ago it was promoted.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What was configured, for the whole time of the record, and when the store is known to have lost
 /// writes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the configuration")]
 pub struct Rules {
     pub capacity: Option<usize>,
@@ -18,6 +18,27 @@ pub struct Rules {
     /// the moment it stopped until it answered again. Between them the promises hold for what it
     /// still has.
     pub losses: Vec<(u64, u64)>,
+}
+
+impl Rules {
+    /// What both these and other rules forbid, where now these and now those are in force.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        let most = |one: Option<usize>, other: Option<usize>| Some(one?.max(other?));
+        // A turn is dated back by them: with others nothing can be said of a rate.
+        let times = |rules: &Self| (rules.interval, rules.claim_ttl);
+        let batch = (times(&self) == times(other)).then(|| most(self.batch, other.batch));
+        Self {
+            capacity: most(self.capacity, other.capacity),
+            batch: batch.flatten(),
+            interval: self.interval.min(other.interval),
+            claim_ttl: self.claim_ttl.min(other.claim_ttl),
+            session_ttl: self.session_ttl.min(other.session_ttl),
+            idle_ttl: self.idle_ttl.min(other.idle_ttl),
+            first_poll_ttl: self.first_poll_ttl.min(other.first_poll_ttl),
+            losses: self.losses,
+        }
+    }
 }
 
 impl Default for Rules {

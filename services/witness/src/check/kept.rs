@@ -17,7 +17,8 @@ pub(super) fn check(places: &[Place]) -> Vec<Violation> {
 
 /// The end came too soon, or for no reason.
 fn gone(place: &Place) -> Option<Violation> {
-    let (until, shown) = place.stands_until()?;
+    let (told, shown) = place.stands_until()?;
+    let until = told.min(place.left_at);
     let claimed = place.admissions().any(|(_, line)| matches!(line.told, Told::Active { .. }));
     place.gone().find_map(|(at, line)| {
         let Told::Gone { reason } = &line.told else { return None };
@@ -26,11 +27,15 @@ fn gone(place: &Place) -> Option<Violation> {
             Some(Violation::new(5, what, [at, shown]))
         };
         match reason.as_str() {
-            "lost" => accuse("although the store lost nothing"),
+            "lost" => accuse("by the room's own word"),
             "left" | "completed" | "evicted" if line.received < place.left_at => {
                 accuse("and nobody ended it")
             }
             "unclaimed" if claimed => accuse("although it was claimed"),
+            // A place that was given up is gone for another reason.
+            "unclaimed" | "expired" | "abandoned" if line.received < told => {
+                accuse("and was to stand longer")
+            }
             _ if line.received < until => accuse("and was to stand longer"),
             _ => None,
         }

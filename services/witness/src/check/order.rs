@@ -18,7 +18,7 @@ fn joins(places: &[Place]) -> Vec<Violation> {
     let mut moments = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let Some((_, line)) = place.alive().next() else { continue };
-        moments.push((place.born_after, true, at));
+        moments.push((place.born_after.unwrap_or(0), true, at));
         moments.push((line.received, false, at));
     }
     // In one instant the sending comes first: then neither was before the other.

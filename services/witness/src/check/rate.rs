@@ -36,6 +36,6 @@ fn span(place: &Place, rules: &Rules) -> Option<(usize, Span)> {
     // Until then it certainly has not given its share of the rate back.
     let spent_until = if claimed { u64::MAX } else { place.admitted()?.until.saturating_add(1) };
     let interval = micros(rules.interval);
-    let until = promoted.since.saturating_add(interval).min(promoted.by + interval + 1);
+    let until = promoted.since?.saturating_add(interval).min(promoted.by + interval + 1);
     Some((promoted.line, Span { from: promoted.by, until: until.min(spent_until) }))
 }

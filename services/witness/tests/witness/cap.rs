@@ -38,6 +38,19 @@ fn promise_01_a_slot_is_free_from_the_sending_of_a_leave() {
 }
 
 #[test]
+fn promise_01_what_is_told_after_a_leave_shows_that_it_had_no_effect_yet() {
+    // The protected service may end the place from 20 ms on, and has not at 100 ms.
+    let perhaps = full().claims(2, (13, 14), 2, active(10_000)).leaves(2, (20, 21), 2);
+    let still = perhaps.unanswered().looks(2, (100, 102), 2, active(9_910));
+    still.clone().joins(3, (105, 107), 3, ready(5_000)).is_clean();
+    still.joins(3, (50, 52), 3, ready(5_000)).breaks(1, "3 ready", &[1, 2, 3, 4, 6, 7]);
+    // The gate may say so from memory.
+    let gate = full().leaves(1, (20, 21), 1).unanswered();
+    let gate = gate.hears(1, Call::Authorize, (100, 102), 1, active(9_000));
+    gate.joins(3, (50, 52), 3, ready(5_000)).is_clean();
+}
+
+#[test]
 fn promise_01_a_slot_is_free_when_its_time_is_over() {
     // The second never claims: its turn ends 5 s after it was given, at 5 010 ms at the earliest.
     full().joins(3, (5_011, 5_013), 3, ready(5_000)).is_clean();

@@ -1,6 +1,6 @@
 //! Promise 5: the checker remembers what was acknowledged.
 
-use anteroom_witness::{Call, Rules, Told};
+use anteroom_witness::{Call, Heard, Rules, Told};
 
 use crate::story::{Story, active, gone, ready, rules, waiting};
 
@@ -28,7 +28,7 @@ fn promise_05_a_whole_visit_is_no_violation() {
 #[test]
 fn promise_05_a_lost_join_is_caught() {
     let story = one().looks(1, (100, 102), 1, gone("lost"));
-    story.breaks(5, "ticket 1 is gone (lost) although the store lost nothing", &[1, 2]);
+    story.breaks(5, "ticket 1 is gone (lost) by the room's own word", &[1, 2]);
     let rules = Rules { losses: vec![(50_000, 60_000)], ..rules() };
     story.is_clean_by(&rules);
     // What was told again after the loss is not lost by it.
@@ -44,7 +44,37 @@ fn promise_05_an_end_for_no_reason_is_caught() {
     look(inside(), "unclaimed").breaks(5, "was claimed", &[3, 4]);
     look(inside(), "expired").breaks(5, "was to stand longer", &[3, 4]);
     look(one(), "abandoned").breaks(5, "was to stand longer", &[1, 2]);
-    look(inside().leaves(1, (150, 900), 1).unanswered(), "completed").is_clean();
+    let left = || inside().leaves(1, (150, 900), 1).unanswered();
+    look(left(), "completed").is_clean();
+    // Whoever gives a place up ends it for no other reason.
+    look(left(), "expired").breaks(5, "was to stand longer", &[3, 5]);
+}
+
+#[test]
+fn promise_05_a_token_that_is_denied_is_a_place_that_is_lost() {
+    let answers = |call, status, body: &str| {
+        let heard = Heard::answer(call, status, |_| None, body.as_bytes());
+        let mut story = one().looks(1, (100, 102), 1, Told::Nothing);
+        let line = story.last();
+        (line.call, line.status) = (call, heard.status);
+        (line.told, line.ticket) = (heard.told, heard.ticket);
+        story
+    };
+    let invalid = r#"{"code":"token_invalid"}"#;
+    answers(Call::Place, 401, invalid).breaks(5, "gone (token_invalid) and was to", &[1, 2]);
+    answers(Call::Authorize, 401, invalid).breaks(5, "gone (token_invalid) and was to", &[1, 2]);
+    answers(Call::Place, 404, "").breaks(5, "gone (status 404) and was to", &[1, 2]);
+    // Whoever asks without a token, or too fast, or too soon, has lost nothing.
+    let mut without = answers(Call::Place, 401, r#"{"code":"token_missing"}"#);
+    without.last().holds = None;
+    without.is_clean();
+    answers(Call::Join, 401, r#"{"code":"assertion_invalid"}"#).is_clean();
+    answers(Call::Place, 429, r#"{"code":"slow_down"}"#).is_clean();
+    answers(Call::Place, 503, r#"{"code":"store_unavailable"}"#).is_clean();
+    // What was to stand no longer is not missed.
+    let mut late = answers(Call::Place, 401, invalid);
+    (late.last().sent, late.last().received) = (9_000_000, 9_002_000);
+    late.is_clean();
 }
 
 #[test]

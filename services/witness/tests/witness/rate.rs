@@ -77,6 +77,32 @@ fn promise_02_what_was_given_back_is_given_again() {
 }
 
 #[test]
+fn promise_02_what_is_older_than_the_record_may_be_of_any_time() {
+    let older = three().joins(4, (300, 302), 4, active(9_000));
+    breaks(&older, &[1, 3, 5, 7]);
+    let mut story = older;
+    story.last().status = Some(200);
+    story.is_clean_by(&by_rate());
+    // A turn says itself when it began.
+    let mut ready = three().joins(4, (990, 992), 4, ready(4_990));
+    ready.last().status = Some(200);
+    breaks(&ready, &[1, 3, 5, 7]);
+}
+
+#[test]
+fn promise_02_with_the_rules_that_were_changed_only_what_both_forbid_is_accused() {
+    let four = three().joins(4, (990, 992), 4, ready(5_000));
+    let found = |other: Rules| four.check(&by_rate().or(&other)).len();
+    assert_eq!(found(Rules { batch: Some(2), ..by_rate() }), 1);
+    assert_eq!(found(Rules { batch: Some(4), ..by_rate() }), 0);
+    assert_eq!(found(Rules { batch: None, ..by_rate() }), 0);
+    assert_eq!(found(Rules { claim_ttl: std::time::Duration::from_secs(1), ..by_rate() }), 0);
+    let three_inside = three().check(&rules().or(&Rules { capacity: Some(1), ..rules() }));
+    assert_eq!(three_inside[0].promise, 1);
+    assert!(three().check(&rules().or(&Rules { capacity: Some(3), ..rules() })).is_empty());
+}
+
+#[test]
 fn promise_02_queue_time_may_stand_still() {
     // No scheduler ran from 100 ms to 60 s: the turns of before have used up little of their time,
     // and their promotions lie far apart in time but are never taken to lie closer than they may.
