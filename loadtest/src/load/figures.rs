@@ -29,7 +29,8 @@ impl From<Histogram<u64>> for Durations {
 }
 
 impl Durations {
-    pub(crate) fn note(&mut self, duration: Duration) {
+    /// Adds one.
+    pub fn note(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.min(LONGEST).as_micros()).unwrap_or(u64::MAX);
         // It grows to any value.
         let _ = self.0.record(micros);

@@ -4,8 +4,10 @@ pub mod measure;
 pub mod objective;
 pub mod paces;
 pub mod search;
+pub mod steady;
 pub mod step;
 
+mod offer;
 mod result;
 
 use std::path::PathBuf;
@@ -95,10 +97,11 @@ impl Size {
     /// A mistake of the caller, a target that does not answer, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.check()?;
+        let deadline = Instant::now() + self.within;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let cancelled = crate::interrupt::watch()?;
         let visitors = self.visitors(&scenario)?;
-        self.target.reach(visitors.timeout).await?;
+        self.target.reach(visitors.timeout.min(self.within)).await?;
         let search = search::Search {
             measure: &visitors,
             objectives: &self.slo,
@@ -106,13 +109,14 @@ impl Size {
             most: self.most,
             step: self.step,
             recovery: self.recovery,
-            deadline: Instant::now() + self.within,
+            deadline,
             cancelled: &cancelled,
         };
         let found = search.run().await?;
         let paces = async {
             let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
-            paces::compare(&visitors, &self.slo, held, self.options.interval).await.map(Some)
+            let interval = self.options.interval;
+            paces::compare(&visitors, &self.slo, held, interval, found.warm_up).await.map(Some)
         };
         let paces = tokio::select! {
             biased;

@@ -9,9 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::measure::Measure;
 use super::objective::Objective;
-use super::step::{Step, judge};
-use crate::load::open::Arrivals;
-use crate::progress::Progress;
+use super::offer::{End, Watch};
+use super::step::Step;
 
 /// Between a load that held and one that missed, when a run is over.
 const PRECISION: f64 = 1.04;
@@ -19,10 +18,6 @@ const PRECISION: f64 = 1.04;
 const AGREE: f64 = 1.10;
 /// Runs that must agree.
 const RUNS: usize = 3;
-/// A load that missed so often is one that is not held.
-const MISSES: usize = 2;
-/// Measurements of one load in which this program itself may be late.
-const ATTEMPTS: usize = 20;
 /// The least load, in visitors a second.
 const LEAST: f64 = 0.5;
 
@@ -36,11 +31,11 @@ pub struct Search<'a, M> {
     pub from: f64,
     /// The highest load that is offered, in visitors a second.
     pub most: f64,
-    /// How long a load is offered.
+    /// How long a load is measured.
     pub step: Duration,
     /// How long a service may take to be calm again after it missed.
     pub recovery: Duration,
-    /// No step begins that would end after it.
+    /// A load that is under way then is given up.
     pub deadline: Instant,
     /// Ends it early.
     pub cancelled: &'a CancellationToken,
@@ -58,7 +53,9 @@ pub struct Found {
     pub agree: bool,
     /// The objective that the next higher load missed.
     pub stopped_by: Option<String>,
-    /// Every load that was offered, in order, but for those that only looked for calm.
+    /// How long a load was offered before it was steady, at the end of the search.
+    pub warm_up: Duration,
+    /// Every load that was measured, in order, but for those that only looked for calm.
     pub steps: Vec<Step>,
     /// What else there is to say.
     pub remarks: Vec<String>,
@@ -73,39 +70,6 @@ impl Found {
     }
 }
 
-/// How far the time has gone.
-struct Watch {
-    begun: Instant,
-    progress: Progress,
-}
-
-impl Watch {
-    fn until(deadline: Instant) -> Self {
-        let begun = Instant::now();
-        let left = deadline.saturating_duration_since(begun).as_millis();
-        let progress = Progress::new("size", u64::try_from(left).unwrap_or(u64::MAX));
-        Self { begun, progress }
-    }
-
-    fn tell(&self, step: &Step) {
-        let passed = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.progress.at(passed, || step.line());
-    }
-}
-
-/// Why a search ended before it was done.
-enum End {
-    /// Neither time nor wish for more.
-    Early(String),
-    Failed(anyhow::Error),
-}
-
-impl From<anyhow::Error> for End {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl<M: Measure> Search<'_, M> {
     /// Searches.
     ///
@@ -114,8 +78,10 @@ impl<M: Measure> Search<'_, M> {
     /// When a load could not be offered at all.
     pub async fn run(&self) -> anyhow::Result<Found> {
         let mut found = Found::default();
-        let watch = Watch::until(self.deadline);
-        match self.runs(&mut found, &watch).await {
+        let mut watch = Watch::until(self.deadline, self.measure.warm_up());
+        let searched = self.runs(&mut found, &mut watch).await;
+        found.warm_up = watch.warm_up;
+        match searched {
             Ok(()) => {}
             Err(End::Early(why)) => found.remarks.push(why),
             Err(End::Failed(error)) => return Err(error),
@@ -138,7 +104,7 @@ impl<M: Measure> Search<'_, M> {
         Ok(found)
     }
 
-    async fn runs(&self, found: &mut Found, watch: &Watch) -> Result<(), End> {
+    async fn runs(&self, found: &mut Found, watch: &mut Watch) -> Result<(), End> {
         let (mut low, mut high) = (None, None);
         let mut rate = self.from.min(self.most);
         while high.is_none() || low.is_none() {
@@ -146,16 +112,12 @@ impl<M: Measure> Search<'_, M> {
                 low = Some(rate);
                 if rate >= self.most {
                     found.runs.push(rate);
-                    let said = format!("it held {rate} visitors/s, the most that was offered");
-                    return Err(End::Early(said));
+                    return Err(self.held_most());
                 }
                 rate = if high.is_some() { rate } else { (2.0 * rate).min(self.most) };
             } else {
                 high = Some(rate);
-                rate = if low.is_some() { rate } else { rate / 2.0 };
-                if rate < LEAST {
-                    return Err(End::Early("not even one visitor in two seconds was held".into()));
-                }
+                rate = if low.is_some() { rate } else { self.least(rate / 2.0)? };
             }
         }
         let (mut low, mut high) = (low.unwrap_or(rate), high.unwrap_or(rate));
@@ -166,77 +128,39 @@ impl<M: Measure> Search<'_, M> {
                 *(if held { &mut low } else { &mut high }) = middle;
             }
             found.runs.push(low);
+            if low >= self.most {
+                return Err(self.held_most());
+            }
             let recent = &found.runs[found.runs.len().saturating_sub(RUNS)..];
             if recent.len() == RUNS && agree(recent) {
                 return Ok(());
             }
-            // The next run finds its own bounds around what this one found.
-            (low, high) = (low / AGREE, high * AGREE);
+            // The next run finds its own bounds around what this one found, in longer and longer
+            // strides where that was far off.
+            (low, high) = (low / AGREE, (high * AGREE).min(self.most));
+            let mut stride = AGREE;
             while !self.holds(low, found, watch).await? {
-                (low, high) = (low / AGREE, low);
+                high = low;
+                low = self.least(low / stride)?;
+                stride = (stride * stride).min(2.0);
             }
-            while high < self.most && self.holds(high, found, watch).await? {
-                (low, high) = (high, high * AGREE);
+            stride = AGREE;
+            while low < high && self.holds(high, found, watch).await? {
+                low = high;
+                high = (high * stride).min(self.most);
+                stride = (stride * stride).min(2.0);
             }
         }
     }
 
-    /// Whether a load holds. A miss is measured once more: the machine may have had a hiccup. So is
-    /// what this program was too late for, a few times.
-    async fn holds(&self, rate: f64, found: &mut Found, watch: &Watch) -> Result<bool, End> {
-        let mut misses = 0;
-        for _ in 0..ATTEMPTS {
-            let step = self.offer(rate, self.step, watch).await?;
-            let (held, counts) = (step.held(), !step.is_of_the_driver());
-            if counts {
-                found.steps.push(step);
-                misses += usize::from(!held);
-            }
-            if !held {
-                self.calm(rate, watch).await?;
-            }
-            if misses == MISSES || (counts && held) {
-                return Ok(held);
-            }
-        }
-        Err(End::Early(format!(
-            "at {rate:.1} visitors/s this program itself was late, or out of connections: it, or \
-             the machine that it runs on, is the bottleneck"
-        )))
+    /// A load below another that was missed, while there is one.
+    fn least(&self, rate: f64) -> Result<f64, End> {
+        let none = || End::Early("not even one visitor in two seconds was held".to_owned());
+        (rate >= LEAST).then_some(rate).ok_or_else(none)
     }
 
-    /// Offers a load.
-    async fn offer(&self, rate: f64, length: Duration, watch: &Watch) -> Result<Step, End> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left < self.measure.lasts(length) {
-            return Err(End::Early("the time for the search was over".to_owned()));
-        }
-        let measured = tokio::select! {
-            biased;
-            () = self.cancelled.cancelled() => return Err(End::Early("ended early".to_owned())),
-            measured = self.measure.at(rate, Arrivals::Even, length) => measured?,
-        };
-        let step = judge(rate, &measured, self.objectives);
-        watch.tell(&step);
-        Ok(step)
-    }
-
-    /// Waits until the lowest load holds again, as it did before: a service that collapsed would
-    /// fail every load that comes next.
-    async fn calm(&self, after: f64, watch: &Watch) -> Result<(), End> {
-        let (begun, low) = (Instant::now(), self.from.min(after / 2.0));
-        // Long enough for a handful of visitors.
-        let length = (self.step / 4).max(Duration::from_secs_f64(5.0 / low));
-        while begun.elapsed() < self.recovery {
-            if self.offer(low, length, watch).await?.held() {
-                return Ok(());
-            }
-        }
-        let waited = begun.elapsed().as_secs();
-        Err(End::Early(format!(
-            "after {after:.1} visitors/s the service did not recover: {waited} s later it still \
-             missed its objectives at {low:.1}"
-        )))
+    fn held_most(&self) -> End {
+        End::Early(format!("it held {} visitors/s, the most that was offered", self.most))
     }
 }
 

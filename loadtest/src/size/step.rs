@@ -40,10 +40,17 @@ pub struct Step {
     pub calls_per_visitor: f64,
     /// The mean length of a visit, in seconds.
     pub stay_seconds: f64,
+    /// The warm-up after which it is steady.
+    #[serde(skip)]
+    pub steady_after: Duration,
     #[serde(skip)]
     late: Duration,
+    /// Visitors, or their requests, for which the driver had no connection left.
     #[serde(skip)]
-    unplayed: u64,
+    pub unplayed: u64,
+    /// Requests that the service could have answered.
+    #[serde(skip)]
+    played: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -83,8 +90,10 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         tps: rate * per_visitor(total.requests - total.errors()),
         calls_per_visitor: per_visitor(total.requests - total.again),
         stay_seconds: measured.stay.as_secs_f64(),
+        steady_after: measured.steady_after,
         late: measured.late,
         unplayed: measured.unplayed,
+        played: total.requests,
     }
 }
 
@@ -105,9 +114,10 @@ impl Step {
     }
 
     /// Whether the driver measured itself. Whom it could not play would only have been more load,
-    /// so a load that was missed anyhow is one.
+    /// so a load that was missed by those whom it did play is one.
     pub fn is_of_the_driver(&self) -> bool {
-        self.late > DRIVER_LATE || (self.unplayed > 0 && self.held())
+        let unplayed = self.unplayed > 0 && (self.held() || self.played == 0);
+        self.late > DRIVER_LATE || unplayed
     }
 
     /// For whoever watches.

@@ -4,6 +4,8 @@
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with another test")]
 mod services;
 
+mod search;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;

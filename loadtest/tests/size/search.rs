@@ -1,0 +1,135 @@
+//! The search against loads that take no time: what comes of each is a function of it.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anteroom_loadtest::load::{Fault, Tally};
+use anteroom_loadtest::size::measure::{Load, Measure, Measured};
+use anteroom_loadtest::size::objective::Objective;
+use anteroom_loadtest::size::search::{Found, Search};
+use tokio_util::sync::CancellationToken;
+
+use crate::told;
+
+const LIMIT: Duration = Duration::from_millis(200);
+
+/// A service that is asked in memory.
+struct Fake<F> {
+    of: F,
+    loads: Mutex<Vec<Load>>,
+}
+
+impl<F: Fn(&Load) -> Measured> Measure for Fake<F> {
+    async fn at(&self, load: &Load) -> anyhow::Result<Measured> {
+        self.loads.lock().expect("no panic").push(*load);
+        Ok((self.of)(load))
+    }
+}
+
+/// As many requests as visitors, each of this latency, of which so many fail.
+fn answers(load: &Load, latency: Duration, errors: f64) -> Measured {
+    let requests = (load.rate * load.length.as_secs_f64()).round().max(1.0);
+    let mut total = Tally { requests: requests as u64, ..Tally::default() };
+    let errors = (requests * errors).round() as u64;
+    if errors > 0 {
+        total.faults.insert(Fault::Status, errors);
+    }
+    for _ in 0..total.requests {
+        total.latency.note(latency);
+    }
+    Measured { total, arrived: requests, ..Measured::default() }
+}
+
+/// In time up to this load.
+fn up_to(most: f64, load: &Load) -> Measured {
+    answers(load, if load.rate <= most { LIMIT / 2 } else { LIMIT * 2 }, 0.0)
+}
+
+async fn search<F: Fn(&Load) -> Measured>(most: f64, of: F) -> (Found, Vec<Load>) {
+    let fake = Fake { of, loads: Mutex::default() };
+    let found = search_by(&fake, most, Duration::from_secs(10_000), Duration::ZERO).await;
+    let loads = fake.loads.lock().expect("no panic").clone();
+    (found, loads)
+}
+
+async fn search_by(
+    measure: &impl Measure,
+    most: f64,
+    within: Duration,
+    recovery: Duration,
+) -> Found {
+    let objectives: Vec<Objective> =
+        ["p95<200ms", "errors<1%"].map(|text| text.parse().expect("an objective")).into();
+    let search = Search {
+        measure,
+        objectives: &objectives,
+        from: 10.0,
+        most,
+        step: Duration::from_secs(4),
+        recovery,
+        deadline: Instant::now() + within,
+        cancelled: &CancellationToken::new(),
+    };
+    search.run().await.expect("a search")
+}
+
+/// Within 5 % of the truth, three runs of which agree.
+fn finds(found: &Found, truth: f64) {
+    let told = told(found);
+    let held = found.held.expect(&told);
+    assert!((held / truth - 1.0).abs() <= 0.05 && found.agree, "{truth}: {told}");
+}
+
+#[tokio::test]
+async fn a_load_that_holds_only_until_it_is_steady_is_not_held() {
+    let steady_after = Duration::from_secs(15);
+    let (found, _) = search(400.0, |load| {
+        let steady = load.warm_up >= steady_after;
+        let measured = up_to(if steady { 25.0 } else { 40.0 }, load);
+        Measured { steady_after: steady_after.max(load.warm_up), ..measured }
+    })
+    .await;
+    finds(&found, 25.0);
+    assert_eq!(found.warm_up, steady_after);
+}
+
+#[tokio::test]
+async fn no_load_is_above_the_most() {
+    for most in [40.0, 99.0, 100.0, 101.0] {
+        let (found, loads) = search(most, |load| up_to(97.0, load)).await;
+        let highest = loads.iter().map(|load| load.rate).fold(0.0, f64::max);
+        assert!(highest <= most, "{highest}: {}", told(&found));
+        assert!(found.held.is_some_and(|held| held <= 97.0), "{}", told(&found));
+    }
+}
+
+/// Nobody ever answers.
+struct Hole;
+
+impl Measure for Hole {
+    async fn at(&self, _: &Load) -> anyhow::Result<Measured> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_load_that_does_not_end_is_given_up_when_the_time_is_over() {
+    let begun = Instant::now();
+    let within = Duration::from_millis(4_200);
+    let found = search_by(&Hole, 100.0, within, Duration::ZERO).await;
+    assert!(begun.elapsed() < within + Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(found.held.is_none() && told(&found).contains("the time for the search was over"));
+}
+
+#[tokio::test]
+async fn a_program_without_connections_says_so_and_blames_no_service() {
+    let (found, _) = search(100.0, |_| Measured { unplayed: 40, ..Measured::default() }).await;
+    assert!(found.held.is_none() && found.steps.is_empty(), "{}", told(&found));
+    assert!(told(&found).contains("file descriptors"), "{}", told(&found));
+}
+
+#[tokio::test]
+async fn whoever_may_take_no_time_to_recover_is_looked_at_once() {
+    let (found, _) = search(100.0, |load| up_to(30.0, load)).await;
+    finds(&found, 30.0);
+}
