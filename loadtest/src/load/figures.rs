@@ -50,6 +50,12 @@ impl Durations {
         Duration::from_micros(self.0.value_at_quantile(share))
     }
 
+    /// How many are longer, to a thousandth.
+    pub fn above(&self, duration: Duration) -> u64 {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.count() - self.0.count_between(0, micros)
+    }
+
     /// Their average; zero of none.
     pub fn mean(&self) -> Duration {
         Duration::from_secs_f64(self.0.mean() / 1e6)

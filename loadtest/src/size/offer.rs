@@ -13,6 +13,9 @@ const MISSES: usize = 2;
 /// Measurements of one load in which this program itself may be late.
 const ATTEMPTS: usize = 20;
 
+/// So many times as long is a load offered of which a step says too little.
+pub const LONGER: u32 = 4;
+
 /// How far the search has gone.
 pub struct Watch {
     begun: Instant,
@@ -50,16 +53,17 @@ impl From<anyhow::Error> for End {
 
 impl<M: Measure> Search<'_, M> {
     /// Whether a load holds. A miss is measured once more: the machine may have had a hiccup. So is
-    /// what this program was too late for, a few times.
+    /// what this program was too late for, a few times. What may be chance is offered longer; if it
+    /// still may be, no miss is shown.
     pub(super) async fn holds(
         &self,
         rate: f64,
         found: &mut Found,
         watch: &mut Watch,
     ) -> Result<bool, End> {
-        let (mut misses, mut without_connection) = (0, 0);
+        let (mut misses, mut without_connection, mut length) = (0, 0, self.step);
         for _ in 0..ATTEMPTS {
-            let step = self.steady(rate, self.step, watch).await?;
+            let step = self.steady(rate, length, watch).await?;
             let (held, counts) = (step.held(), !step.is_of_the_driver());
             without_connection += usize::from(!counts && step.unplayed > 0);
             if without_connection == MISSES {
@@ -70,6 +74,7 @@ impl<M: Measure> Search<'_, M> {
                     step.unplayed
                 )));
             }
+            let longer = counts && length == self.step && step.may_be_chance();
             if counts {
                 found.steps.push(step);
                 misses += usize::from(!held);
@@ -77,7 +82,9 @@ impl<M: Measure> Search<'_, M> {
             if !held {
                 self.calm(rate, watch).await?;
             }
-            if misses == MISSES || (counts && held) {
+            if longer {
+                length *= LONGER;
+            } else if misses == MISSES || (counts && held) {
                 return Ok(held);
             }
         }

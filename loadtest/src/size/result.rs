@@ -26,6 +26,8 @@ pub struct Sized {
     pub agree: bool,
     /// Requests made ÷ those needed, at the load that was found.
     pub retry_factor: Option<f64>,
+    /// The lowest load above it that was missed.
+    next_higher: Option<Step>,
     steps: Vec<Step>,
     paces: Option<Paces>,
     remarks: Vec<String>,
@@ -38,6 +40,7 @@ impl Sized {
     pub fn new(found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
+            next_higher: found.next_higher().cloned(),
             plan: basis.as_ref().map(Basis::plan),
             held: found.held,
             retry_factor: basis.as_ref().map(|basis| basis.retry_factor),
@@ -64,12 +67,16 @@ impl Sized {
         match self.held {
             Some(held) => {
                 let runs: Vec<_> = self.runs.iter().map(|run| format!("{run:.1}")).collect();
-                let missed = self.basis.as_ref().and_then(|basis| basis.stopped_by.as_deref());
+                let next = self.next_higher.as_ref().map_or(
+                    "No higher load was missed".to_owned(),
+                    |step| {
+                        let (rate, why) = (step.rate, step.why_missed());
+                        format!("The next higher load, {rate:.1} visitors/s, {why}")
+                    },
+                );
                 report.text(format!(
-                    "The objectives held up to {held:.1} visitors/s (by run: {}). What the next \
-                     higher load missed: {}.",
+                    "The objectives held up to {held:.1} visitors/s (by run: {}). {next}.",
                     runs.join(", "),
-                    missed.unwrap_or("nothing")
                 ));
             }
             None => report.text("No load was found that holds the objectives."),
@@ -85,10 +92,7 @@ impl Sized {
         head.extend(names.iter().map(String::as_str));
         head.extend(["retry factor", "latency grows"]);
         let row = |step: &Step| {
-            let mut cells = vec![
-                format!("{:.1}", step.rate),
-                if step.held() { "yes" } else { "no" }.to_owned(),
-            ];
+            let mut cells = vec![format!("{:.1}", step.rate), step.verdict().to_owned()];
             cells.extend(step.figures());
             cells.push(format!("{:.2}", step.retry_factor));
             cells.push(format!("{:.0} ms/s", 1e3 * step.growth));

@@ -42,7 +42,7 @@ pub struct Search<'a, M> {
 }
 
 /// What was found.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The highest load that held: the median of the runs that agree, in visitors a second. None
     /// when nothing held.
@@ -51,7 +51,7 @@ pub struct Found {
     pub runs: Vec<f64>,
     /// Whether the last three agree within 10 %.
     pub agree: bool,
-    /// The objective that the next higher load missed.
+    /// The objective that the next higher load missed, or will where its line only grew yet.
     pub stopped_by: Option<String>,
     /// How long a load was offered before it was steady, at the end of the search.
     pub warm_up: Duration,
@@ -62,6 +62,13 @@ pub struct Found {
 }
 
 impl Found {
+    /// The lowest load above the one that was found that was missed.
+    pub fn next_higher(&self) -> Option<&Step> {
+        let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
+        let missed = above.filter(|step| !step.held());
+        missed.min_by(|one, other| one.rate.total_cmp(&other.rate))
+    }
+
     /// The highest load that held, and the nearest that was measured to.
     pub fn highest(&self) -> Option<(f64, &Step)> {
         let held = self.held?;
@@ -96,7 +103,7 @@ impl<M: Measure> Search<'_, M> {
             let held = found.steps.iter().filter(|step| step.held()).map(|step| step.rate);
             found.held = held.reduce(f64::max);
         }
-        found.stopped_by = stopped_by(&found.steps, found.held);
+        found.stopped_by = found.next_higher().and_then(Step::missed);
         if found.held.is_some() && !found.agree {
             let runs = found.runs.len();
             found.remarks.push(format!("{runs} runs, of which no three agree within 10 %"));
@@ -168,12 +175,4 @@ fn agree(runs: &[f64]) -> bool {
     let least = runs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = runs.iter().copied().fold(0.0, f64::max);
     runs.len() >= RUNS && most <= least * AGREE
-}
-
-/// What the lowest load above the one that was found missed.
-fn stopped_by(steps: &[Step], held: Option<f64>) -> Option<String> {
-    let missed = steps.iter().filter(|step| held.is_none_or(|held| step.rate > held));
-    let lowest =
-        missed.filter(|step| !step.held()).min_by(|one, other| one.rate.total_cmp(&other.rate));
-    lowest.and_then(Step::missed)
 }

@@ -57,6 +57,8 @@ pub struct Step {
 struct Verdict {
     objective: String,
     held: bool,
+    /// Of more requests it might not have held.
+    may_be_chance: bool,
     value: String,
     #[serde(skip)]
     of_latency: bool,
@@ -70,7 +72,8 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         let judged = objective.judge(&answers);
         Verdict {
             objective: objective.to_string(),
-            held: judged.held,
+            held: judged.held || judged.may_be_chance,
+            may_be_chance: judged.may_be_chance,
             value: judged.value,
             of_latency: objective.latency().is_some(),
         }
@@ -98,7 +101,12 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
 }
 
 impl Step {
-    /// Whether every objective held, and the service kept up.
+    /// Whether it only held as what it missed may be chance.
+    pub fn may_be_chance(&self) -> bool {
+        self.held() && self.verdicts.iter().any(|verdict| verdict.may_be_chance)
+    }
+
+    /// Whether every objective held, and the service kept up. What may be chance is no miss.
     pub fn held(&self) -> bool {
         !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
     }
@@ -126,16 +134,41 @@ impl Step {
             .verdicts
             .iter()
             .map(|it| {
-                format!(
-                    "{} {} ({})",
-                    it.objective,
-                    if it.held { "held" } else { "MISSED" },
-                    it.value
-                )
+                let held = match it {
+                    Verdict { may_be_chance: true, .. } => "missed, maybe by chance",
+                    Verdict { held: true, .. } => "held",
+                    _ => "MISSED",
+                };
+                format!("{} {held} ({})", it.objective, it.value)
             })
             .collect();
         let grows = if self.overloaded { ", the line grows" } else { "" };
         format!("{:.1} visitors/s: {}{grows}", self.rate, figures.join(", "))
+    }
+
+    /// What held or missed, for a table.
+    pub fn verdict(&self) -> &'static str {
+        let objectives = self.verdicts.iter().all(|verdict| verdict.held);
+        match (objectives, self.overloaded) {
+            (true, true) => "no: the line grows",
+            (false, _) => "no",
+            _ if self.may_be_chance() => "maybe: few requests",
+            _ => "yes",
+        }
+    }
+
+    /// What was missed, in a sentence after "the next higher load ".
+    pub fn why_missed(&self) -> String {
+        let missed = self.missed().unwrap_or_default();
+        if self.verdicts.iter().any(|verdict| !verdict.held) {
+            return format!("missed {missed}");
+        }
+        format!(
+            "made the line of those who wait grow by {:.0} ms a second ({:.0} or more is too \
+             much), so it would have missed {missed} had it lasted",
+            1e3 * self.growth,
+            1e3 * GROWS
+        )
     }
 
     /// A row of a table: what each objective says.

@@ -133,3 +133,48 @@ async fn whoever_may_take_no_time_to_recover_is_looked_at_once() {
     let (found, _) = search(100.0, |load| up_to(30.0, load)).await;
     finds(&found, 30.0);
 }
+
+#[tokio::test]
+async fn a_handful_of_errors_is_chance_and_many_are_not() {
+    // One of the first forty requests fails, and whatever else would be half of what is allowed.
+    let (found, _) = search(1_000.0, |load| {
+        let few = load.rate * load.length.as_secs_f64() < 100.0;
+        let errors = if few { 0.025 } else { 0.005 };
+        if load.rate <= 400.0 { answers(load, LIMIT / 2, errors) } else { up_to(400.0, load) }
+    })
+    .await;
+    finds(&found, 400.0);
+    // The same share of many is a miss.
+    let (found, _) = search(1_000.0, |load| {
+        answers(load, LIMIT / 2, if load.rate > 60.0 { 0.025 } else { 0.0 })
+    })
+    .await;
+    finds(&found, 60.0);
+}
+
+#[tokio::test]
+async fn runs_after_one_that_found_far_too_little_take_longer_strides() {
+    let offered = std::sync::atomic::AtomicUsize::new(0);
+    let (found, loads) = search(10_000.0, |load| {
+        let so_far = offered.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        up_to(if so_far < 12 { 15.0 } else { 800.0 }, load)
+    })
+    .await;
+    finds(&found, 800.0);
+    assert!(loads.len() < 80, "{}: {}", loads.len(), told(&found));
+}
+
+#[tokio::test]
+async fn a_line_that_grows_is_named_and_the_objective_that_follows_too() {
+    let (found, _) = search(100.0, |load| {
+        let growth = if load.rate > 30.0 { 0.06 } else { 0.0 };
+        Measured { growth, ..answers(load, LIMIT / 2, 0.0) }
+    })
+    .await;
+    finds(&found, 30.0);
+    assert_eq!(found.stopped_by.as_deref(), Some("p95<200ms"));
+    let next = found.next_higher().expect("one");
+    assert_eq!(next.verdict(), "no: the line grows");
+    let why = next.why_missed();
+    assert!(why.contains("grow by 60 ms a second (50 or more"), "{why}");
+}
