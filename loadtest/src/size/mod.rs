@@ -46,7 +46,8 @@ Examples:
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
 Reports land in --output: size.md, size.html, size.json, plan.json and a kustomize patch.
-Exit codes: 0 a load was found that holds, 1 none was, or three runs did not agree; 64 usage.")]
+Exit codes: 0 a load was found that holds; 1 none was, three runs did not agree, or it did not last;
+64 usage.")]
 pub struct Size {
     /// The service that is measured, without the waiting room before it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
@@ -137,7 +138,7 @@ impl Size {
         say(&report.markdown());
         say(&format!("written to {}", self.output.join("size.html").display()));
         let Some(plan) = sized.plan.as_ref().filter(|_| sized.agree) else {
-            self.options.refuse("no three runs agree on a load that holds");
+            self.options.refuse("no three runs agree on a load that lasts");
             return Ok(Outcome::Missed);
         };
         if cancelled.is_cancelled() && self.options.apply.is_some() {

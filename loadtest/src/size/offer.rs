@@ -22,6 +22,8 @@ pub struct Watch {
     progress: Progress,
     /// How long loads are offered until they are steady, as far as that is known.
     pub warm_up: Duration,
+    /// The lowest load that is known to miss.
+    missed: Option<f64>,
 }
 
 impl Watch {
@@ -29,7 +31,7 @@ impl Watch {
         let begun = Instant::now();
         let left = deadline.saturating_duration_since(begun).as_millis();
         let progress = Progress::new("size", u64::try_from(left).unwrap_or(u64::MAX));
-        Self { begun, progress, warm_up }
+        Self { begun, progress, warm_up, missed: None }
     }
 
     fn tell(&self, step: &Step) {
@@ -52,7 +54,8 @@ impl From<anyhow::Error> for End {
 }
 
 impl<M: Measure> Search<'_, M> {
-    /// Whether a load holds. A miss is measured once more: the machine may have had a hiccup. So is
+    /// Whether a load holds. A miss is measured once more, as the machine may have had a hiccup,
+    /// unless the load is at or above one that missed twice. So is
     /// what this program was too late for, a few times. What may be chance is offered longer; if it
     /// still may be, no miss is shown.
     pub(super) async fn holds(
@@ -61,7 +64,9 @@ impl<M: Measure> Search<'_, M> {
         found: &mut Found,
         watch: &mut Watch,
     ) -> Result<bool, End> {
-        let (mut misses, mut without_connection, mut length) = (0, 0, self.step);
+        let known = watch.missed.is_some_and(|missed| rate >= missed);
+        let (mut misses, mut without_connection) = (usize::from(known), 0);
+        let mut length = self.step;
         for _ in 0..ATTEMPTS {
             let step = self.steady(rate, length, watch).await?;
             let (held, counts) = (step.held(), !step.is_of_the_driver());
@@ -84,8 +89,12 @@ impl<M: Measure> Search<'_, M> {
             }
             if longer {
                 length *= LONGER;
-            } else if misses == MISSES || (counts && held) {
-                return Ok(held);
+            } else if misses == MISSES {
+                watch.missed = Some(watch.missed.map_or(rate, |missed| missed.min(rate)));
+                return Ok(false);
+            } else if counts && held {
+                watch.missed = watch.missed.filter(|_| !known);
+                return Ok(true);
             }
         }
         Err(End::Early(format!(

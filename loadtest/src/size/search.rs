@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::measure::Measure;
 use super::objective::Objective;
-use super::offer::{End, Watch};
+use super::offer::{End, LONGER, Watch};
 use super::step::Step;
 
 /// Between a load that held and one that missed, when a run is over.
@@ -18,6 +18,8 @@ const PRECISION: f64 = 1.04;
 const AGREE: f64 = 1.10;
 /// Runs that must agree.
 const RUNS: usize = 3;
+/// What the last visitors of a load may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// The least load, in visitors a second.
 const LEAST: f64 = 0.5;
 
@@ -44,13 +46,15 @@ pub struct Search<'a, M> {
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The highest load that held: the median of the runs that agree, in visitors a second. None
-    /// when nothing held.
+    /// The highest load that held: the median of the runs that agree, or less where that did not
+    /// last, in visitors a second. None when nothing held.
     pub held: Option<f64>,
     /// What each run found, in visitors a second.
     pub runs: Vec<f64>,
-    /// Whether the last three agree within 10 %.
+    /// Whether the last three agree within 10 %, and what they found does not miss when it lasts.
     pub agree: bool,
+    /// Whether it held when it was offered longer, where there was time to see that.
+    pub lasts: Option<bool>,
     /// The objective that the next higher load missed, or will where its line only grew yet.
     pub stopped_by: Option<String>,
     /// How long a load was offered before it was steady, at the end of the search.
@@ -62,6 +66,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// As many as must agree.
+    fn last_runs(&self) -> &[f64] {
+        &self.runs[self.runs.len().saturating_sub(RUNS)..]
+    }
+
     /// The lowest load above the one that was found that was missed.
     pub fn next_higher(&self) -> Option<&Step> {
         let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
@@ -93,18 +102,16 @@ impl<M: Measure> Search<'_, M> {
             Err(End::Early(why)) => found.remarks.push(why),
             Err(End::Failed(error)) => return Err(error),
         }
-        let last = &found.runs[found.runs.len().saturating_sub(RUNS)..];
-        found.agree = agree(last);
-        let mut last = last.to_vec();
-        last.sort_by(f64::total_cmp);
-        found.held = last.get(last.len() / 2).copied();
+        let agreed = agree(found.last_runs());
+        found.agree = agreed && found.lasts != Some(false);
+        found.held = found.held.or_else(|| median(found.last_runs()));
         if found.held.is_none() {
             // Not one run to its end: what held so far is at least true.
             let held = found.steps.iter().filter(|step| step.held()).map(|step| step.rate);
             found.held = held.reduce(f64::max);
         }
         found.stopped_by = found.next_higher().and_then(Step::missed);
-        if found.held.is_some() && !found.agree {
+        if found.held.is_some() && !agreed {
             let runs = found.runs.len();
             found.remarks.push(format!("{runs} runs, of which no three agree within 10 %"));
         }
@@ -138,9 +145,8 @@ impl<M: Measure> Search<'_, M> {
             if low >= self.most {
                 return Err(self.held_most());
             }
-            let recent = &found.runs[found.runs.len().saturating_sub(RUNS)..];
-            if recent.len() == RUNS && agree(recent) {
-                return Ok(());
+            if agree(found.last_runs()) {
+                return self.lasts(found, watch).await;
             }
             // The next run finds its own bounds around what this one found, in longer and longer
             // strides where that was far off.
@@ -160,6 +166,43 @@ impl<M: Measure> Search<'_, M> {
         }
     }
 
+    /// Whether what the runs found holds longer, as a service that saves up for a burst, or whose
+    /// line grows slowly, bears a short load beyond what it can do; else what does.
+    async fn lasts(&self, found: &mut Found, watch: &mut Watch) -> Result<(), End> {
+        let Some(of_runs) = median(found.last_runs()) else { return Ok(()) };
+        let mut rate = of_runs;
+        loop {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let left = left.saturating_sub(watch.warm_up + LAST_ANSWERS);
+            let length = (LONGER * self.step).min(left);
+            if length < 2 * self.step {
+                let unsure = format!("no time was left to see whether {rate:.1} visitors/s lasts");
+                return Err(End::Early(unsure));
+            }
+            let step = self.steady(rate, length, watch).await?;
+            let (held, of_the_driver) = (step.held(), step.is_of_the_driver());
+            // Of what was asked for nothing more was done.
+            let done = rate * (1.0 - step.error_share);
+            if !of_the_driver {
+                found.steps.push(step);
+            }
+            if held && !of_the_driver {
+                (found.held, found.lasts) = (Some(rate), Some(true));
+                return Ok(());
+            }
+            if !of_the_driver {
+                let seconds = self.step.as_secs_f64();
+                found.remarks.push(format!(
+                    "{rate:.1} visitors/s missed when they came for longer than {seconds} s: the \
+                     service bears bursts, or its line grows slowly"
+                ));
+                rate = self.least(done / PRECISION)?;
+                (found.held, found.lasts) = (Some(rate), Some(false));
+            }
+            self.calm(rate, watch).await?;
+        }
+    }
+
     /// A load below another that was missed, while there is one.
     fn least(&self, rate: f64) -> Result<f64, End> {
         let none = || End::Early("not even one visitor in two seconds was held".to_owned());
@@ -169,6 +212,12 @@ impl<M: Measure> Search<'_, M> {
     fn held_most(&self) -> End {
         End::Early(format!("it held {} visitors/s, the most that was offered", self.most))
     }
+}
+
+fn median(runs: &[f64]) -> Option<f64> {
+    let mut runs = runs.to_vec();
+    runs.sort_by(f64::total_cmp);
+    runs.get(runs.len() / 2).copied()
 }
 
 fn agree(runs: &[f64]) -> bool {

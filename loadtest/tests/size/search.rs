@@ -178,3 +178,24 @@ async fn a_line_that_grows_is_named_and_the_objective_that_follows_too() {
     let why = next.why_missed();
     assert!(why.contains("grow by 60 ms a second (50 or more"), "{why}");
 }
+
+#[tokio::test]
+async fn a_burst_is_not_what_a_service_bears() {
+    let truth = 100.0;
+    // Refuses what is beyond its rate, after the burst.
+    let bucket = |burst: f64| {
+        move |load: &Load| {
+            let all = load.rate * load.length.as_secs_f64();
+            let passed = all.min(truth * load.length.as_secs_f64() + burst);
+            answers(load, LIMIT / 2, 1.0 - passed / all)
+        }
+    };
+    for burst in [0.0, 50.0, 100.0] {
+        let (found, _) = search(10_000.0, bucket(burst)).await;
+        let held = found.held.expect("one");
+        assert!((held / truth - 1.0).abs() <= 0.07 && found.agree, "{burst}: {}", told(&found));
+        assert_eq!(found.lasts, Some(true), "{burst}: {}", told(&found));
+        assert_eq!(told(&found).contains("bears bursts"), burst > 0.0, "{}", told(&found));
+        assert_eq!(found.stopped_by.as_deref(), Some("errors<1%"));
+    }
+}
