@@ -1,12 +1,13 @@
 //! What a step of the search asks of a driver, and what it gets.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::steady::Visits;
+use crate::descriptors;
 use crate::load::open::{Arrivals, Open, play};
 use crate::load::{Fault, Measurement, Tally, Target};
 use crate::scenario::Scenario;
@@ -71,10 +72,19 @@ pub struct Visitors {
     pub timeout: Duration,
     /// Visits under way at most.
     pub max_in_flight: usize,
+    /// Whether it was said that a load comes near that.
+    pub warned: Once,
 }
 
 impl Measure for Visitors {
     async fn at(&self, load: &Load) -> anyhow::Result<Measured> {
+        // As many as come before the first of them gives up.
+        let longest = (self.scenario.longest_think() + self.timeout).as_secs_f64();
+        let connections = (load.rate * longest).ceil() as u64;
+        if connections > u64::try_from(self.max_in_flight)? && !self.warned.is_completed() {
+            self.warned.call_once(|| {});
+            descriptors::check(connections)?;
+        }
         let open = Open {
             rate: load.rate,
             arrivals: load.arrivals,

@@ -55,9 +55,8 @@ impl From<anyhow::Error> for End {
 
 impl<M: Measure> Search<'_, M> {
     /// Whether a load holds. A miss is measured once more, as the machine may have had a hiccup,
-    /// unless the load is at or above one that missed twice. So is
-    /// what this program was too late for, a few times. What may be chance is offered longer; if it
-    /// still may be, no miss is shown.
+    /// unless the load is at or above one that missed twice; what may be chance is no miss yet, but
+    /// offered longer. What this program was too late for is offered again, a few times.
     pub(super) async fn holds(
         &self,
         rate: f64,
@@ -79,20 +78,23 @@ impl<M: Measure> Search<'_, M> {
                     step.unplayed
                 )));
             }
-            let longer = counts && length == self.step && step.may_be_chance();
+            let unsure = length == self.step && step.may_be_chance();
             if counts {
                 found.steps.push(step);
-                misses += usize::from(!held);
+                misses += usize::from(!held && !unsure);
+            }
+            if counts && unsure {
+                length *= LONGER;
+                continue;
             }
             if !held {
                 self.calm(rate, watch).await?;
             }
-            if longer {
-                length *= LONGER;
-            } else if misses == MISSES {
+            if misses == MISSES {
                 watch.missed = Some(watch.missed.map_or(rate, |missed| missed.min(rate)));
                 return Ok(false);
-            } else if counts && held {
+            }
+            if counts && held {
                 watch.missed = watch.missed.filter(|_| !known);
                 return Ok(true);
             }
@@ -159,7 +161,8 @@ impl<M: Measure> Search<'_, M> {
         let load = Load { rate, arrivals: Arrivals::Even, warm_up, length };
         loop {
             let step = self.offer(&load, watch).await?;
-            if step.held() || (step.is_of_the_driver() && step.unplayed > 0) {
+            if step.held() || step.may_be_chance() || (step.is_of_the_driver() && step.unplayed > 0)
+            {
                 return Ok(());
             }
             if begun.elapsed() >= self.recovery {

@@ -12,10 +12,23 @@ use crate::report::{Curve, Plot, Report};
 /// Of `size.json`.
 const SCHEMA_VERSION: u32 = 1;
 
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Subject {
+    /// The service.
+    pub target: String,
+    /// What visitors did.
+    pub scenario: String,
+    /// After so many seconds without an answer a request was given up.
+    pub timeout_seconds: f64,
+}
+
 /// `size.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sized {
     schema_version: u32,
+    #[serde(flatten)]
+    subject: Subject,
     /// None when no load held.
     pub plan: Option<Plan>,
     /// The highest load that held, in visitors a second.
@@ -37,9 +50,10 @@ pub struct Sized {
 
 impl Sized {
     /// What was found, and the plan that follows.
-    pub fn new(found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
+    pub fn new(subject: Subject, found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
+            subject,
             next_higher: found.next_higher().cloned(),
             plan: basis.as_ref().map(Basis::plan),
             held: found.held,
@@ -60,10 +74,12 @@ impl Sized {
     /// When the plan cannot be written as JSON.
     pub fn report(&self, objectives: &[Objective], options: &Options) -> anyhow::Result<Report> {
         let mut report = Report::new("How many may come in");
-        report.text(
-            "Open model: visitors came at the stated rate whatever the service did, and latency \
-             counts from the instant at which they should have come.",
-        );
+        let Subject { target, scenario, timeout_seconds } = &self.subject;
+        report.text(format!(
+            "{scenario} at {target}. Open model: visitors came at the stated rate whatever the \
+             service did, and latency counts from the instant at which they should have come. A \
+             request without an answer was given up after {timeout_seconds} s."
+        ));
         match self.held {
             Some(held) => {
                 let runs: Vec<_> = self.runs.iter().map(|run| format!("{run:.1}")).collect();

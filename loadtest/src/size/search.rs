@@ -71,11 +71,15 @@ impl Found {
         &self.runs[self.runs.len().saturating_sub(RUNS)..]
     }
 
-    /// The lowest load above the one that was found that was missed.
+    /// The lowest load above the one that was found that was missed, by more than chance if there
+    /// is one.
     pub fn next_higher(&self) -> Option<&Step> {
         let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
         let missed = above.filter(|step| !step.held());
-        missed.min_by(|one, other| one.rate.total_cmp(&other.rate))
+        missed.min_by(|one, other| {
+            let chance = one.may_be_chance().cmp(&other.may_be_chance());
+            chance.then(one.rate.total_cmp(&other.rate))
+        })
     }
 
     /// The highest load that held, and the nearest that was measured to.
@@ -181,8 +185,7 @@ impl<M: Measure> Search<'_, M> {
             }
             let step = self.steady(rate, length, watch).await?;
             let (held, of_the_driver) = (step.held(), step.is_of_the_driver());
-            // Of what was asked for nothing more was done.
-            let done = rate * (1.0 - step.error_share);
+            let refused = step.refused();
             if !of_the_driver {
                 found.steps.push(step);
             }
@@ -191,12 +194,14 @@ impl<M: Measure> Search<'_, M> {
                 return Ok(());
             }
             if !of_the_driver {
-                let seconds = self.step.as_secs_f64();
-                found.remarks.push(format!(
-                    "{rate:.1} visitors/s missed when they came for longer than {seconds} s: the \
-                     service bears bursts, or its line grows slowly"
-                ));
-                rate = self.least(done / PRECISION)?;
+                if found.lasts.is_none() {
+                    let seconds = self.step.as_secs_f64();
+                    found.remarks.push(format!(
+                        "{rate:.1} visitors/s missed when they came for longer than {seconds} s: \
+                         the service bears bursts, or its line grows slowly"
+                    ));
+                }
+                rate = self.least(rate * (1.0 - refused) / PRECISION)?;
                 (found.held, found.lasts) = (Some(rate), Some(false));
             }
             self.calm(rate, watch).await?;

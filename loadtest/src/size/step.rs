@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::measure::Measured;
 use super::objective::Objective;
+use crate::load::Fault;
 
 /// Latency that grows by so many seconds a second is a line that grows: the load is past what the
 /// service can do, though its answers may still be in time while the step lasts.
@@ -48,6 +49,9 @@ pub struct Step {
     /// Visitors, or their requests, for which the driver had no connection left.
     #[serde(skip)]
     pub unplayed: u64,
+    /// Of all requests, those with a status that is none of the expected.
+    #[serde(skip)]
+    unexpected: f64,
     /// Requests that the service could have answered.
     #[serde(skip)]
     played: u64,
@@ -57,7 +61,7 @@ pub struct Step {
 struct Verdict {
     objective: String,
     held: bool,
-    /// Of more requests it might not have held.
+    /// It did not, and of more requests it might have.
     may_be_chance: bool,
     value: String,
     #[serde(skip)]
@@ -72,7 +76,7 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         let judged = objective.judge(&answers);
         Verdict {
             objective: objective.to_string(),
-            held: judged.held || judged.may_be_chance,
+            held: judged.held,
             may_be_chance: judged.may_be_chance,
             value: judged.value,
             of_latency: objective.latency().is_some(),
@@ -96,17 +100,22 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         steady_after: measured.steady_after,
         late: measured.late,
         unplayed: measured.unplayed,
+        unexpected: total
+            .faults
+            .get(&Fault::Status)
+            .map_or(0.0, |count| *count as f64 / total.requests.max(1) as f64),
         played: total.requests,
     }
 }
 
 impl Step {
-    /// Whether it only held as what it missed may be chance.
+    /// Whether it was missed, and that may be chance as requests were few.
     pub fn may_be_chance(&self) -> bool {
-        self.held() && self.verdicts.iter().any(|verdict| verdict.may_be_chance)
+        let mut missed = self.verdicts.iter().filter(|verdict| !verdict.held).peekable();
+        !self.overloaded && missed.peek().is_some() && missed.all(|it| it.may_be_chance)
     }
 
-    /// Whether every objective held, and the service kept up. What may be chance is no miss.
+    /// Whether every objective held, and the service kept up.
     pub fn held(&self) -> bool {
         !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
     }
@@ -119,6 +128,13 @@ impl Step {
         let of = missed.or_else(|| grows().filter(|_| self.overloaded));
         let named = of.map(|verdict| verdict.objective.clone());
         named.or_else(|| self.overloaded.then(|| "keeps up".to_owned()))
+    }
+
+    /// The part of the load that the service refused while it did the rest in time. Of one that
+    /// collapses, errors do not tell what it can do.
+    pub fn refused(&self) -> f64 {
+        let late = self.verdicts.iter().any(|verdict| verdict.of_latency && !verdict.held);
+        if late || self.overloaded { 0.0 } else { self.unexpected }
     }
 
     /// Whether the driver measured itself. Whom it could not play would only have been more load,
@@ -150,10 +166,10 @@ impl Step {
     pub fn verdict(&self) -> &'static str {
         let objectives = self.verdicts.iter().all(|verdict| verdict.held);
         match (objectives, self.overloaded) {
+            (true, false) => "yes",
             (true, true) => "no: the line grows",
-            (false, _) => "no",
-            _ if self.may_be_chance() => "maybe: few requests",
-            _ => "yes",
+            _ if self.may_be_chance() => "no, maybe by chance",
+            _ => "no",
         }
     }
 

@@ -139,11 +139,14 @@ async fn a_handful_of_errors_is_chance_and_many_are_not() {
     // One of the first forty requests fails, and whatever else would be half of what is allowed.
     let (found, _) = search(1_000.0, |load| {
         let few = load.rate * load.length.as_secs_f64() < 100.0;
-        let errors = if few { 0.025 } else { 0.005 };
+        let errors = if few { 0.025 } else { 0.004 };
         if load.rate <= 400.0 { answers(load, LIMIT / 2, errors) } else { up_to(400.0, load) }
     })
     .await;
     finds(&found, 400.0);
+    // What fails at any load is found out, though each step is short.
+    let (found, _) = search(1_000.0, |load| answers(load, LIMIT / 2, 0.025)).await;
+    assert!(found.held.is_none_or(|held| held < 10.0), "{}", told(&found));
     // The same share of many is a miss.
     let (found, _) = search(1_000.0, |load| {
         answers(load, LIMIT / 2, if load.rate > 60.0 { 0.025 } else { 0.0 })
@@ -190,6 +193,14 @@ async fn a_burst_is_not_what_a_service_bears() {
             answers(load, LIMIT / 2, 1.0 - passed / all)
         }
     };
+    let (found, _) = search(10_000.0, |load| {
+        let growth = (load.rate / truth - 1.0).max(0.0);
+        let collapses = growth * load.length.as_secs_f64() > 0.3;
+        let latency = if collapses { 5 * LIMIT } else { LIMIT / 2 };
+        Measured { growth, ..answers(load, latency, if collapses { 0.5 } else { 0.0 }) }
+    })
+    .await;
+    finds(&found, truth);
     for burst in [0.0, 50.0, 100.0] {
         let (found, _) = search(10_000.0, bucket(burst)).await;
         let held = found.held.expect("one");
