@@ -159,7 +159,9 @@ impl Step {
             })
             .collect();
         let grows = if self.overloaded { ", the line grows" } else { "" };
-        format!("{:.1} visitors/s: {}{grows}", self.rate, figures.join(", "))
+        let ours =
+            if self.is_of_the_driver() { "not counted, as this program fell short: " } else { "" };
+        format!("{:.1} visitors/s: {ours}{}{grows}", self.rate, figures.join(", "))
     }
 
     /// What held or missed, for a table.
