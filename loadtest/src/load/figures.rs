@@ -29,7 +29,8 @@ impl From<Histogram<u64>> for Durations {
 }
 
 impl Durations {
-    pub(crate) fn note(&mut self, duration: Duration) {
+    /// Adds one.
+    pub fn note(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.min(LONGEST).as_micros()).unwrap_or(u64::MAX);
         // It grows to any value.
         let _ = self.0.record(micros);
@@ -47,6 +48,12 @@ impl Durations {
     /// The least duration that this share of all does not exceed, 0 to 1; zero of none.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_micros(self.0.value_at_quantile(share))
+    }
+
+    /// How many are longer, to a thousandth.
+    pub fn above(&self, duration: Duration) -> u64 {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.count() - self.0.count_between(0, micros)
     }
 
     /// Their average; zero of none.

@@ -104,8 +104,12 @@ impl Think {
 impl Scenario {
     /// Of the whole, what one step of each stage brings, by its share.
     fn expected(&self, of: impl Fn(&Step) -> f64) -> f64 {
-        let shares = self.stages.iter().flat_map(|stage| self.shares(stage));
-        shares.map(|(index, share)| share * of(&self.steps[index])).sum()
+        self.stages().flatten().map(|(index, share)| share * of(&self.steps[index])).sum()
+    }
+
+    /// In order, the steps of which one is done, each with its probability.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Vec<(usize, f64)>> {
+        self.stages.iter().map(|stage| self.shares(stage).collect())
     }
 
     /// The steps of a stage, each with its probability.
@@ -126,7 +130,7 @@ impl Scenario {
         Duration::from_secs_f64(self.expected(|step| step.think.mean().as_secs_f64()))
     }
 
-    /// How long a visit may think at most when nothing is tried again.
+    /// How long a visit may think at most, all its steps together, when nothing is tried again.
     pub fn longest_think(&self) -> Duration {
         let of = |index: &usize| self.steps[*index].think.most;
         self.stages.iter().filter_map(|stage| stage.iter().map(of).max()).sum()

@@ -1,11 +1,13 @@
 //! What a step of the search asks of a driver, and what it gets.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::steady::Visits;
+use crate::descriptors;
 use crate::load::open::{Arrivals, Open, play};
 use crate::load::{Fault, Measurement, Tally, Target};
 use crate::scenario::Scenario;
@@ -13,33 +15,43 @@ use crate::scenario::Scenario;
 /// Offers a load and tells what came of it: visitors arrive whatever the service does (an open
 /// model), so waiting is not hidden.
 pub trait Measure {
-    /// Visitors arrive at this rate, and are looked at for so long.
+    /// Offers it.
     ///
     /// # Errors
     ///
     /// When it could not be done at all.
-    fn at(
-        &self,
-        visitors_per_second: f64,
-        arrivals: Arrivals,
-        length: Duration,
-    ) -> impl Future<Output = anyhow::Result<Measured>>;
+    fn at(&self, load: &Load) -> impl Future<Output = anyhow::Result<Measured>>;
 
-    /// How long visitors arrive for a measurement of this length.
-    fn lasts(&self, length: Duration) -> Duration {
-        length
+    /// The least warm-up.
+    fn warm_up(&self) -> Duration {
+        Duration::ZERO
     }
+}
+
+/// What is offered.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Visitors a second.
+    pub rate: f64,
+    /// How they follow each other.
+    pub arrivals: Arrivals,
+    /// So long they come before they are looked at, until the load is steady.
+    pub warm_up: Duration,
+    /// And so long they are looked at.
+    pub length: Duration,
 }
 
 /// What came of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Its requests.
+    /// Its requests, but for those that had no connection here.
     pub total: Tally,
     /// Visitors who came.
     pub arrived: f64,
-    /// The mean length of the visits that came to their end.
+    /// The mean length of a visit.
     pub stay: Duration,
+    /// The warm-up after which this load is steady: its own, if that was long enough.
+    pub steady_after: Duration,
     /// By how much what a visitor waits for in a visit grows from one second to the next, in
     /// seconds. A service that cannot keep up has a line that grows by its overload: at 1.1 times
     /// what it can do, whoever comes a second later waits about a tenth of a second longer.
@@ -60,58 +72,64 @@ pub struct Visitors {
     pub timeout: Duration,
     /// Visits under way at most.
     pub max_in_flight: usize,
+    /// Whether it was said that a load comes near that.
+    pub warned: Once,
 }
 
 impl Measure for Visitors {
-    async fn at(
-        &self,
-        visitors_per_second: f64,
-        arrivals: Arrivals,
-        length: Duration,
-    ) -> anyhow::Result<Measured> {
+    async fn at(&self, load: &Load) -> anyhow::Result<Measured> {
+        // As many as come before the first of them gives up.
+        let longest = (self.scenario.longest_think() + self.timeout).as_secs_f64();
+        let connections = (load.rate * longest).ceil() as u64;
+        if connections > u64::try_from(self.max_in_flight)? && !self.warned.is_completed() {
+            self.warned.call_once(|| {});
+            descriptors::check(connections)?;
+        }
         let open = Open {
-            rate: visitors_per_second,
-            arrivals,
-            length: self.lasts(length),
-            warm_up: self.warm_up(),
+            rate: load.rate,
+            arrivals: load.arrivals,
+            length: load.warm_up + load.length,
+            warm_up: load.warm_up,
             max_in_flight: self.max_in_flight,
             timeout: self.timeout,
         };
         // It ends when it is dropped.
         let never = CancellationToken::new();
         let measured = play(&self.scenario, &self.target, &open, &never, |_| {}).await?;
-        Ok(Measured::of(&measured, &open))
+        Ok(Measured::of(&measured, load, &self.scenario))
     }
 
-    fn lasts(&self, length: Duration) -> Duration {
-        self.warm_up() + length
-    }
-}
-
-impl Visitors {
-    /// Until as many visitors end their visits as begin them, where they think in between.
+    /// Where visitors think, until those who try nothing again end their visits.
     fn warm_up(&self) -> Duration {
         self.scenario.longest_think()
     }
 }
 
 impl Measured {
-    fn of(measured: &Measurement, open: &Open) -> Self {
+    fn of(measured: &Measurement, load: &Load, scenario: &Scenario) -> Self {
         // Visits that think nowhere are looked at from the first to the last, with what they try
         // again at the end; of those that think, all that is asked in a stretch of time.
-        let (figures, arrived) = if open.warm_up.is_zero() {
-            (&measured.whole, measured.visits_begun as f64)
+        let thinks = !load.warm_up.is_zero();
+        let (figures, arrived) = if thinks {
+            (&measured.window, load.rate * measured.window.length.as_secs_f64())
         } else {
-            (&measured.window, open.rate * measured.window.length.as_secs_f64())
+            (&measured.whole, measured.visits_begun as f64)
         };
-        let descriptors = figures.total.faults.get(&Fault::Descriptors);
+        let visits = Visits::of(scenario, &figures.steps);
+        let steady_after =
+            if thinks { visits.steady_after(load.warm_up, load.length) } else { Duration::ZERO };
+        // What had no connection here was not asked of the service.
+        let mut total = figures.total.clone();
+        let descriptors = total.faults.remove(&Fault::Descriptors).unwrap_or_default();
+        total.requests -= descriptors;
         Self {
-            total: figures.total.clone(),
+            total,
             arrived,
-            stay: figures.visits.mean(),
-            growth: growth(measured, open.rate),
+            stay: visits.stay,
+            steady_after,
+            growth: growth(measured, load.rate),
             late: measured.late.quantile(0.95),
-            unplayed: measured.visits_not_begun + descriptors.copied().unwrap_or_default(),
+            unplayed: measured.visits_not_begun + descriptors,
         }
     }
 }

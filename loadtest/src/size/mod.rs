@@ -4,12 +4,15 @@ pub mod measure;
 pub mod objective;
 pub mod paces;
 pub mod search;
+pub mod steady;
 pub mod step;
 
+mod chance;
+mod offer;
 mod result;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -23,7 +26,7 @@ use crate::progress::say;
 use crate::scenario::Scenario;
 use measure::Visitors;
 
-pub use result::Sized;
+pub use result::{Sized, Subject};
 
 /// Visits under way at most.
 const MOST_IN_FLIGHT: u64 = 50_000;
@@ -32,7 +35,8 @@ const MOST_IN_FLIGHT: u64 = 50_000;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Objectives: p50, p95, p99 (any pNN), average and max of the latency, errors, and shares of statuses
-(503, 5xx); < or <=; times such as 200ms, shares such as 1%.
+(503, 5xx); < or <=; times such as 200ms, shares such as 1%. A request is given up after five times
+the largest limit of a latency, at least 1s; without one after 5s.
 
 Examples:
   anteroom-loadtest size --slo 'p95<200ms' --slo 'errors<1%'
@@ -44,7 +48,8 @@ Examples:
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
 Reports land in --output: size.md, size.html, size.json, plan.json and a kustomize patch.
-Exit codes: 0 a load was found that holds, 1 none was, or three runs did not agree; 64 usage.")]
+Exit codes: 0 a load was found that holds; 1 none was, three runs did not agree, or it did not last;
+64 usage.")]
 pub struct Size {
     /// The service that is measured, without the waiting room before it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
@@ -56,19 +61,20 @@ pub struct Size {
     /// What must hold; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", required = true)]
     slo: Vec<objective::Objective>,
-    /// The first step, in visitors a second
+    /// The first step, in visitors a second; from 1 to --most
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10.0)]
     from: f64,
-    /// The highest load that is offered, in visitors a second
+    /// The highest load that is offered, in visitors a second; at most 100000
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10_000.0)]
     most: f64,
-    /// How long each load is measured; where the scenario thinks, it is offered longer
+    /// How long each load is measured, from 1s to --within; where the scenario thinks, it is
+    /// offered longer
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
     step: Duration,
     /// How long the service may take to be calm again after a load that it did not hold
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration)]
     recovery: Duration,
-    /// The whole search ends by then
+    /// The whole search ends by then; at most 24h
     #[arg(long, value_name = "TIME", default_value = "195s", value_parser = parse_duration)]
     within: Duration,
     /// The share of what was measured that the plan keeps back, below 100%
@@ -95,10 +101,11 @@ impl Size {
     /// A mistake of the caller, a target that does not answer, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.check()?;
+        let deadline = Instant::now() + self.within;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let cancelled = crate::interrupt::watch()?;
         let visitors = self.visitors(&scenario)?;
-        self.target.reach(visitors.timeout).await?;
+        self.target.reach(visitors.timeout.min(self.within)).await?;
         self.options.prepare(&self.output).await?;
         let search = search::Search {
             measure: &visitors,
@@ -107,13 +114,14 @@ impl Size {
             most: self.most,
             step: self.step,
             recovery: self.recovery,
-            deadline: Instant::now() + self.within,
+            deadline,
             cancelled: &cancelled,
         };
         let found = search.run().await?;
         let paces = async {
             let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
-            paces::compare(&visitors, &self.slo, held, self.options.interval).await.map(Some)
+            let interval = self.options.interval;
+            paces::compare(&visitors, &self.slo, held, interval, found.warm_up).await.map(Some)
         };
         let paces = tokio::select! {
             biased;
@@ -125,16 +133,21 @@ impl Size {
             let stay = self.stay.or(thinks.then(|| Duration::from_secs_f64(step.stay_seconds)));
             self.basis(held, step, stay, &found)
         });
-        let sized = Sized::new(found, paces, basis);
+        let subject = Subject {
+            target: self.target.url.to_string(),
+            scenario: scenario.name.clone(),
+            timeout_seconds: visitors.timeout.as_secs_f64(),
+        };
+        let sized = Sized::new(subject, found, paces, basis);
         let report = sized.report(&self.slo, &self.options)?;
         report.write(&self.output, "size", &sized)?;
-        if let Some(plan) = &sized.plan {
+        if let Some(plan) = sized.plan.as_ref().filter(|_| sized.agree) {
             self.options.write(plan, &self.output)?;
         }
         say(&report.markdown());
         say(&format!("written to {}", self.output.join("size.html").display()));
         let Some(plan) = sized.plan.as_ref().filter(|_| sized.agree) else {
-            self.options.refuse("no three runs agree on a load that holds");
+            self.options.refuse("no three runs agree on a load that lasts");
             return Ok(Outcome::Missed);
         };
         if cancelled.is_cancelled() && self.options.apply.is_some() {
@@ -147,14 +160,12 @@ impl Size {
 
     fn visitors(&self, scenario: &Arc<Scenario>) -> anyhow::Result<Visitors> {
         let timeout = timeout(&self.slo);
-        // As many as come at the highest load before the first gives up.
-        let most = ((self.most * timeout.as_secs_f64()).ceil() as u64).min(MOST_IN_FLIGHT);
-        descriptors::check(most)?;
         Ok(Visitors {
             scenario: Arc::clone(scenario),
             target: Arc::new(self.target.clone()),
             timeout,
             max_in_flight: usize::try_from(descriptors::connections()?.min(MOST_IN_FLIGHT))?,
+            warned: Once::new(),
         })
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::chance::may_be_chance;
 use crate::load::{Durations, Tally};
 
 /// An upper bound of one figure.
@@ -59,6 +60,9 @@ impl From<&Tally> for Answers {
 pub struct Judged {
     /// Whether the objective held.
     pub held: bool,
+    /// It did not, and that may be chance: a service at its limit shows as much of so few requests
+    /// more often than once in twenty times.
+    pub may_be_chance: bool,
     /// The figure, as people read it.
     pub value: String,
 }
@@ -91,7 +95,22 @@ impl Objective {
         let below = value < self.limit || (self.inclusive && value <= self.limit);
         let is_share = self.figure.is_share();
         let measured = if is_share { answers.requests } else { latency.count() };
-        Judged { held: below && measured > 0, value: shown(value, is_share) }
+        let held = below && measured > 0;
+        let beyond = match self.figure {
+            Figure::Quantile(share) => {
+                Some((latency.above(Duration::from_secs_f64(self.limit)), 1.0 - share))
+            }
+            Figure::Average | Figure::Max => None,
+            Figure::Errors | Figure::Statuses(..) => {
+                Some(((value * measured as f64).round() as u64, self.limit))
+            }
+        };
+        let by_chance = |(beyond, share)| may_be_chance(beyond, measured, share);
+        Judged {
+            held,
+            may_be_chance: !held && measured > 0 && beyond.is_some_and(by_chance),
+            value: shown(value, is_share),
+        }
     }
 }
 
@@ -244,10 +263,17 @@ mod tests {
             let judged = objective.parse::<Objective>().expect(objective).judge(&answers);
             assert_eq!(judged.held, held, "{objective}: {judged:?}");
         }
-        let errors: Objective = "errors<1%".parse().expect("an objective");
-        assert_eq!(errors.judge(&answers).value, "3.00 %");
-        assert!(!errors.judge(&Answers::default()).held, "nothing was measured");
         let refused = Answers { requests: 1, ..Answers::default() };
         assert!(!"p95<1s".parse::<Objective>().expect("one").judge(&refused).held);
+    }
+
+    #[test]
+    fn of_nothing_nothing_holds() {
+        let (errors, answers): (Objective, _) = (
+            "errors<1%".parse().expect("an objective"),
+            Answers { requests: 100, errors: 3, ..Answers::default() },
+        );
+        assert_eq!(errors.judge(&answers).value, "3.00 %");
+        assert!(!errors.judge(&Answers::default()).held, "nothing was measured");
     }
 }

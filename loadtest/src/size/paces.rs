@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::measure::Measure;
+use super::measure::{Load, Measure};
 use super::objective::Objective;
 use super::step::{Step, judge};
 use crate::load::open::Arrivals;
@@ -39,11 +39,14 @@ pub async fn compare<M: Measure>(
     objectives: &[Objective],
     held: f64,
     interval: Duration,
+    warm_up: Duration,
 ) -> anyhow::Result<Paces> {
     let mut paces = Paces { interval_seconds: interval.as_secs_f64(), batches: Vec::new() };
     let mut average = held;
     while paces.batches.len() < MOST && average * interval.as_secs_f64() >= 1.0 {
-        let measured = measure.at(average, Arrivals::Batches(interval), interval).await?;
+        let arrivals = Arrivals::Batches(interval);
+        let load = Load { rate: average, arrivals, warm_up, length: interval };
+        let measured = measure.at(&load).await?;
         // All of a batch come at the same time, so there is no growth to look at.
         let step = judge(average, &measured, objectives);
         let held = step.held();

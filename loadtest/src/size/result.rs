@@ -12,10 +12,23 @@ use crate::report::{Curve, Plot, Report};
 /// Of `size.json`.
 const SCHEMA_VERSION: u32 = 1;
 
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Subject {
+    /// The service.
+    pub target: String,
+    /// What visitors did.
+    pub scenario: String,
+    /// After so many seconds without an answer a request was given up.
+    pub timeout_seconds: f64,
+}
+
 /// `size.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sized {
     schema_version: u32,
+    #[serde(flatten)]
+    subject: Subject,
     /// None when no load held.
     pub plan: Option<Plan>,
     /// The highest load that held, in visitors a second.
@@ -26,6 +39,8 @@ pub struct Sized {
     pub agree: bool,
     /// Requests made ÷ those needed, at the load that was found.
     pub retry_factor: Option<f64>,
+    /// The lowest load above it that was missed.
+    next_higher: Option<Step>,
     steps: Vec<Step>,
     paces: Option<Paces>,
     remarks: Vec<String>,
@@ -35,9 +50,11 @@ pub struct Sized {
 
 impl Sized {
     /// What was found, and the plan that follows.
-    pub fn new(found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
+    pub fn new(subject: Subject, found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
+            subject,
+            next_higher: found.next_higher().cloned(),
             plan: basis.as_ref().map(Basis::plan),
             held: found.held,
             retry_factor: basis.as_ref().map(|basis| basis.retry_factor),
@@ -57,19 +74,25 @@ impl Sized {
     /// When the plan cannot be written as JSON.
     pub fn report(&self, objectives: &[Objective], options: &Options) -> anyhow::Result<Report> {
         let mut report = Report::new("How many may come in");
-        report.text(
-            "Open model: visitors came at the stated rate whatever the service did, and latency \
-             counts from the instant at which they should have come.",
-        );
+        let Subject { target, scenario, timeout_seconds } = &self.subject;
+        report.text(format!(
+            "{scenario} at {target}. Open model: visitors came at the stated rate whatever the \
+             service did, and latency counts from the instant at which they should have come. A \
+             request without an answer was given up after {timeout_seconds} s."
+        ));
         match self.held {
             Some(held) => {
                 let runs: Vec<_> = self.runs.iter().map(|run| format!("{run:.1}")).collect();
-                let missed = self.basis.as_ref().and_then(|basis| basis.stopped_by.as_deref());
+                let next = self.next_higher.as_ref().map_or(
+                    "No higher load was missed".to_owned(),
+                    |step| {
+                        let (rate, why) = (step.rate, step.why_missed());
+                        format!("The next higher load, {rate:.1} visitors/s, {why}")
+                    },
+                );
                 report.text(format!(
-                    "The objectives held up to {held:.1} visitors/s (by run: {}). What the next \
-                     higher load missed: {}.",
+                    "The objectives held up to {held:.1} visitors/s (by run: {}). {next}.",
                     runs.join(", "),
-                    missed.unwrap_or("nothing")
                 ));
             }
             None => report.text("No load was found that holds the objectives."),
@@ -85,10 +108,7 @@ impl Sized {
         head.extend(names.iter().map(String::as_str));
         head.extend(["retry factor", "latency grows"]);
         let row = |step: &Step| {
-            let mut cells = vec![
-                format!("{:.1}", step.rate),
-                if step.held() { "yes" } else { "no" }.to_owned(),
-            ];
+            let mut cells = vec![format!("{:.1}", step.rate), step.verdict().to_owned()];
             cells.extend(step.figures());
             cells.push(format!("{:.2}", step.retry_factor));
             cells.push(format!("{:.0} ms/s", 1e3 * step.growth));

@@ -9,9 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::measure::Measure;
 use super::objective::Objective;
-use super::step::{Step, judge};
-use crate::load::open::Arrivals;
-use crate::progress::Progress;
+use super::offer::{End, LONGER, Watch};
+use super::step::Step;
 
 /// Between a load that held and one that missed, when a run is over.
 const PRECISION: f64 = 1.04;
@@ -19,10 +18,8 @@ const PRECISION: f64 = 1.04;
 const AGREE: f64 = 1.10;
 /// Runs that must agree.
 const RUNS: usize = 3;
-/// A load that missed so often is one that is not held.
-const MISSES: usize = 2;
-/// Measurements of one load in which this program itself may be late.
-const ATTEMPTS: usize = 20;
+/// What the last visitors of a load may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// The least load, in visitors a second.
 const LEAST: f64 = 0.5;
 
@@ -36,73 +33,60 @@ pub struct Search<'a, M> {
     pub from: f64,
     /// The highest load that is offered, in visitors a second.
     pub most: f64,
-    /// How long a load is offered.
+    /// How long a load is measured.
     pub step: Duration,
     /// How long a service may take to be calm again after it missed.
     pub recovery: Duration,
-    /// No step begins that would end after it.
+    /// A load that is under way then is given up.
     pub deadline: Instant,
     /// Ends it early.
     pub cancelled: &'a CancellationToken,
 }
 
 /// What was found.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The highest load that held: the median of the runs that agree, in visitors a second. None
-    /// when nothing held.
+    /// The highest load that held: the median of the runs that agree, or less where that did not
+    /// last, in visitors a second. None when nothing held.
     pub held: Option<f64>,
     /// What each run found, in visitors a second.
     pub runs: Vec<f64>,
-    /// Whether the last three agree within 10 %.
+    /// Whether the last three agree within 10 %, and what they found does not miss when it lasts.
     pub agree: bool,
-    /// The objective that the next higher load missed.
+    /// Whether it held when it was offered longer, where there was time to see that.
+    pub lasts: Option<bool>,
+    /// The objective that the next higher load missed, or will where its line only grew yet.
     pub stopped_by: Option<String>,
-    /// Every load that was offered, in order, but for those that only looked for calm.
+    /// How long a load was offered before it was steady, at the end of the search.
+    pub warm_up: Duration,
+    /// Every load that was measured, in order, but for those that only looked for calm.
     pub steps: Vec<Step>,
     /// What else there is to say.
     pub remarks: Vec<String>,
 }
 
 impl Found {
+    /// As many as must agree.
+    fn last_runs(&self) -> &[f64] {
+        &self.runs[self.runs.len().saturating_sub(RUNS)..]
+    }
+
+    /// The lowest load above the one that was found that was missed, by more than chance if there
+    /// is one.
+    pub fn next_higher(&self) -> Option<&Step> {
+        let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
+        let missed = above.filter(|step| !step.held());
+        missed.min_by(|one, other| {
+            let chance = one.may_be_chance().cmp(&other.may_be_chance());
+            chance.then(one.rate.total_cmp(&other.rate))
+        })
+    }
+
     /// The highest load that held, and the nearest that was measured to.
     pub fn highest(&self) -> Option<(f64, &Step)> {
         let held = self.held?;
         let near = self.steps.iter().filter(|step| step.held() && step.rate <= held);
         Some((held, near.max_by(|one, other| one.rate.total_cmp(&other.rate))?))
-    }
-}
-
-/// How far the time has gone.
-struct Watch {
-    begun: Instant,
-    progress: Progress,
-}
-
-impl Watch {
-    fn until(deadline: Instant) -> Self {
-        let begun = Instant::now();
-        let left = deadline.saturating_duration_since(begun).as_millis();
-        let progress = Progress::new("size", u64::try_from(left).unwrap_or(u64::MAX));
-        Self { begun, progress }
-    }
-
-    fn tell(&self, step: &Step) {
-        let passed = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.progress.at(passed, || step.line());
-    }
-}
-
-/// Why a search ended before it was done.
-enum End {
-    /// Neither time nor wish for more.
-    Early(String),
-    Failed(anyhow::Error),
-}
-
-impl From<anyhow::Error> for End {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
     }
 }
 
@@ -114,31 +98,31 @@ impl<M: Measure> Search<'_, M> {
     /// When a load could not be offered at all.
     pub async fn run(&self) -> anyhow::Result<Found> {
         let mut found = Found::default();
-        let watch = Watch::until(self.deadline);
-        match self.runs(&mut found, &watch).await {
+        let mut watch = Watch::until(self.deadline, self.measure.warm_up());
+        let searched = self.runs(&mut found, &mut watch).await;
+        found.warm_up = watch.warm_up;
+        match searched {
             Ok(()) => {}
             Err(End::Early(why)) => found.remarks.push(why),
             Err(End::Failed(error)) => return Err(error),
         }
-        let last = &found.runs[found.runs.len().saturating_sub(RUNS)..];
-        found.agree = agree(last);
-        let mut last = last.to_vec();
-        last.sort_by(f64::total_cmp);
-        found.held = last.get(last.len() / 2).copied();
+        let agreed = agree(found.last_runs());
+        found.agree = agreed && found.lasts != Some(false);
+        found.held = found.held.or_else(|| median(found.last_runs()));
         if found.held.is_none() {
             // Not one run to its end: what held so far is at least true.
             let held = found.steps.iter().filter(|step| step.held()).map(|step| step.rate);
             found.held = held.reduce(f64::max);
         }
-        found.stopped_by = stopped_by(&found.steps, found.held);
-        if found.held.is_some() && !found.agree {
+        found.stopped_by = found.next_higher().and_then(Step::missed);
+        if found.held.is_some() && !agreed {
             let runs = found.runs.len();
             found.remarks.push(format!("{runs} runs, of which no three agree within 10 %"));
         }
         Ok(found)
     }
 
-    async fn runs(&self, found: &mut Found, watch: &Watch) -> Result<(), End> {
+    async fn runs(&self, found: &mut Found, watch: &mut Watch) -> Result<(), End> {
         let (mut low, mut high) = (None, None);
         let mut rate = self.from.min(self.most);
         while high.is_none() || low.is_none() {
@@ -146,16 +130,12 @@ impl<M: Measure> Search<'_, M> {
                 low = Some(rate);
                 if rate >= self.most {
                     found.runs.push(rate);
-                    let said = format!("it held {rate} visitors/s, the most that was offered");
-                    return Err(End::Early(said));
+                    return Err(self.held_most());
                 }
                 rate = if high.is_some() { rate } else { (2.0 * rate).min(self.most) };
             } else {
                 high = Some(rate);
-                rate = if low.is_some() { rate } else { rate / 2.0 };
-                if rate < LEAST {
-                    return Err(End::Early("not even one visitor in two seconds was held".into()));
-                }
+                rate = if low.is_some() { rate } else { self.least(rate / 2.0)? };
             }
         }
         let (mut low, mut high) = (low.unwrap_or(rate), high.unwrap_or(rate));
@@ -166,90 +146,87 @@ impl<M: Measure> Search<'_, M> {
                 *(if held { &mut low } else { &mut high }) = middle;
             }
             found.runs.push(low);
-            let recent = &found.runs[found.runs.len().saturating_sub(RUNS)..];
-            if recent.len() == RUNS && agree(recent) {
-                return Ok(());
+            if low >= self.most {
+                return Err(self.held_most());
             }
-            // The next run finds its own bounds around what this one found.
-            (low, high) = (low / AGREE, high * AGREE);
+            if agree(found.last_runs()) {
+                return self.lasts(found, watch).await;
+            }
+            // The next run finds its own bounds around what this one found, in longer and longer
+            // strides where that was far off.
+            (low, high) = (low / AGREE, (high * AGREE).min(self.most));
+            let mut stride = AGREE;
             while !self.holds(low, found, watch).await? {
-                (low, high) = (low / AGREE, low);
+                high = low;
+                low = self.least(low / stride)?;
+                stride = (stride * stride).min(2.0);
             }
-            while high < self.most && self.holds(high, found, watch).await? {
-                (low, high) = (high, high * AGREE);
+            stride = AGREE;
+            while low < high && self.holds(high, found, watch).await? {
+                low = high;
+                high = (high * stride).min(self.most);
+                stride = (stride * stride).min(2.0);
             }
         }
     }
 
-    /// Whether a load holds. A miss is measured once more: the machine may have had a hiccup. So is
-    /// what this program was too late for, a few times.
-    async fn holds(&self, rate: f64, found: &mut Found, watch: &Watch) -> Result<bool, End> {
-        let mut misses = 0;
-        for _ in 0..ATTEMPTS {
-            let step = self.offer(rate, self.step, watch).await?;
-            let (held, counts) = (step.held(), !step.is_of_the_driver());
-            if counts {
+    /// Whether what the runs found holds longer, as a service that saves up for a burst, or whose
+    /// line grows slowly, bears a short load beyond what it can do; else what does.
+    async fn lasts(&self, found: &mut Found, watch: &mut Watch) -> Result<(), End> {
+        let Some(of_runs) = median(found.last_runs()) else { return Ok(()) };
+        let mut rate = of_runs;
+        loop {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let left = left.saturating_sub(watch.warm_up + LAST_ANSWERS);
+            let length = (LONGER * self.step).min(left);
+            if length < 2 * self.step {
+                let unsure = format!("no time was left to see whether {rate:.1} visitors/s lasts");
+                return Err(End::Early(unsure));
+            }
+            let step = self.steady(rate, length, watch).await?;
+            let (held, of_the_driver) = (step.held(), step.is_of_the_driver());
+            let refused = step.refused();
+            if !of_the_driver {
                 found.steps.push(step);
-                misses += usize::from(!held);
             }
-            if !held {
-                self.calm(rate, watch).await?;
-            }
-            if misses == MISSES || (counts && held) {
-                return Ok(held);
-            }
-        }
-        Err(End::Early(format!(
-            "at {rate:.1} visitors/s this program itself was late, or out of connections: it, or \
-             the machine that it runs on, is the bottleneck"
-        )))
-    }
-
-    /// Offers a load.
-    async fn offer(&self, rate: f64, length: Duration, watch: &Watch) -> Result<Step, End> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left < self.measure.lasts(length) {
-            return Err(End::Early("the time for the search was over".to_owned()));
-        }
-        let measured = tokio::select! {
-            biased;
-            () = self.cancelled.cancelled() => return Err(End::Early("ended early".to_owned())),
-            measured = self.measure.at(rate, Arrivals::Even, length) => measured?,
-        };
-        let step = judge(rate, &measured, self.objectives);
-        watch.tell(&step);
-        Ok(step)
-    }
-
-    /// Waits until the lowest load holds again, as it did before: a service that collapsed would
-    /// fail every load that comes next.
-    async fn calm(&self, after: f64, watch: &Watch) -> Result<(), End> {
-        let (begun, low) = (Instant::now(), self.from.min(after / 2.0));
-        // Long enough for a handful of visitors.
-        let length = (self.step / 4).max(Duration::from_secs_f64(5.0 / low));
-        while begun.elapsed() < self.recovery {
-            if self.offer(low, length, watch).await?.held() {
+            if held && !of_the_driver {
+                (found.held, found.lasts) = (Some(rate), Some(true));
                 return Ok(());
             }
+            if !of_the_driver {
+                if found.lasts.is_none() {
+                    let seconds = self.step.as_secs_f64();
+                    found.remarks.push(format!(
+                        "{rate:.1} visitors/s missed when they came for longer than {seconds} s: \
+                         the service bears bursts, or its line grows slowly"
+                    ));
+                }
+                rate = self.least(rate * (1.0 - refused) / PRECISION)?;
+                (found.held, found.lasts) = (Some(rate), Some(false));
+            }
+            self.calm(rate, watch).await?;
         }
-        let waited = begun.elapsed().as_secs();
-        Err(End::Early(format!(
-            "after {after:.1} visitors/s the service did not recover: {waited} s later it still \
-             missed its objectives at {low:.1}"
-        )))
     }
+
+    /// A load below another that was missed, while there is one.
+    fn least(&self, rate: f64) -> Result<f64, End> {
+        let none = || End::Early("not even one visitor in two seconds was held".to_owned());
+        (rate >= LEAST).then_some(rate).ok_or_else(none)
+    }
+
+    fn held_most(&self) -> End {
+        End::Early(format!("it held {} visitors/s, the most that was offered", self.most))
+    }
+}
+
+fn median(runs: &[f64]) -> Option<f64> {
+    let mut runs = runs.to_vec();
+    runs.sort_by(f64::total_cmp);
+    runs.get(runs.len() / 2).copied()
 }
 
 fn agree(runs: &[f64]) -> bool {
     let least = runs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = runs.iter().copied().fold(0.0, f64::max);
     runs.len() >= RUNS && most <= least * AGREE
-}
-
-/// What the lowest load above the one that was found missed.
-fn stopped_by(steps: &[Step], held: Option<f64>) -> Option<String> {
-    let missed = steps.iter().filter(|step| held.is_none_or(|held| step.rate > held));
-    let lowest =
-        missed.filter(|step| !step.held()).min_by(|one, other| one.rate.total_cmp(&other.rate));
-    lowest.and_then(Step::missed)
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::measure::Measured;
 use super::objective::Objective;
+use crate::load::Fault;
 
 /// Latency that grows by so many seconds a second is a line that grows: the load is past what the
 /// service can do, though its answers may still be in time while the step lasts.
@@ -40,16 +41,28 @@ pub struct Step {
     pub calls_per_visitor: f64,
     /// The mean length of a visit, in seconds.
     pub stay_seconds: f64,
+    /// The warm-up after which it is steady.
+    #[serde(skip)]
+    pub steady_after: Duration,
     #[serde(skip)]
     late: Duration,
+    /// Visitors, or their requests, for which the driver had no connection left.
     #[serde(skip)]
-    unplayed: u64,
+    pub unplayed: u64,
+    /// Of all requests, those with a status that is none of the expected.
+    #[serde(skip)]
+    unexpected: f64,
+    /// Requests that the service could have answered.
+    #[serde(skip)]
+    played: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct Verdict {
     objective: String,
     held: bool,
+    /// It did not, and of more requests it might have.
+    may_be_chance: bool,
     value: String,
     #[serde(skip)]
     of_latency: bool,
@@ -64,6 +77,7 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         Verdict {
             objective: objective.to_string(),
             held: judged.held,
+            may_be_chance: judged.may_be_chance,
             value: judged.value,
             of_latency: objective.latency().is_some(),
         }
@@ -83,12 +97,24 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         tps: rate * per_visitor(total.requests - total.errors()),
         calls_per_visitor: per_visitor(total.requests - total.again),
         stay_seconds: measured.stay.as_secs_f64(),
+        steady_after: measured.steady_after,
         late: measured.late,
         unplayed: measured.unplayed,
+        unexpected: total
+            .faults
+            .get(&Fault::Status)
+            .map_or(0.0, |count| *count as f64 / total.requests.max(1) as f64),
+        played: total.requests,
     }
 }
 
 impl Step {
+    /// Whether it was missed, and that may be chance as requests were few.
+    pub fn may_be_chance(&self) -> bool {
+        let mut missed = self.verdicts.iter().filter(|verdict| !verdict.held).peekable();
+        !self.overloaded && missed.peek().is_some() && missed.all(|it| it.may_be_chance)
+    }
+
     /// Whether every objective held, and the service kept up.
     pub fn held(&self) -> bool {
         !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
@@ -104,10 +130,18 @@ impl Step {
         named.or_else(|| self.overloaded.then(|| "keeps up".to_owned()))
     }
 
+    /// The part of the load that the service refused while it did the rest in time. Of one that
+    /// collapses, errors do not tell what it can do.
+    pub fn refused(&self) -> f64 {
+        let late = self.verdicts.iter().any(|verdict| verdict.of_latency && !verdict.held);
+        if late || self.overloaded { 0.0 } else { self.unexpected }
+    }
+
     /// Whether the driver measured itself. Whom it could not play would only have been more load,
-    /// so a load that was missed anyhow is one.
+    /// so a load that was missed by those whom it did play is one.
     pub fn is_of_the_driver(&self) -> bool {
-        self.late > DRIVER_LATE || (self.unplayed > 0 && self.held())
+        let unplayed = self.unplayed > 0 && (self.held() || self.played == 0);
+        self.late > DRIVER_LATE || unplayed
     }
 
     /// For whoever watches.
@@ -116,16 +150,43 @@ impl Step {
             .verdicts
             .iter()
             .map(|it| {
-                format!(
-                    "{} {} ({})",
-                    it.objective,
-                    if it.held { "held" } else { "MISSED" },
-                    it.value
-                )
+                let held = match it {
+                    Verdict { may_be_chance: true, .. } => "missed, maybe by chance",
+                    Verdict { held: true, .. } => "held",
+                    _ => "MISSED",
+                };
+                format!("{} {held} ({})", it.objective, it.value)
             })
             .collect();
         let grows = if self.overloaded { ", the line grows" } else { "" };
-        format!("{:.1} visitors/s: {}{grows}", self.rate, figures.join(", "))
+        let ours =
+            if self.is_of_the_driver() { "not counted, as this program fell short: " } else { "" };
+        format!("{:.1} visitors/s: {ours}{}{grows}", self.rate, figures.join(", "))
+    }
+
+    /// What held or missed, for a table.
+    pub fn verdict(&self) -> &'static str {
+        let objectives = self.verdicts.iter().all(|verdict| verdict.held);
+        match (objectives, self.overloaded) {
+            (true, false) => "yes",
+            (true, true) => "no: the line grows",
+            _ if self.may_be_chance() => "no, maybe by chance",
+            _ => "no",
+        }
+    }
+
+    /// What was missed, in a sentence after "the next higher load ".
+    pub fn why_missed(&self) -> String {
+        let missed = self.missed().unwrap_or_default();
+        if self.verdicts.iter().any(|verdict| !verdict.held) {
+            return format!("missed {missed}");
+        }
+        format!(
+            "made the line of those who wait grow by {:.0} ms a second ({:.0} or more is too \
+             much), so it would have missed {missed} had it lasted",
+            1e3 * self.growth,
+            1e3 * GROWS
+        )
     }
 
     /// A row of a table: what each objective says.

@@ -4,9 +4,11 @@
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with another test")]
 mod services;
 
+mod search;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use anteroom_loadtest::load::Target;
@@ -37,6 +39,7 @@ async fn found(service: impl Service, recovery: Duration) -> Found {
         target: Arc::new(target),
         timeout: Duration::from_secs(1),
         max_in_flight: 10_000,
+        warned: Once::new(),
     };
     let objectives: Vec<Objective> =
         ["p95<200ms", "errors<1%"].map(|text| text.parse().expect("an objective")).into();
@@ -172,6 +175,11 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     let batches = all["paces"]["batches"].as_array().expect("a list");
     let batch_holds = number(&batches.last().expect("one")["rate"]);
     assert!(batches.len() > 3 && batch_holds < 66.7 / 4.0, "{batches:?}");
+    let told = read("size.md");
+    assert!(
+        told.contains("test at http://127.0.0.1") && told.contains("given up after 1 s"),
+        "{told}"
+    );
     for file in ["size.md", "size.html", "size-latency.svg", "size-paces.svg"] {
         assert!(!read(file).is_empty(), "{file}");
     }
