@@ -32,6 +32,8 @@ use crate::{
     rehearse::histogram::{histogram, record},
 };
 
+/// Who does not take a connection in this time answers nobody.
+const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// No answer that a visitor reads is longer.
 const LONGEST_BODY: usize = 4 << 20;
 /// Addresses of the loopback that connections come from.
@@ -65,6 +67,17 @@ impl Peer {
         let port = url.port_or_known_default().unwrap_or(80);
         let base = url.path().trim_end_matches('/');
         Ok(Self { authority: format!("{host}:{port}").into(), base: base.into() })
+    }
+
+    /// Whether anybody takes a connection there: told before the run, not after it.
+    ///
+    /// # Errors
+    ///
+    /// When nobody does.
+    pub async fn reach(&self) -> anyhow::Result<()> {
+        let reached = timeout(REACHED_WITHIN, TcpStream::connect(&*self.authority)).await;
+        let reached = reached.map_err(anyhow::Error::from).and_then(|stream| Ok(stream?));
+        reached.map(drop).with_context(|| format!("nobody answers at http://{}", self.authority))
     }
 
     /// A request to this peer.

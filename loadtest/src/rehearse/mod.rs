@@ -209,6 +209,9 @@ impl Rehearse {
 
     /// Before anybody comes: whether there is a room, and what is known of it.
     async fn looks_first(&self, peers: &Peers) -> anyhow::Result<Option<RulesWatch>> {
+        if let Some(target) = &peers.target {
+            target.reach().await?;
+        }
         let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
             return Ok(None);
         };

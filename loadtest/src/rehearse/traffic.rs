@@ -76,9 +76,13 @@ impl Traffic {
         self.requests += 1;
         second.requests += 1;
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        // What a visitor waited is its latency, answered or not.
-        record(&mut self.latency, took);
-        record(&mut second.latency, took);
+        // What a visitor waited is its latency, also in vain; a connection that was refused at once
+        // says nothing of it.
+        let in_vain = error == Some(Error::NoAnswer(connection::Failure::Timeout));
+        if status.is_some() || in_vain {
+            record(&mut self.latency, took);
+            record(&mut second.latency, took);
+        }
         if let Some(error) = error {
             *self.errors.entry(error.to_string()).or_default() += 1;
             second.errors += 1;
@@ -191,4 +195,21 @@ fn millis(latency: &Histogram<u64>, quantile: f64) -> Option<f64> {
 /// Counts and times here are far below 2^53.
 pub fn float(number: u64) -> f64 {
     number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_answers_holds_no_latency() {
+        let mut traffic = Traffic::default();
+        let refused = Error::NoAnswer(connection::Failure::Connect);
+        traffic.add(Duration::ZERO, Duration::from_micros(200), None, Some(refused));
+        let objective: crate::size::objective::Objective = "p95<1s".parse().expect("one");
+        assert!(!objective.judge(&traffic.answers()).held);
+        let late = Error::NoAnswer(connection::Failure::Timeout);
+        traffic.add(Duration::ZERO, Duration::from_secs(30), None, Some(late));
+        assert!(objective.judge(&traffic.answers()).value.starts_with("300"));
+    }
 }

@@ -33,4 +33,8 @@ async fn where_nobody_answers_nobody_is_sent() {
     assert_eq!(run.code(), 70, "{}", run.said());
     assert!(run.said().contains("http://127.0.0.1:1/v1/queues/hall: no connection"));
     assert_eq!(std::fs::read_dir(run.folder.path()).unwrap().count(), 0);
+    // Nor to a service that is not there: what it never answered would be no slow answer.
+    let run = rehearse(&[&["--without-room"], &SERVICE[..]].concat()).await;
+    assert_eq!(run.code(), 70, "{}", run.said());
+    assert!(run.said().contains("nobody answers at http://127.0.0.1:1"), "{}", run.said());
 }
