@@ -210,6 +210,20 @@ fn check_prints_what_a_visitor_does() {
 }
 
 #[test]
+fn check_tells_a_terminal_nothing_but_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.toml");
+    let evil = r#""/\u001b]0;owned\u0007\n9. no step\u009b31m""#;
+    let step = format!("name = {evil}\n[[steps]]\nname = {evil}\npath = {evil}\n");
+    std::fs::write(&file, step + &format!("body = {evil}\nheaders.x = {evil}")).unwrap();
+    let output = run(&["scenario", "check", file.to_str().unwrap()]);
+    let told = text(&output.stdout);
+    assert!(told.chars().all(|char| char == '\n' || !char.is_control()), "{told:?}");
+    assert_eq!(told.matches(r"/\u{1b}]0;owned\u{7}\n9. no step\u{9b}31m").count(), 5, "{told}");
+    assert_eq!(told.lines().count(), 7, "{told}");
+}
+
+#[test]
 fn a_wrong_file_ends_with_64_and_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");

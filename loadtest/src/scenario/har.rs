@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use url::Url;
 
+use super::template::literal;
+
 #[derive(Deserialize)]
 struct Har {
     log: Log,
@@ -248,15 +250,6 @@ fn clean(json: &mut serde_json::Value) -> bool {
         }
         _ => false,
     }
-}
-
-/// What looks like a value of a scenario is text here.
-fn literal(text: &str) -> String {
-    let template = super::Template::from(text.to_owned());
-    let names = template.names();
-    names.fold(text.to_owned(), |text, name| {
-        text.replace(&format!("{{{name}}}"), &format!("{{{{{name}}}}}"))
-    })
 }
 
 fn quoted(text: &str) -> String {

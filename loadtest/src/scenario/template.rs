@@ -101,6 +101,24 @@ fn braced<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t st
     is_name(name).then_some((name, after))
 }
 
+/// A text that a template of it gives back: what would be a value in it stands in double braces.
+pub fn literal(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(brace) = rest.find('{') {
+        written.push_str(&rest[..brace]);
+        rest = &rest[brace..];
+        if let Some((name, after)) = braced(rest, "{", "}") {
+            let _ = write!(written, "{{{{{name}}}}}");
+            rest = after;
+        } else {
+            written.push('{');
+            rest = &rest[1..];
+        }
+    }
+    written + rest
+}
+
 /// Whether a captured value may have this name.
 pub fn is_name(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_lowercase() || c == '_';
@@ -169,6 +187,8 @@ impl Escape {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn fill(text: &str, escape: Escape) -> Result<String, String> {
@@ -194,6 +214,21 @@ mod tests {
             assert_eq!(fill(text, Escape::Plain).expect("it can be had"), text);
         }
         assert_eq!(fill("{{seat}} {user}", Escape::Plain).expect("it can be had"), "{seat} 7");
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_is_the_text_it_was_made_of(
+            parts in proptest::collection::vec(
+                prop_oneof!["[{}]{1,4}", "[a-z_]{1,3}", Just("user".to_owned()), ".{0,3}"],
+                0..12,
+            )
+        ) {
+            let text = parts.concat();
+            for escape in [Escape::Plain, Escape::Url, Escape::Json] {
+                prop_assert_eq!(fill(&literal(&text), escape), Ok(text.clone()));
+            }
+        }
     }
 
     #[test]
