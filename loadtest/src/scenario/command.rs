@@ -8,6 +8,7 @@ use clap::Subcommand;
 
 use super::{Ask, Scenario, har};
 use crate::exit::{Outcome, Usage};
+use crate::progress;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,8 +34,10 @@ enum Action {
     },
     /// Makes a scenario of a browser's recording (HAR), on standard output
     ///
-    /// Requests of the first page's origin are kept; static files, cookies, authorization and what
-    /// the names of fields call secret are left out. Times between requests become think times.
+    /// Requests of the origin that served most of the pages are kept; static files, cookies and
+    /// authorization are left out. What a name or its looks tell to be a secret becomes a value
+    /// that `scenario check` asks for; standard error tells what and where. Look through the file
+    /// before you share it. Times between requests become think times.
     FromHar {
         /// The recording: in the browser's developer tools, Network, "Save all as HAR"
         file: PathBuf,
@@ -54,7 +57,10 @@ impl Args {
                 let name = file.display();
                 let text = std::fs::read_to_string(&file)
                     .map_err(|error| Usage(format!("{name}: {error}")))?;
-                har::scenario(&text).map_err(|rule| Usage(format!("{name}: {rule}")))?
+                let made = har::scenario(&text);
+                let made = made.map_err(|rule| Usage(format!("{name}: {rule}")))?;
+                progress::say(&made.notes.join("\n"));
+                made.to_string()
             }
         };
         std::io::stdout().write_all(text.as_bytes())?;

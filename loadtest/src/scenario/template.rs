@@ -97,8 +97,13 @@ impl From<String> for Template {
 /// The name between these braces at the head of a text, and what follows.
 fn braced<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t str)> {
     let inside = text.strip_prefix(open)?;
-    let (name, after) = inside.split_once(close)?;
-    is_name(name).then_some((name, after))
+    let end = inside.find(|c| !is_part_of_name(c))?;
+    let (name, after) = inside.split_at(end);
+    is_name(name).then_some((name, after.strip_prefix(close)?))
+}
+
+fn is_part_of_name(c: char) -> bool {
+    c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()
 }
 
 /// A text that a template of it gives back: what would be a value in it stands in double braces.
@@ -121,8 +126,7 @@ pub fn literal(text: &str) -> String {
 
 /// Whether a captured value may have this name.
 pub fn is_name(name: &str) -> bool {
-    let letter = |c: char| c.is_ascii_lowercase() || c == '_';
-    name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
+    name.chars().all(is_part_of_name) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 impl Template {
@@ -165,7 +169,8 @@ impl Template {
 }
 
 impl Escape {
-    fn write(self, value: &str, text: &mut String) {
+    /// Adds a value to the text.
+    pub fn write(self, value: &str, text: &mut String) {
         match self {
             Self::Plain => text.push_str(value),
             Self::Url => {
