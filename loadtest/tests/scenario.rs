@@ -210,6 +210,20 @@ fn check_prints_what_a_visitor_does() {
 }
 
 #[test]
+fn check_tells_a_terminal_nothing_but_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.toml");
+    let evil = r#""/\u001b]0;owned\u0007\n9. no step\u009b31m""#;
+    let step = format!("name = {evil}\n[[steps]]\nname = {evil}\npath = {evil}\n");
+    std::fs::write(&file, step + &format!("body = {evil}\nheaders.x = {evil}")).unwrap();
+    let output = run(&["scenario", "check", file.to_str().unwrap()]);
+    let told = text(&output.stdout);
+    assert!(told.chars().all(|char| char == '\n' || !char.is_control()), "{told:?}");
+    assert_eq!(told.matches(r"/\u{1b}]0;owned\u{7}\n9. no step\u{9b}31m").count(), 5, "{told}");
+    assert_eq!(told.lines().count(), 7, "{told}");
+}
+
+#[test]
 fn a_wrong_file_ends_with_64_and_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");
@@ -230,10 +244,33 @@ fn a_recording_becomes_a_scenario_without_secrets() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording.har");
     let output = run(&["scenario", "from-har", file]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let written = text(&output.stdout);
+    let (written, told) = (text(&output.stdout), text(&output.stderr));
     // Whatever is secret in the recording is named so.
-    assert!(!written.contains("hidden"), "{written}");
-    let scenario = parse(&written).unwrap();
+    assert!(!written.contains("hidden") && !told.contains("hidden"), "{written}{told}");
+    for line in [
+        "From a recording of https://shop.example; requests that are steps: 4.",
+        "  step 2: query access_token",
+        "  step 3: body /buyer/password",
+        "what concerns a person: look through it before you share it.",
+    ] {
+        assert!(told.lines().any(|it| it == line), "{line:?} is not in\n{told}");
+        assert!(written.contains(&format!("# {line}\n")), "{line:?} is not in\n{written}");
+    }
+    // It is no scenario before somebody has said what stands for the secrets.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.toml");
+    std::fs::write(&file, &written).unwrap();
+    let output = run(&["scenario", "check", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(64));
+    let told = text(&output.stderr);
+    let rule = "{removed_access_token} in step \"2 GET /api/seats\" is captured by no earlier step: \
+                it was removed from a recording";
+    assert!(told.contains(rule), "{told}");
+    let names = ["access_token", "password", "csrf_token"];
+    let filled = names
+        .iter()
+        .fold(written, |written, name| written.replace(&format!("{{removed_{name}}}"), "mine"));
+    let scenario = parse(&filled).unwrap();
     let paths: Vec<_> = scenario
         .steps
         .iter()
@@ -244,17 +281,30 @@ fn a_recording_becomes_a_scenario_without_secrets() {
         paths,
         [
             path("/", "0s"),
-            path("/api/seats?show=1&access_token=REMOVED", "0s"),
+            path("/api/seats?show=1&access_token=mine", "0s"),
             path("/api/seats/A1?page={{x}}", "1s 900ms"),
             path("/done", "3s"),
         ]
     );
     let body = scenario.steps[2].ask.as_ref().unwrap().body.as_ref().unwrap().source();
-    assert_eq!(body, r#"{"buyer":{"name":"Kim","password":"REMOVED"},"seat":"A1"}"#);
+    assert_eq!(body, r#"{"buyer":{"name":"Kim","password":"mine"},"seat":"A1"}"#);
     let body = scenario.steps[3].ask.as_ref().unwrap().body.as_ref().unwrap().source();
-    assert_eq!(body, "seat=A1&csrf_token=REMOVED");
+    assert_eq!(body, "seat=A1&csrf_token=mine");
     assert_eq!(scenario.steps[3].expect.to_string(), "303");
     let headers = &scenario.steps[2].ask.as_ref().unwrap().headers;
     let headers: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(headers, ["accept", "content-type"]);
+}
+
+#[test]
+fn a_recording_of_nothing_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.har");
+    let request = r#"{"method":"GET","url":"chrome-extension://abc/token=hidden"}"#;
+    let entry = format!(r#"{{"startedDateTime":"2026-01-15T11:00:00Z","request":{request}}}"#);
+    std::fs::write(&file, format!(r#"{{"log":{{"entries":[{entry}]}}}}"#)).unwrap();
+    let output = run(&["scenario", "from-har", file.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(64), ""));
+    let told = text(&output.stderr);
+    assert!(told.ends_with("no request to make a step of; left out: 1 not over HTTP\n"), "{told}");
 }

@@ -8,6 +8,7 @@ use clap::Subcommand;
 
 use super::{Ask, Scenario, har};
 use crate::exit::{Outcome, Usage};
+use crate::progress;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,8 +34,10 @@ enum Action {
     },
     /// Makes a scenario of a browser's recording (HAR), on standard output
     ///
-    /// Requests of the first page's origin are kept; static files, cookies, authorization and what
-    /// the names of fields call secret are left out. Times between requests become think times.
+    /// Requests of the origin that served most of the pages are kept; static files, cookies and
+    /// authorization are left out. What a name or its looks tell to be a secret becomes a value
+    /// that `scenario check` asks for; standard error tells what and where. Look through the file
+    /// before you share it. Times between requests become think times.
     FromHar {
         /// The recording: in the browser's developer tools, Network, "Save all as HAR"
         file: PathBuf,
@@ -54,7 +57,10 @@ impl Args {
                 let name = file.display();
                 let text = std::fs::read_to_string(&file)
                     .map_err(|error| Usage(format!("{name}: {error}")))?;
-                har::scenario(&text).map_err(|rule| Usage(format!("{name}: {rule}")))?
+                let made = har::scenario(&text);
+                let made = made.map_err(|rule| Usage(format!("{name}: {rule}")))?;
+                progress::say(&made.notes.join("\n"));
+                made.to_string()
             }
         };
         std::io::stdout().write_all(text.as_bytes())?;
@@ -62,14 +68,27 @@ impl Args {
     }
 }
 
+/// A text of a file as a terminal may have it, on one line.
+pub(super) fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    shown
+}
+
 /// What a visitor does, for people.
 impl std::fmt::Display for Scenario {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}: what a visitor does", self.name)?;
+        writeln!(f, "{}: what a visitor does", shown(&self.name))?;
         for (number, stage) in (1..).zip(&self.stages) {
             for (index, share) in self.shares(stage) {
                 let step = &self.steps[index];
-                let mut line = format!("{number}. {}", step.name);
+                let mut line = format!("{number}. {}", shown(&step.name));
                 if stage.len() > 1 {
                     let _ = write!(line, " ({:.0} % of the visits)", share * 100.0);
                 }
@@ -96,12 +115,12 @@ impl Scenario {
         ask: &Ask,
     ) -> std::fmt::Result {
         let step = &self.steps[index];
-        writeln!(f, "   {} {}", ask.method, ask.path.source())?;
+        writeln!(f, "   {} {}", ask.method, shown(ask.path.source()))?;
         for (name, value) in &ask.headers {
-            writeln!(f, "   {name}: {}", value.source())?;
+            writeln!(f, "   {name}: {}", shown(value.source()))?;
         }
         if let Some(body) = &ask.body {
-            writeln!(f, "   body: {}", body.source())?;
+            writeln!(f, "   body: {}", shown(body.source()))?;
         }
         writeln!(f, "   expects {}", step.expect)?;
         if !step.capture.is_empty() {

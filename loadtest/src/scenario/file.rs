@@ -9,6 +9,7 @@ use hyper::header::HeaderName;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::har::REMOVED;
 use super::template::{self, Template};
 use super::{Ask, Capture, Retry, Scenario, Statuses, Step, Think};
 use crate::exit::Usage;
@@ -186,7 +187,11 @@ fn check(file: File, path: &str) -> Result<Scenario, Broken> {
             }
         };
         if let Some(value) = ask.iter().flat_map(Ask::names).find(|name| !known.contains(*name)) {
-            let rule = format!("{{{value}}} in step {name:?} is captured by no earlier step");
+            let mut rule = format!("{{{value}}} in step {name:?} is captured by no earlier step");
+            if value.starts_with(REMOVED) {
+                rule +=
+                    ": it was removed from a recording, capture it or put a value for tests there";
+            }
             return Err(broken(rule));
         }
         for value in written.capture.keys() {

@@ -97,14 +97,36 @@ impl From<String> for Template {
 /// The name between these braces at the head of a text, and what follows.
 fn braced<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t str)> {
     let inside = text.strip_prefix(open)?;
-    let (name, after) = inside.split_once(close)?;
-    is_name(name).then_some((name, after))
+    let end = inside.find(|c| !is_part_of_name(c))?;
+    let (name, after) = inside.split_at(end);
+    is_name(name).then_some((name, after.strip_prefix(close)?))
+}
+
+fn is_part_of_name(c: char) -> bool {
+    c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()
+}
+
+/// A text that a template of it gives back: what would be a value in it stands in double braces.
+pub fn literal(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(brace) = rest.find('{') {
+        written.push_str(&rest[..brace]);
+        rest = &rest[brace..];
+        if let Some((name, after)) = braced(rest, "{", "}") {
+            let _ = write!(written, "{{{{{name}}}}}");
+            rest = after;
+        } else {
+            written.push('{');
+            rest = &rest[1..];
+        }
+    }
+    written + rest
 }
 
 /// Whether a captured value may have this name.
 pub fn is_name(name: &str) -> bool {
-    let letter = |c: char| c.is_ascii_lowercase() || c == '_';
-    name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
+    name.chars().all(is_part_of_name) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 impl Template {
@@ -147,7 +169,8 @@ impl Template {
 }
 
 impl Escape {
-    fn write(self, value: &str, text: &mut String) {
+    /// Adds a value to the text.
+    pub fn write(self, value: &str, text: &mut String) {
         match self {
             Self::Plain => text.push_str(value),
             Self::Url => {
@@ -169,6 +192,8 @@ impl Escape {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn fill(text: &str, escape: Escape) -> Result<String, String> {
@@ -194,6 +219,21 @@ mod tests {
             assert_eq!(fill(text, Escape::Plain).expect("it can be had"), text);
         }
         assert_eq!(fill("{{seat}} {user}", Escape::Plain).expect("it can be had"), "{seat} 7");
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_is_the_text_it_was_made_of(
+            parts in proptest::collection::vec(
+                prop_oneof!["[{}]{1,4}", "[a-z_]{1,3}", Just("user".to_owned()), ".{0,3}"],
+                0..12,
+            )
+        ) {
+            let text = parts.concat();
+            for escape in [Escape::Plain, Escape::Url, Escape::Json] {
+                prop_assert_eq!(fill(&literal(&text), escape), Ok(text.clone()));
+            }
+        }
     }
 
     #[test]
