@@ -106,8 +106,8 @@ impl Basis {
         until_seen + stay.mul_f64(self.show_up) + self.claim_ttl.mul_f64(1.0 - self.show_up)
     }
 
-    /// The interval that was asked for; a longer one where not even one place a second were promoted
-    /// in it, and a shorter one where more were than a batch may have.
+    /// The interval that was asked for; a longer one where not even one place were promoted in it,
+    /// and a shorter one where more were than a batch may have.
     fn interval_of(&self, places_per_second: f64) -> Duration {
         let of = |places: f64| {
             let seconds = (places / places_per_second).min(INTERVALS.1.as_secs_f64());

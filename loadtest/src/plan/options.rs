@@ -52,8 +52,8 @@ impl Options {
         Ok(())
     }
 
-    /// Before anything is measured: a folder for the reports, in which no plan of an earlier run
-    /// stands beside the report of this one, and whether the plan may be set live where it is to be.
+    /// Before anything is measured: makes a folder for the reports, in which no plan of an earlier
+    /// run stands beside the report of this one, and looks whether the plan may be set live.
     ///
     /// # Errors
     ///

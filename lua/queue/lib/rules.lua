@@ -24,8 +24,8 @@ local function forget_rates(force)
     return
   end
   local fields = {
-    'rate', 'rate_slow', 'drop', 'lull', 'longest', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls',
-    'bin_drops', 'bin_places', 'dropped',
+    'rate', 'rate_slow', 'drop', 'lull', 'longest', 'bin_from', 'bin_time', 'bin_turns',
+    'bin_calls', 'bin_drops', 'bin_places', 'dropped',
   }
   call('HDEL', META, 'rates', unpack(fields))
   for _, field in ipairs(fields) do m[field] = nil end

@@ -76,8 +76,8 @@ impl Anteroom {
         self.call(Method::GET, url, headers).await
     }
 
-    /// Ends a visit, by the handle of its place; the slot goes to the next in line. Whether that was
-    /// done: what fails is logged, and the visit then ends when its time is over.
+    /// Ends a visit, by the handle of its place; the slot goes to the next in line. Returns whether
+    /// that was done: what fails is logged, and the visit then ends when its time is over.
     pub async fn finish(&self, place: &str) -> bool {
         let Some(mut url) = self.places.clone() else { return true };
         if let Ok(mut path) = url.path_segments_mut() {
