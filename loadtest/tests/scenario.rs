@@ -32,6 +32,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("capture.user = { json = '/a' }", 1, "a capture cannot be named \"user\""),
         ("retry_max = 1", 1, "but not after what: retry_on"),
         ("retry_on = [409]\nretry_from = 'b'", 4, "retry_from names this step"),
+        ("expect = ['2xx']\nretry_on = [409, 202]", 1, "expects 202 and tries again after it"),
         ("retry_max = -1", 3, "invalid value"),
         ("[[steps]]\npath = 'a'", 4, "a path begins with '/', \"a\" does not"),
         ("[[steps]]\npath = '/{seat}'", 3, "{seat} in step \"GET /{seat}\" is captured by no"),

@@ -180,7 +180,8 @@ impl Rehearse {
             let ran = run::without_room(&self, stage, seed, &interrupted).await;
             result.add(ran, &self.slo, &self.output)?;
             if self.both && !interrupted.is_cancelled() {
-                tokio::time::sleep(REST).await;
+                let rest = tokio::time::sleep(REST);
+                interrupted.run_until_cancelled(rest).await;
             }
         }
         if !self.without_room && !interrupted.is_cancelled() {

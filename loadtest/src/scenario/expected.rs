@@ -53,6 +53,12 @@ impl Statuses {
         Self(vec![(200, 299)])
     }
 
+    /// A status that both have.
+    pub fn shared(&self, other: &Self) -> Option<u16> {
+        let of = |(least, most): &(u16, u16)| *least..=*most;
+        self.0.iter().flat_map(of).find(|it| other.0.iter().any(|ours| of(ours).contains(it)))
+    }
+
     /// Whether it is one of them.
     pub fn contains(&self, status: StatusCode) -> bool {
         self.0.iter().any(|(least, most)| (*least..=*most).contains(&status.as_u16()))

@@ -165,6 +165,10 @@ fn check(file: File, path: &str) -> Result<Scenario, Broken> {
             return Err(broken(format!("two steps are named {name:?}: give each a name")));
         }
         let (on, from, max) = (written.retry_on, written.retry_from, written.retry_max);
+        if let Some(status) = on.iter().zip(&written.expect).find_map(|(on, it)| on.shared(it)) {
+            let rule = format!("step {name:?} both expects {status} and tries again after it");
+            return Err(broken(rule));
+        }
         let retry = retry(on, from, max, &name, &steps, &span)?;
         let headers = common.iter().map(|(Name(name), value)| (Name(name.clone()), value.clone()));
         let ask = match written.path {

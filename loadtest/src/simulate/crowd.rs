@@ -1,5 +1,6 @@
 //! Who comes, and what they do.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub struct Coming {
     /// So many visitors a second
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
-    /// So many visitors in all, most of them at the start
+    /// So many visitors in all (on average, but with --even), most of them at the start
     #[arg(long, value_name = "VISITORS", value_parser = clap::value_parser!(u64).range(1..))]
     spike: Option<u64>,
     /// A file of lines `seconds,arrivals per second`
@@ -29,6 +30,18 @@ pub struct Coming {
     /// For how long they come, with --rate and --spike
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
     length: Duration,
+}
+
+impl fmt::Display for Coming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = humantime::format_duration(self.length);
+        match (self.rate, self.spike, &self.csv) {
+            (Some(rate), ..) => write!(f, "--rate {rate} --for {length}"),
+            (_, Some(visitors), _) => write!(f, "--spike {visitors} --for {length}"),
+            (.., Some(file)) => write!(f, "--csv {}", file.display()),
+            (None, None, None) => Ok(()),
+        }
+    }
 }
 
 impl Coming {

@@ -54,6 +54,7 @@ impl Simulate {
     /// A mistake of the caller, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let arrivals = self.coming.arrivals()?;
+        let coming = self.coming.to_string();
         self.rules.check()?;
         let cancelled = crate::interrupt::watch()?;
         let (crowd, rules, ends) = (self.crowd.clone(), self.rules.clone(), cancelled.clone());
@@ -70,7 +71,8 @@ impl Simulate {
             })
         })
         .await?;
-        let result = result::Answer::new(self.crowd, self.rules, &played, cancelled.is_cancelled());
+        let result =
+            result::Answer::new(coming, self.crowd, self.rules, &played, cancelled.is_cancelled());
         let report = result.report();
         report.write(&self.output, "simulate", &result)?;
         say(&report.markdown());

@@ -4,18 +4,7 @@
 
 use std::collections::VecDeque;
 
-use clap::ValueEnum;
-use serde::Serialize;
-
-/// How a batch is spread over its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pace {
-    /// In slices.
-    Even,
-    /// All at once.
-    Batch,
-}
+use crate::plan::Pace;
 
 /// Promotions made between two times, less those that were given back.
 struct Entry {

@@ -1,6 +1,7 @@
 //! What a simulation tells: numbers for programs, tables and plots for people.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::crowd::Crowd;
 use super::model::{Sample, Simulated};
@@ -16,6 +17,8 @@ pub struct Answer {
     schema_version: u32,
     /// Ended by Ctrl-C before it was over.
     interrupted: bool,
+    /// Who came, as it was asked for.
+    arrivals: String,
     crowd: Crowd,
     rules: Rules,
     visitors: u64,
@@ -61,7 +64,13 @@ fn real(number: u64) -> f64 {
 
 impl Answer {
     /// The answer to what was played.
-    pub fn new(crowd: Crowd, rules: Rules, played: &Simulated, interrupted: bool) -> Self {
+    pub fn new(
+        arrivals: String,
+        crowd: Crowd,
+        rules: Rules,
+        played: &Simulated,
+        interrupted: bool,
+    ) -> Self {
         let waits = &played.waits;
         let quantile = |share| real(waits.value_at_quantile(share)) / 1e3;
         let used = |capacity: u64| {
@@ -73,6 +82,7 @@ impl Answer {
         Self {
             schema_version: 1,
             interrupted,
+            arrivals,
             visitors: played.visitors,
             promoted: waits.len(),
             refused: played.refused,
@@ -122,6 +132,10 @@ impl Answer {
             rows.push(["capacity used while somebody waited".to_owned(), used]);
         }
         report.table(["", "value"], rows);
+        report.heading("What was simulated");
+        let came = vec![["arrivals".to_owned(), self.arrivals.clone()]];
+        let rows = [came, fields(&self.rules), fields(&self.crowd)].concat();
+        report.table(["", "times in s, shares from 0 to 1"], rows);
         if self.left_standing > 0 {
             report.text(format!(
                 "{} still stood in line when the simulation ended.",
@@ -184,6 +198,14 @@ fn point(from: usize, seconds: &[Sample]) -> Point {
         ready_and_active: seconds.last().map_or(0, |sample| sample.taken),
         wait_seconds: (promoted > 0).then(|| waited / real(promoted)),
     }
+}
+
+/// What is said of each field that says something.
+fn fields(of: &impl Serialize) -> Vec<[String; 2]> {
+    let fields = serde_json::to_value(of).unwrap_or_default();
+    let told = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    told.map(|(name, value)| [name.clone(), text(value)]).collect()
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

@@ -6,8 +6,8 @@ use clap::Args;
 use humantime::parse_duration;
 use serde::Serialize;
 
-use super::rate::Pace;
 use crate::exit::Usage;
+use crate::plan::Pace;
 
 /// When the head of the line is promoted.
 #[derive(Args, Clone, Debug, Serialize)]
