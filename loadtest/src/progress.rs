@@ -15,10 +15,23 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", shown(text));
 }
 
-/// A text that may be somebody else's as a terminal may have it: control characters become marks.
+/// A text that may be somebody else's as a terminal may have it: of control characters only the end
+/// of a line does what it means.
 pub fn shown(text: &str) -> String {
-    let mark = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
-    text.chars().map(mark).collect()
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() && char != '\n' {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    shown
+}
+
+/// The same, on one line.
+pub fn on_one_line(text: &str) -> String {
+    shown(text).replace('\n', "\\n")
 }
 
 /// How far a run of a known length has come.

@@ -141,7 +141,7 @@ mod tests {
         report.parts.push(Part::Code("```\n# out\n````".to_owned()));
         let text = report.markdown();
         assert!(text.starts_with("# a # b\n"), "{text}");
-        let said = "code \\<img src=x>, [all]\\(javascript:), p95<200ms \u{fffd}[31m\n";
+        let said = "code \\<img src=x>, [all]\\(javascript:), p95<200ms \\u{1b}[31m\n";
         assert!(text.contains(said), "{text}");
         assert!(text.ends_with("\n`````\n```\n# out\n````\n`````\n"), "{text}");
         assert!(!report.html().contains('\u{1b}'));

@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 use super::{Ask, Scenario, har};
 use crate::exit::{Outcome, Usage};
-use crate::progress;
+use crate::progress::{self, on_one_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,27 +68,14 @@ impl Args {
     }
 }
 
-/// A text of a file as a terminal may have it, on one line.
-pub(super) fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for char in text.chars() {
-        if char.is_control() {
-            shown.extend(char.escape_default());
-        } else {
-            shown.push(char);
-        }
-    }
-    shown
-}
-
 /// What a visitor does, for people.
 impl std::fmt::Display for Scenario {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}: what a visitor does", shown(&self.name))?;
+        writeln!(f, "{}: what a visitor does", on_one_line(&self.name))?;
         for (number, stage) in (1..).zip(&self.stages) {
             for (index, share) in self.shares(stage) {
                 let step = &self.steps[index];
-                let mut line = format!("{number}. {}", shown(&step.name));
+                let mut line = format!("{number}. {}", on_one_line(&step.name));
                 if stage.len() > 1 {
                     let _ = write!(line, " ({:.0} % of the visits)", share * 100.0);
                 }
@@ -115,12 +102,12 @@ impl Scenario {
         ask: &Ask,
     ) -> std::fmt::Result {
         let step = &self.steps[index];
-        writeln!(f, "   {} {}", ask.method, shown(ask.path.source()))?;
+        writeln!(f, "   {} {}", ask.method, on_one_line(ask.path.source()))?;
         for (name, value) in &ask.headers {
-            writeln!(f, "   {name}: {}", shown(value.source()))?;
+            writeln!(f, "   {name}: {}", on_one_line(value.source()))?;
         }
         if let Some(body) = &ask.body {
-            writeln!(f, "   body: {}", shown(body.source()))?;
+            writeln!(f, "   body: {}", on_one_line(body.source()))?;
         }
         writeln!(f, "   expects {}", step.expect)?;
         if !step.capture.is_empty() {

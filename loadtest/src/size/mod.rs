@@ -10,6 +10,7 @@ pub mod step;
 mod chance;
 mod offer;
 mod result;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Once};

@@ -5,53 +5,13 @@ use std::time::{Duration, Instant};
 use super::measure::{Load, Measure};
 use super::search::{Found, Search};
 use super::step::{Step, judge};
+use super::watch::{End, LONGER, Watch};
 use crate::load::open::Arrivals;
-use crate::progress::Progress;
 
 /// A load that missed so often is one that is not held.
 const MISSES: usize = 2;
 /// Measurements of one load in which this program itself may be late.
 const ATTEMPTS: usize = 20;
-
-/// So many times as long is a load offered of which a step says too little.
-pub const LONGER: u32 = 4;
-
-/// How far the search has gone.
-pub struct Watch {
-    begun: Instant,
-    progress: Progress,
-    /// How long loads are offered until they are steady, as far as that is known.
-    pub warm_up: Duration,
-    /// The lowest load that is known to miss.
-    missed: Option<f64>,
-}
-
-impl Watch {
-    pub fn until(deadline: Instant, warm_up: Duration) -> Self {
-        let begun = Instant::now();
-        let left = deadline.saturating_duration_since(begun).as_millis();
-        let progress = Progress::new("size", u64::try_from(left).unwrap_or(u64::MAX));
-        Self { begun, progress, warm_up, missed: None }
-    }
-
-    fn tell(&self, step: &Step) {
-        let passed = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.progress.at(passed, || step.line());
-    }
-}
-
-/// Why a search ended before it was done.
-pub enum End {
-    /// Neither time nor wish for more.
-    Early(String),
-    Failed(anyhow::Error),
-}
-
-impl From<anyhow::Error> for End {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
-}
 
 impl<M: Measure> Search<'_, M> {
     /// Whether a load holds. A miss is measured once more, as the machine may have had a hiccup,

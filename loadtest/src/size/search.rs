@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::measure::Measure;
 use super::objective::Objective;
-use super::offer::{End, LONGER, Watch};
 use super::step::Step;
+use super::watch::{End, LONGER, Watch};
 
 /// Between a load that held and one that missed, when a run is over.
 const PRECISION: f64 = 1.04;

@@ -19,7 +19,7 @@ pub use marks::REMOVED;
 use recording::{Entry, Har, LeftOut};
 use redact::Redactor;
 
-use super::command::shown;
+use crate::progress::on_one_line;
 
 /// What of other origins is named; a page may ask hundreds.
 const NAMED_ORIGINS: usize = 8;
@@ -92,7 +92,7 @@ pub fn scenario(recording: &str) -> Result<Made, String> {
             let (named, more) = places.split_at(places.len().min(NAMED_PLACES));
             let more =
                 if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            removed.push(shown(&format!("  step {number}: {}{more}", named.join(", "))));
+            removed.push(on_one_line(&format!("  step {number}: {}{more}", named.join(", "))));
         }
     }
     let left_out = told(&left_out);
