@@ -50,7 +50,8 @@ impl Args {
             std::thread::available_parallelism().map_or(1, usize::from)
         ));
         report.write(&self.output, "ramp", &self.json(run, figures))?;
-        if let Some((_, plan)) = &run.planned {
+        // What was ended early has shown no capacity.
+        if let Some((_, plan)) = run.planned.as_ref().filter(|_| !run.measured.interrupted) {
             self.options.write(plan, &self.output)?;
         }
         say(&format!("reports: {}", self.output.join("ramp.html").display()));

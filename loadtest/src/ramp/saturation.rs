@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::load::{FEW, Measurement, SecondHalf};
+use crate::load::{Durations, FEW, Measurement, SecondHalf};
 use crate::scenario::Scenario;
 
 /// Closed: so much of the growth of the users, at least, would be a service with room.
@@ -20,6 +20,9 @@ const FEW_USERS: usize = 10;
 const SHORT: Duration = Duration::from_secs(2);
 /// Open: so much of what arrived, at least, completes a service with room.
 const KEPT_UP: f64 = 0.95;
+
+/// Open: a service with room takes no longer than that for who comes late, beside who came early.
+const LONGER: f64 = 1.2;
 
 /// What a run says of the limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,12 +76,18 @@ pub fn closed(
         let requests: u64 = rows.iter().map(|(_, second)| second.requests).sum();
         let half = weighted.sum::<f64>() / requests.max(1) as f64;
         let full = measured.window.total.latency.mean().as_secs_f64() * 1e3;
+        // Who is refused is refused soon, and not served.
+        let answered_half = completed as f64 / requests.max(1) as f64;
+        let answered = 1.0 - measured.window.total.error_share();
         (
             format!(
                 "a request took {half:.1} ms on average at {half_users:.0} users and {full:.1} ms \
-                 at {most}, besides {thinks:.0} ms of thinking: throughput"
+                 at {most}, besides {thinks:.0} ms of thinking, and {:.0} % and {:.0} % of them \
+                 were answered: throughput",
+                answered_half * 100.0,
+                answered * 100.0
             ),
-            most / half_users * (half + thinks) / (full + thinks),
+            most / half_users * (half + thinks) / (full + thinks) * answered / answered_half,
         )
     } else {
         let (half, full) = (completed as f64 / rows.len() as f64, measured.window.tps());
@@ -110,6 +119,12 @@ pub fn open(measured: &Measurement) -> Saturation {
     // Two numbers of who waits differ by the root of both, when arrivals and answers are chance.
     let chance = 2.0 * (2.0 * (before + 1) as f64).sqrt();
     let reached = kept_up < KEPT_UP && lost > chance;
+    if reached && !grows(measured) && measured.whole.total.error_share() <= 1.0 - KEPT_UP {
+        return Saturation::no(format!(
+            "those who waited for an answer went from {before} to {after}, but who came late \
+             waited no longer than who came early: the service is slow, and the hold short for it"
+        ));
+    }
     let not_begun = measured.visits_not_begun;
     let came = (measured.visits_begun + not_begun) as f64;
     if !reached && not_begun as f64 > (1.0 - KEPT_UP) * came {
@@ -130,10 +145,20 @@ pub fn open(measured: &Measurement) -> Saturation {
     }
 }
 
+/// Whether a step took longer for those who came late in the hold than for those who came early.
+fn grows(measured: &Measurement) -> bool {
+    let longer = |[first, last]: &[Durations; 2]| {
+        first.count() == 0
+            || last.count() == 0
+            || last.quantile(0.5) > first.quantile(0.5).mul_f64(LONGER)
+    };
+    measured.thirds.is_empty() || measured.thirds.iter().any(longer)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Durations, Figures, Second, Tally};
+    use crate::load::{Figures, Second, Tally};
 
     fn half(arrived: u64, failed: u64, waiting: [u64; 2]) -> Saturation {
         let second_half = SecondHalf { arrived, failed, waiting };
@@ -150,6 +175,26 @@ mod tests {
         assert!(half(300, 60, [100, 100]).reached, "as many give up as come");
         let few = half(3, 0, [0, 3]);
         assert!(!few.reached && few.reason.contains("too few to say"), "{few:?}");
+    }
+
+    #[test]
+    fn a_slow_service_is_not_saturated_because_the_hold_is_short() {
+        let took = |seconds| {
+            let mut took = Durations::default();
+            took.note(Duration::from_secs(seconds));
+            took
+        };
+        let open_of = |thirds, refused| {
+            let second_half = SecondHalf { arrived: 50, failed: 0, waiting: [51, 80] };
+            let mut total = Tally { requests: 100, ..Tally::default() };
+            total.faults.insert(crate::load::Fault::Timeout, refused);
+            let whole = Figures { total, ..Figures::default() };
+            open(&Measurement { second_half, thirds: vec![thirds], whole, ..Default::default() })
+        };
+        let slow = open_of([took(8), took(8)], 0);
+        assert!(!slow.reached && slow.reason.contains("slow"), "{slow:?}");
+        assert!(open_of([took(2), took(8)], 0).reached);
+        assert!(open_of([took(8), took(8)], 50).reached, "it answers no more");
     }
 
     #[test]
@@ -203,5 +248,10 @@ mod tests {
     fn throughput_of_who_thinks_is_not_the_limit() {
         assert!(!judge(THINKS, 40, &up(40, [5, 5], [100, 100])).reached);
         assert!(judge(THINKS, 40, &up(40, [5, 60_000], [100, 100])).reached);
+        // Three of four are refused at once.
+        let mut refused = up(40, [5, 5], [100, 100]);
+        refused.window.total.requests = 400;
+        refused.window.total.faults.insert(crate::load::Fault::Status, 300);
+        assert!(judge(THINKS, 40, &refused).reached);
     }
 }

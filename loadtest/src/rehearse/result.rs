@@ -224,7 +224,7 @@ impl Run {
                 (2, None | Some(RulesInForce { batch: None, .. })) => false,
                 // What both forbid was kept; what each of them did nobody knows.
                 (1 | 2, _) => !rules_changed,
-                (6, _) => !counts.tricks.is_empty() && !excused && !counts.saw_bypass(),
+                (6, _) => counts.know_of_forgeries() && !excused && !counts.saw_bypass(),
                 _ => true,
             };
             let held = |promise| {

@@ -48,15 +48,22 @@ pub async fn look(public: &Peer, queue: &str) -> anyhow::Result<Look> {
 ///
 /// When there is no answer that shows them.
 async fn rules(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Result<Rules> {
-    let state = get_json(service, &format!("/v1/admin/queues/{queue}"), key).await?;
+    read(&get_json(service, &format!("/v1/admin/queues/{queue}"), key).await?)
+}
+
+/// The rules of an operator's view.
+fn read(state: &Value) -> anyhow::Result<Rules> {
     let rules = &state["rules"];
     let whole = |value: &Value| value.as_u64().and_then(|value| usize::try_from(value).ok());
     let span = |name: &str| {
         let millis = rules[name].as_u64().with_context(|| format!("the rules have no {name}"))?;
         anyhow::Ok(Duration::from_millis(millis))
     };
-    // A batch that follows the health of the service is at most its greatest.
-    let batch = whole(&state["adaptive"]["max_batch"]).or(whole(&rules["batch"]));
+    // A batch that follows the health of the service is at most its greatest; an operator's goes
+    // before it.
+    let adapts = state["overrides"]["batch"].is_null();
+    let most = whole(&state["adaptive"]["max_batch"]).filter(|_| adapts);
+    let batch = most.or(whole(&rules["batch"]));
     Ok(Rules {
         capacity: whole(&rules["capacity"]),
         batch,
@@ -136,5 +143,29 @@ pub fn unknown_rules() -> Rules {
         idle_ttl: Duration::ZERO,
         first_poll_ttl: Duration::ZERO,
         losses: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_operators_batch_goes_before_one_that_adapts() {
+        let view = |overrides: Value| {
+            json!({
+                "rules": {
+                    "capacity": 150, "batch": 60, "interval_ms": 2_000, "claim_ttl_ms": 5_000,
+                    "session_ttl_ms": 5_000, "idle_ttl_ms": 5_000, "first_poll_ttl_ms": 5_000,
+                },
+                "adaptive": { "max_batch": 20 },
+                "overrides": overrides,
+            })
+        };
+        let batch = |overrides| read(&view(overrides)).expect("the rules").batch;
+        assert_eq!(batch(json!({ "batch": { "value": 60 } })), Some(60));
+        assert_eq!(batch(json!({})), Some(20));
     }
 }

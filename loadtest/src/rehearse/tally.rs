@@ -126,6 +126,16 @@ impl Tally {
 }
 
 impl Counts {
+    /// Whether somebody tried to pass as another, and each way to do so had an answer.
+    pub fn know_of_forgeries(&self) -> bool {
+        let forges = |trick: &Trick| {
+            matches!(trick, Trick::ForgedToken | Trick::ForeignToken | Trick::NoToken)
+        };
+        let answered = |tried: &Tried| tried.refused + tried.accepted > 0;
+        let mut tried = self.tricks.iter().filter(|(trick, _)| forges(trick));
+        !self.tricks.is_empty() && tried.all(|(_, tried)| answered(tried))
+    }
+
     /// Tricks that the room fell for though it was to refuse them.
     pub fn accepted(&self) -> impl Iterator<Item = &FellFor> {
         let bypass = self.saw_bypass();
@@ -147,5 +157,21 @@ impl Counts {
     /// Visits that ended so.
     pub fn ended_as(&self, end: End) -> u64 {
         self.ended.values().filter_map(|ends| ends.get(&end)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_forged_tokens_that_nobody_answers_nothing_is_known() {
+        let tally = Tally::new();
+        assert!(!tally.counts().know_of_forgeries());
+        let put_off = Tried { tried: 79, ..Tried::default() };
+        tally.counts().tricks.insert(Trick::ForgedToken, put_off);
+        assert!(!tally.counts().know_of_forgeries());
+        tally.counts().tricks.insert(Trick::ForgedToken, Tried { refused: 1, ..put_off });
+        assert!(tally.counts().know_of_forgeries());
     }
 }

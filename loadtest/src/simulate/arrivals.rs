@@ -47,6 +47,7 @@ impl Arrivals {
     /// [`read`](Self::read) of a text; an error is the number of the line and the rule.
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
+        let text = text.trim_start_matches('\u{feff}');
         for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
             let wrong = |rule: String| (line + 1, rule);
             let cells: Vec<_> = row.split(',').map(|cell| cell.trim().parse::<f64>()).collect();
@@ -70,7 +71,10 @@ impl Arrivals {
             points.push((at, rate));
         }
         if points.len() < 2 {
-            return Err((text.lines().count(), "at least two points make a curve".to_owned()));
+            return Err((
+                text.lines().count().max(1),
+                "at least two points make a curve".to_owned(),
+            ));
         }
         Ok(Self { points })
     }
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_file_is_a_curve() {
-        let read = Arrivals::parse("seconds,arrivals per second\n0,0\n10, 20\n\n20,0\n");
+        let read = Arrivals::parse("\u{feff}seconds,arrivals per second\n0,0\n10, 20\n\n20,0\n");
         let read = read.expect("a curve");
         assert_eq!(read.points, [(0.0, 0.0), (10.0, 20.0), (20.0, 0.0)]);
         assert!((read.total() - 200.0).abs() < 1e-9);
@@ -187,7 +191,7 @@ mod tests {
             ("0,1\n1e300,0\n", 2, "30 days"),
             ("0;1000\n5,1\n9,1\n", 1, "is not `seconds"),
             ("0,1\n", 1, "at least two points"),
-            ("", 0, "at least two points"),
+            ("", 1, "at least two points"),
         ] {
             let (at, told) = Arrivals::parse(text).expect_err(text);
             assert!(at == line && told.contains(rule), "{text:?}: {at}: {told}");

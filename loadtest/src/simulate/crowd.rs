@@ -28,7 +28,7 @@ pub struct Coming {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// For how long they come, with --rate and --spike
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "csv", value_parser = parse_duration, default_value = "10m")]
     length: Duration,
 }
 

@@ -142,12 +142,12 @@ impl Size {
         let sized = Sized::new(subject, found, paces, basis);
         let report = sized.report(&self.slo, &self.options)?;
         report.write(&self.output, "size", &sized)?;
-        if let Some(plan) = sized.plan.as_ref().filter(|_| sized.agree) {
+        if let Some(plan) = &sized.plan {
             self.options.write(plan, &self.output)?;
         }
         say(&report.markdown());
         say(&format!("written to {}", self.output.join("size.html").display()));
-        let Some(plan) = sized.plan.as_ref().filter(|_| sized.agree) else {
+        let Some(plan) = &sized.plan else {
             self.options.refuse("no three runs agree on a load that lasts");
             return Ok(Outcome::Missed);
         };

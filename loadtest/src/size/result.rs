@@ -55,7 +55,7 @@ impl Sized {
             schema_version: SCHEMA_VERSION,
             subject,
             next_higher: found.next_higher().cloned(),
-            plan: basis.as_ref().map(Basis::plan),
+            plan: basis.as_ref().filter(|_| found.agree).map(Basis::plan),
             held: found.held,
             retry_factor: basis.as_ref().map(|basis| basis.retry_factor),
             runs: found.runs,
@@ -90,10 +90,15 @@ impl Sized {
                         format!("The next higher load, {rate:.1} visitors/s, {why}")
                     },
                 );
-                report.text(format!(
-                    "The objectives held up to {held:.1} visitors/s (by run: {}). {next}.",
-                    runs.join(", "),
-                ));
+                let runs = match &runs[..] {
+                    [] => String::new(),
+                    runs => format!(" (by run: {})", runs.join(", ")),
+                };
+                report
+                    .text(format!("The objectives held up to {held:.1} visitors/s{runs}. {next}."));
+                if self.plan.is_none() {
+                    report.text("There is no plan: no three runs agree on a load that lasts.");
+                }
             }
             None => report.text("No load was found that holds the objectives."),
         }

@@ -117,7 +117,10 @@ impl<M: Measure> Search<'_, M> {
         found.stopped_by = found.next_higher().and_then(Step::missed);
         if found.held.is_some() && !agreed {
             let runs = found.runs.len();
-            found.remarks.push(format!("{runs} runs, of which no three agree within 10 %"));
+            found.remarks.push(match runs {
+                0..RUNS => format!("{runs} of three runs were made"),
+                _ => format!("{runs} runs, of which no three agree within 10 %"),
+            });
         }
         Ok(found)
     }

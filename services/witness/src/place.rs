@@ -215,6 +215,12 @@ impl<'r> Place<'r> {
         micros(if is_new { self.rules.first_poll_ttl } else { self.rules.idle_ttl })
     }
 
+    /// Until when it was present in line, unless its turn came or it was given up: before that
+    /// nobody takes it for abandoned, however soon a turn would lapse.
+    pub fn present_until(&self) -> u64 {
+        self.presence().map(|(_, until)| until).max().unwrap_or(0)
+    }
+
     /// The spans in which it certainly stood in line, present, the ends included; a later answer
     /// must have shown that it still did.
     pub fn presence(&self) -> impl Iterator<Item = (u64, u64)> {

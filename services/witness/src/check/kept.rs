@@ -33,6 +33,9 @@ fn gone(place: &Place) -> Option<Violation> {
             }
             "unclaimed" if claimed => accuse("although it was claimed"),
             // A place that was given up is gone for another reason.
+            "abandoned" if line.received < place.present_until() => {
+                accuse("and was to stand longer")
+            }
             "unclaimed" | "expired" | "abandoned" if line.received < told => {
                 accuse("and was to stand longer")
             }
