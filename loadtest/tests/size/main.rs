@@ -214,7 +214,8 @@ async fn a_search_that_is_ended_early_tells_what_held_and_applies_nothing() {
     std::fs::write(folder.path().join("test.toml"), SCENARIO).expect("a file");
     program.arg("--scenario").arg(folder.path().join("test.toml"));
     program.arg("--output").arg(folder.path()).args(["--step", "1s"]);
-    program.args(["--apply", "http://127.0.0.1:9", "--queue", "concert"]);
+    // It answers whatever it is asked, also as a service port.
+    program.args(["--apply", &format!("http://{address}"), "--queue", "concert"]);
     let child = program.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
     // Two steps and a half.
     tokio::time::sleep(millis(2_500)).await;
@@ -237,7 +238,8 @@ async fn nothing_that_holds_is_a_missed_objective_and_nonsense_is_usage() {
     let address = serve(WorkerPool::new(1, millis(300))).await.to_string();
     let folder = tempfile::tempdir().expect("a folder");
     let flags = &["--slo", "p50<100ms", "--from", "1", "--step", "1s", "--within", "10s"];
-    let flags = [&flags[..], &["--apply", "http://127.0.0.1:9"]].concat();
+    let apply = format!("http://{address}");
+    let flags = [&flags[..], &["--apply", &apply]].concat();
     let (code, said) = size(address.clone(), &flags, folder.path()).await;
     assert!(code == 1 && said.contains("No load was found"), "{code}: {said}");
     assert!(said.contains("the plan was not applied"), "{said}");
