@@ -56,8 +56,14 @@ impl ReturnTo {
         let (_, rest) = head.split_once(':')?;
         let rest = rest.strip_prefix("//")?;
         let mut url = Url::parse(text).ok()?;
-        let userinfo = rest.split('/').next()?.contains('@');
-        if userinfo || rest.contains("//") || !self.origins.contains(&url.origin()) {
+        // A third slash is none to a parser: what it took for the host counts, and whose it is.
+        let named = !url.username().is_empty() || url.password().is_some();
+        let userinfo = named || rest.split('/').next()?.contains('@');
+        if userinfo
+            || rest.starts_with('/')
+            || rest.contains("//")
+            || !self.origins.contains(&url.origin())
+        {
             return None;
         }
         url.set_fragment(None);
