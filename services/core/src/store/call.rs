@@ -194,12 +194,12 @@ impl Call<'_> {
         };
         let mut command = self.command(false);
         let mut with_source = false;
-        let mut ask = None;
+        let mut redirect = None;
         // Why an earlier sending may have been executed. From then on no failure is harmless.
         let mut unknown: Option<String> = None;
         let mut pause = PAUSE.0;
         loop {
-            match self.send(&live, &command, ask.take(), command_timeout).await {
+            match self.send(&live, &command, redirect.take(), command_timeout).await {
                 Ok(reply) => return Ok(reply),
                 Err(Fault::NoScript) if !with_source => {
                     // EVAL runs the script and keeps it, in one round trip.
@@ -207,8 +207,8 @@ impl Call<'_> {
                     with_source = true;
                     continue;
                 }
-                Err(Fault::Ask { host, port }) => {
-                    ask = Some((host, port));
+                Err(Fault::Redirect { host, port }) => {
+                    redirect = Some((host, port));
                     continue;
                 }
                 Err(Fault::Mistake(detail)) => {
@@ -251,13 +251,13 @@ impl Call<'_> {
         &self,
         live: &Live,
         command: &Cmd,
-        ask: Option<(String, u16)>,
+        redirect: Option<(String, u16)>,
         command_timeout: Duration,
     ) -> Result<Value, Fault> {
         let begun = Instant::now();
         let full = begun + command_timeout;
         let sent = timeout_at(full.min(self.deadline), async {
-            match &ask {
+            match &redirect {
                 None => live.link.send(command).await,
                 Some((host, port)) => live.link.send_asking(command, (host, *port)).await,
             }
@@ -269,7 +269,11 @@ impl Call<'_> {
             }
             Ok(Err(error)) => {
                 let cluster = live.link.is_cluster();
-                let fault = judge(&error, cluster);
+                let fault = match judge(&error, cluster) {
+                    // Two nodes that do not agree yet would send the call back and forth.
+                    Fault::Redirect { .. } if redirect.is_some() => Fault::Again(error.to_string()),
+                    fault => fault,
+                };
                 match &fault {
                     // A cluster is more than the one node that failed.
                     Fault::Broken(_) if cluster => live.timed_out(begun),

@@ -201,7 +201,8 @@ impl Link {
         }
     }
 
-    /// Sends a command to the node that a slot is moving to, announced as the protocol asks.
+    /// Sends a command to the node that a slot is moving to, announced as the protocol asks; to one
+    /// that owns the slot already, that says nothing.
     pub(super) async fn send_asking(&self, command: &Cmd, to: (&str, u16)) -> RedisResult<Value> {
         let Self::Cluster(cluster) = self else { return self.send(command).await };
         let mut pipeline = redis::Pipeline::with_capacity(2);

@@ -7,8 +7,8 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 pub(super) enum Fault {
     /// The node does not know the script; nothing was executed.
     NoScript,
-    /// The slot is moving: nothing was executed, and this node has to be asked.
-    Ask {
+    /// The slot is moving or has moved: nothing was executed, and this node has to be asked.
+    Redirect {
         /// Its host.
         host: String,
         /// Its port.
@@ -36,19 +36,21 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
     match error.kind() {
         ErrorKind::Server(kind) => match kind {
             ServerErrorKind::NoScript => Fault::NoScript,
-            ServerErrorKind::Ask => match error.redirect_node().and_then(|(node, _)| parse(node)) {
-                Some((host, port)) => Fault::Ask { host, port },
-                None => Fault::Again(text()),
-            },
-            // A cluster's client looks up the new topology by itself when it hears these.
             ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading if !cluster => {
                 Fault::Wrong(text())
             }
             ServerErrorKind::Moved if !cluster => {
                 Fault::Refused("the server is part of a cluster; set store.mode".into())
             }
-            ServerErrorKind::Moved
-            | ServerErrorKind::TryAgain
+            // The client looks up the topology by itself, but may ask a node that is behind.
+            ServerErrorKind::Ask | ServerErrorKind::Moved => {
+                match error.redirect_node().and_then(|(node, _)| parse(node)) {
+                    Some((host, port)) => Fault::Redirect { host, port },
+                    None => Fault::Again(text()),
+                }
+            }
+            // A cluster's client looks up the new topology by itself when it hears these.
+            ServerErrorKind::TryAgain
             | ServerErrorKind::ClusterDown
             | ServerErrorKind::MasterDown
             | ServerErrorKind::ReadOnly
@@ -115,7 +117,7 @@ mod tests {
     #[test]
     fn what_was_not_executed_is_never_unknown() {
         for (reply, single, cluster) in [
-            ("-MOVED 1 h:7\r\n", "Refused", "Again"),
+            ("-MOVED 1 h:7\r\n", "Refused", "Redirect"),
             ("-TRYAGAIN x\r\n", "Again", "Again"),
             ("-CLUSTERDOWN x\r\n", "Again", "Again"),
             ("-MASTERDOWN x\r\n", "Again", "Again"),
@@ -161,10 +163,10 @@ mod tests {
             }
         }
         assert_eq!(judged("-NOSCRIPT x\r\n", false), Fault::NoScript);
-        assert_eq!(
-            judged("-ASK 3 ::1:7000\r\n", true),
-            Fault::Ask { host: "::1".into(), port: 7000 }
-        );
+        for reply in ["-ASK 3 ::1:7000\r\n", "-MOVED 3 ::1:7000\r\n"] {
+            let redirect = Fault::Redirect { host: "::1".into(), port: 7000 };
+            assert_eq!(judged(reply, true), redirect);
+        }
     }
 
     #[test]

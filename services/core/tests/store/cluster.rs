@@ -1,15 +1,30 @@
 //! Redis Cluster and Sentinel.
 
+use std::time::Duration;
+
 use anteroom_core::store::{Config, Error, Mode, Repeat, Sharded, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until, until_some};
 use futures_util::future::join_all;
+use redis::Value;
 
 use crate::support::{Deposit, Deposits, add, brisk, opened, patient};
 
+/// Less than a node of a cluster may take to hear of a move.
+const SHORT: Duration = Duration::from_millis(200);
 const TAGS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
 fn key(tag: &str) -> String {
     format!("test:{{{tag}}}:account")
+}
+
+/// One of the tags whose slot this primary owned at the start.
+async fn tag_of(cluster: &Cluster, primary: usize) -> &'static str {
+    for tag in TAGS {
+        if cluster.owner(&key(tag)).await == primary {
+            return tag;
+        }
+    }
+    panic!("none of the tags is of {primary}");
 }
 
 async fn on_cluster(cluster: &Cluster, config: Config) -> Store {
@@ -94,6 +109,41 @@ async fn a_moved_slot_is_followed() {
     moving.end().await;
     // Now the old owner says MOVED.
     assert_eq!(add(&store, "a", "4", 1, Repeat::Never).await, Ok((4, 4)));
+}
+
+/// Whom the client asks for the slots may be the one node that has not heard of the move: the reply
+/// itself says where the slot is.
+#[tokio::test]
+async fn a_moved_slot_is_followed_before_all_nodes_have_heard_of_it() {
+    let cluster = Cluster::start(3, 0).await;
+    // Whom a client asks first is chance.
+    let mut stores = Vec::new();
+    for _ in 0..6 {
+        stores.push(on_cluster(&cluster, Config { request_timeout: SHORT, ..brisk("") }).await);
+    }
+    for behind in 0..3 {
+        let (from, to) = ((behind + 1) % 3, (behind + 2) % 3);
+        let tag = tag_of(&cluster, from).await;
+        SlotMove::begin(&cluster, tag, to).await.end().await;
+        cluster.settles().await;
+        // With an epoch above the new owner's, the old one is believed until both are heard again.
+        cluster.primaries[from].run::<Value>(&["CLUSTER", "BUMPEPOCH"]).await;
+        cluster.settles().await;
+        let slot: u16 = cluster.primaries[from].run(&["CLUSTER", "KEYSLOT", tag]).await;
+        let believed: String = cluster.primaries[from].run(&["CLUSTER", "MYID"]).await;
+        let words = ["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &believed];
+        let stays_behind = async {
+            loop {
+                cluster.primaries[behind].run::<Value>(&words).await;
+            }
+        };
+        let adds = stores.iter().map(|store| add(store, tag, "1", 1, Repeat::Never));
+        let added = tokio::select! {
+            added = join_all(adds) => added,
+            never = stays_behind => never,
+        };
+        assert!(added.iter().all(Result::is_ok), "{tag}: {added:?}");
+    }
 }
 
 #[tokio::test]
