@@ -4,6 +4,7 @@
 //! A black box over HTTP: of the services it knows the addresses alone. One command, one module.
 
 pub mod cli;
+mod cpu;
 pub mod descriptors;
 pub mod exit;
 pub mod interrupt;

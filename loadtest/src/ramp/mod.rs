@@ -11,6 +11,7 @@ use anyhow::bail;
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 
+use crate::cpu;
 use crate::descriptors;
 use crate::exit::Outcome;
 use crate::interrupt;
@@ -119,9 +120,10 @@ impl Args {
         self.target.reach(self.timeout).await?;
         self.options.prepare(&self.output).await?;
         let cancelled = interrupt::watch()?;
-        let before = cpu();
+        let before = cpu::seconds();
         let (measured, saturation) = self.play(&scenario, &cancelled).await?;
-        let harness_cores = (cpu() - before) / measured.whole.length.as_secs_f64().max(1.0);
+        let harness_cores =
+            (cpu::seconds() - before) / measured.whole.length.as_secs_f64().max(1.0);
         self.warn(&measured);
         let basis = self.basis(&scenario, &measured);
         let planned = basis.map(|basis| (basis.clone(), basis.plan()));
@@ -244,17 +246,6 @@ impl Args {
         self.options.set_live(plan).await?;
         Ok(Outcome::Held)
     }
-}
-
-/// Processor time of this process so far, in seconds.
-fn cpu() -> f64 {
-    use nix::sys::resource::{UsageWho, getrusage};
-    // The own process can always be asked.
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
-        let seconds =
-            |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-        seconds(usage.user_time()) + seconds(usage.system_time())
-    })
 }
 
 fn stretch(text: &str) -> Result<Duration, String> {

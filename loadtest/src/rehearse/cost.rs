@@ -1,7 +1,11 @@
 //! What a run costs this process, and whether its figures are those of the process itself.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
+use hdrhistogram::Histogram;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Serialize;
 use tokio::{
@@ -9,10 +13,13 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::rehearse::{
-    connection::Connections,
-    histogram::{histogram, record},
-    traffic::float,
+use crate::{
+    cpu,
+    rehearse::{
+        connection::Connections,
+        histogram::{histogram, record},
+        traffic::float,
+    },
 };
 
 /// Between two looks at the clock.
@@ -47,13 +54,13 @@ impl Cost {
 pub struct Meter {
     cpu_before: f64,
     late: JoinHandle<()>,
-    lateness: Arc<std::sync::Mutex<hdrhistogram::Histogram<u64>>>,
+    lateness: Arc<Mutex<Histogram<u64>>>,
 }
 
 impl Meter {
     /// Starts.
     pub fn start() -> Self {
-        let lateness = Arc::new(std::sync::Mutex::new(histogram()));
+        let lateness = Arc::new(Mutex::new(histogram()));
         let noted = Arc::clone(&lateness);
         let late = tokio::spawn(async move {
             let mut due = Instant::now();
@@ -61,34 +68,24 @@ impl Meter {
                 due += LOOKS;
                 sleep_until(due).await;
                 let late = u64::try_from(due.elapsed().as_micros()).unwrap_or(u64::MAX);
-                let mut noted = noted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
                 record(&mut noted, late);
             }
         });
-        Self { cpu_before: cpu_seconds(), late, lateness }
+        Self { cpu_before: cpu::seconds(), late, lateness }
     }
 
     /// What it has cost so far.
     pub fn cost(self, connections: &Connections) -> Cost {
         self.late.abort();
-        let lateness = self.lateness.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
         let kibibytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
         Cost {
-            cpu_seconds: cpu_seconds() - self.cpu_before,
+            cpu_seconds: cpu::seconds() - self.cpu_before,
             max_rss_bytes: 1_024 * u64::try_from(kibibytes).unwrap_or(0),
             connections: connections.opened(),
             late_p95_ms: float(lateness.value_at_quantile(0.95)) / 1e3,
             connection_wait_p95_ms: float(connections.waited_p95()) / 1e3,
         }
     }
-}
-
-/// Of this process so far, in user mode and in the kernel.
-fn cpu_seconds() -> f64 {
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
-        [usage.user_time(), usage.system_time()]
-            .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
-            .iter()
-            .sum()
-    })
 }

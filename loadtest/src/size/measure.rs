@@ -1,7 +1,10 @@
 //! What a step of the search asks of a driver, and what it gets.
 
 use std::future::Future;
-use std::sync::{Arc, Once};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -73,7 +76,7 @@ pub struct Visitors {
     /// Visits under way at most.
     pub max_in_flight: usize,
     /// Whether it was said that a load comes near that.
-    pub warned: Once,
+    pub warned: AtomicBool,
 }
 
 impl Measure for Visitors {
@@ -81,8 +84,7 @@ impl Measure for Visitors {
         // As many as come before the first of them gives up.
         let longest = (self.scenario.longest_think() + self.timeout).as_secs_f64();
         let connections = (load.rate * longest).ceil() as u64;
-        if connections > u64::try_from(self.max_in_flight)? && !self.warned.is_completed() {
-            self.warned.call_once(|| {});
+        if connections > u64::try_from(self.max_in_flight)? && !self.warned.swap(true, Relaxed) {
             descriptors::check(connections)?;
         }
         let open = Open {

@@ -13,7 +13,7 @@ mod result;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, atomic::AtomicBool};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -166,7 +166,7 @@ impl Size {
             target: Arc::new(self.target.clone()),
             timeout,
             max_in_flight: usize::try_from(descriptors::connections()?.min(MOST_IN_FLIGHT))?,
-            warned: Once::new(),
+            warned: AtomicBool::new(false),
         })
     }
 

@@ -8,7 +8,7 @@ mod search;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, atomic::AtomicBool};
 use std::time::{Duration, Instant};
 
 use anteroom_loadtest::load::Target;
@@ -39,7 +39,7 @@ async fn found(service: impl Service, recovery: Duration) -> Found {
         target: Arc::new(target),
         timeout: Duration::from_secs(1),
         max_in_flight: 10_000,
-        warned: Once::new(),
+        warned: AtomicBool::new(false),
     };
     let objectives: Vec<Objective> =
         ["p95<200ms", "errors<1%"].map(|text| text.parse().expect("an objective")).into();

@@ -56,10 +56,9 @@ impl ReturnTo {
         let (_, rest) = head.split_once(':')?;
         let rest = rest.strip_prefix("//")?;
         let mut url = Url::parse(text).ok()?;
-        // A third slash is none to a parser: what it took for the host counts, and whose it is.
-        let named = !url.username().is_empty() || url.password().is_some();
-        let userinfo = named || rest.split('/').next()?.contains('@');
+        let userinfo = rest.split('/').next()?.contains('@');
         if userinfo
+            // A third slash is none to a parser, which then finds the host, and a user, behind it.
             || rest.starts_with('/')
             || rest.contains("//")
             || !self.origins.contains(&url.origin())
