@@ -16,8 +16,6 @@ if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(LINE_
   return { NO_RULES }
 end
 read_clock()
-refresh_rules()
-local _, takes, promotes = state_now()
 
 local ids = { unpack(ARGV, 2) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
@@ -29,6 +27,8 @@ for i = 1, #ids do
     break
   end
 end
+refresh_rules()
+local _, takes, promotes = state_now()
 local lined = call('ZCARD', WAITING)
 returned = call('ZCARD', RETURNED)
 local depth = lined + returned

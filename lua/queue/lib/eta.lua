@@ -1,6 +1,7 @@
 -- The expected wait, from the turns really given. Needs state.lua, presence.lua, and rate,
--- rate_slow and drop, all per 10^6 s: turns, turns in slow times, and how often a place in line
--- drops out; lull: where turns come many at once, how long (ms) nobody's comes.
+-- rate_slow, guess and drop, all per 10^6 s: turns, turns in slow times, turns that the rate under
+-- earlier rules makes likely, and how often a place in line drops out; lull: where turns come many
+-- at once, how long (ms) nobody's comes.
 local ln = math.log
 
 -- In ms: from one turn to the next (0: unknown), the same in slow times, and what is left of a
@@ -10,7 +11,10 @@ local gap, slow_gap, least, fades
 local function look_up_rates(promotes)
   local rate, slow = m.rate or 0, m.rate_slow or 0
   local batch = m.whole_batch or m.batch
-  if rate == 0 and batch > 0 then rate = batch * 1000000 / (m.interval / 1000000) end
+  if rate == 0 then
+    local allowed = batch > 0 and batch * 1000000 / (m.interval / 1000000) or m.guess or 0
+    rate = math.min(allowed, m.guess or allowed)
+  end
   -- They are of the whole pace. How soon a target that is probed recovers nobody knows.
   local back = quarters() / QUARTERS
   rate, slow = rate * back, slow * back

@@ -2,7 +2,7 @@
 -- eta.lua, seen.lua and LINE_FIELDS.
 local LINE_FIELDS = {
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate',
-  'rate_slow', 'drop', 'lull', 'health_state', 'health_at', 'ramp_at', 'open_for',
+  'rate_slow', 'guess', 'drop', 'lull', 'health_state', 'health_at', 'ramp_at', 'open_for',
 }
 
 -- How many have returned; looked up when first needed.

@@ -29,6 +29,7 @@ pub enum Code {
     Internal,
     Overloaded,
     DatabaseBusy,
+    DiskFull,
     GateUnavailable,
 }
 
@@ -58,6 +59,7 @@ impl Code {
             Self::Internal => (500, "internal", "A fault on our side", None),
             Self::Overloaded => (503, "overloaded", "Too many requests at once", Some(1)),
             Self::DatabaseBusy => (503, "database_busy", "The database is locked", Some(1)),
+            Self::DiskFull => (503, "disk_full", "The disk is full", Some(5)),
             Self::GateUnavailable => {
                 (503, "gate_unavailable", "The waiting room is not available", Some(5))
             }
@@ -129,6 +131,10 @@ impl From<Refusal> for Problem {
             Refusal::UnknownReservation => Code::UnknownReservation,
             Refusal::Lapsed => Code::ReservationLapsed,
             Refusal::Busy => Code::DatabaseBusy,
+            Refusal::DiskFull => {
+                tracing::error!("the disk is full");
+                Code::DiskFull
+            }
             Refusal::Database(error) => {
                 tracing::error!(%error, "the database failed");
                 Code::Internal

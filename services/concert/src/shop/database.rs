@@ -1,10 +1,11 @@
 //! The file: created with its schedule, opened again as it stands.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use parking_lot::Mutex;
+use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 
 use super::Shop;
 
@@ -29,6 +30,8 @@ pub struct Schedule {
 pub enum OpenError {
     #[error("--database {}: {reason}", file.display())]
     File { file: PathBuf, reason: rusqlite::Error },
+    #[error("--database {}: may be read, but not written", file.display())]
+    ReadOnly { file: PathBuf },
     #[error(
         "--database {}: a database of something else, or of another version (schema {found}, \
          not {VERSION})",
@@ -68,6 +71,10 @@ impl Database {
                 return Err(OpenError::Version { file: file.to_owned(), found });
             }
             (Err(reason), _) | (_, Err(reason)) => return Err(failed(reason)),
+        }
+        // SQLite opens it for reading, then, and is content.
+        if connection.is_readonly(MAIN_DB).map_err(failed)? {
+            return Err(OpenError::ReadOnly { file: file.to_owned() });
         }
         let holds = holds(&connection).map_err(failed)?;
         if holds != schedule {

@@ -6,12 +6,14 @@
 
 mod database;
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, TransactionBehavior};
 use serde::Serialize;
 
+use self::database::BUSY_TIMEOUT;
 pub use self::database::{Database, Schedule};
 
 /// One concert of the schedule.
@@ -111,6 +113,8 @@ pub enum Refusal {
     /// Another program has locked the file for longer than [`database::BUSY_TIMEOUT`].
     #[error("the database is locked")]
     Busy,
+    #[error("the disk is full")]
+    DiskFull,
     #[error(transparent)]
     Database(rusqlite::Error),
 }
@@ -119,6 +123,7 @@ impl From<rusqlite::Error> for Refusal {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
             _ => Self::Database(error),
         }
     }
@@ -246,7 +251,11 @@ impl Shop {
         &mut self,
         decide: impl FnOnce(&Connection) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let _turn = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        // One time for both waits: else whoever waits for its turn behind others that wait for the
+        // file would wait for as long as all of them together.
+        let until = Instant::now() + BUSY_TIMEOUT;
+        let _turn = self.writers.try_lock_until(until).ok_or(Refusal::Busy)?;
+        self.connection.busy_timeout(until.saturating_duration_since(Instant::now()))?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = decide(&transaction)?;
@@ -288,4 +297,24 @@ fn now() -> i64 {
 
 fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_full_is_told_apart_from_a_fault() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let schedule = Schedule { shows: 1, rows: 20, seats: 50 };
+        let file = folder.path().join("shop.sqlite");
+        let database = Database::open(&file, schedule, Duration::from_secs(60)).expect("a shop");
+        let mut shop = database.connect().expect("a connection");
+        // The file may not grow any more: what SQLite makes of it is what it makes of a full disk.
+        shop.connection.pragma_update(None, "max_page_count", 1).expect("a bound");
+        let refused = (1..=1_000).find_map(|seat| shop.reserve(1, seat, None).err());
+        assert!(matches!(refused, Some(Refusal::DiskFull)), "{refused:?}");
+        shop.connection.pragma_update(None, "max_page_count", 1 << 20).expect("room");
+        shop.reserve(1, 1_000, None).expect("a seat");
+    }
 }

@@ -1,9 +1,11 @@
 //! What it is started with is checked, and what is wrong is named.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 
-use anteroom_testkit::PATIENCE;
+use anteroom_testkit::{PATIENCE, Process};
 use rusqlite::Connection;
 
 use crate::support::{Concert, PROGRAM};
@@ -83,4 +85,31 @@ async fn a_file_keeps_its_schedule_and_a_taken_port_is_named() {
     refused(&at, &[], &["holds 3 shows of 2 rows of 6 seats"]);
     concert.process.term();
     assert_eq!(concert.process.exit(PATIENCE).await.code(), Some(0));
+}
+
+/// A file that may only be read could be opened, and each reservation would fail.
+#[tokio::test]
+async fn a_file_that_cannot_be_written_is_refused() {
+    let mut concert = Concert::start(&[]).await;
+    concert.process.term();
+    assert_eq!(concert.process.exit(PATIENCE).await.code(), Some(0));
+    let file = concert.file();
+    fs::set_permissions(&file, Permissions::from_mode(0o444)).expect("read-only");
+    let mut command = Command::new(PROGRAM);
+    // Root may write to it all the same.
+    let folder = tempfile::tempdir().expect("a folder");
+    if folder.path().metadata().expect("its owner").uid() == 0 {
+        let program = folder.path().join("anteroom-concert");
+        fs::copy(PROGRAM, &program).expect("a copy that others may run");
+        for folder in [folder.path(), file.parent().expect("a folder")] {
+            fs::set_permissions(folder, Permissions::from_mode(0o777)).expect("open to others");
+        }
+        command = Command::new(program);
+        command.uid(65_534);
+    }
+    command.args(["--listen", "127.0.0.1:0", "--database"]).arg(&file);
+    let mut refused = Process::start(command);
+    assert_eq!(refused.exit(PATIENCE).await.code(), Some(64));
+    let said = refused.stderr();
+    assert!(said.contains("may be read, but not written"), "{said}");
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anteroom_testkit::{PATIENCE, until};
+use futures_util::future::join_all;
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::support::Concert;
 
@@ -143,6 +145,18 @@ async fn a_database_that_another_program_locks_refuses_and_recovers() {
     assert_eq!(concert.state(1).await, "free", "readers do not wait");
     other.execute_batch("COMMIT").expect("let go");
     concert.reserve(1).await.is(201);
+}
+
+/// A second is a second for all who write, not one for each of them.
+#[tokio::test]
+async fn whoever_waits_behind_others_for_a_locked_database_waits_no_longer_than_they() {
+    let concert = Concert::start(&["--think", "0s", "--workers", "60"]).await;
+    let other = Connection::open(concert.file()).expect("the file");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let writes = join_all((1..=60).map(|seat| concert.reserve(seat)));
+    for busy in timeout(PATIENCE, writes).await.expect("all at once") {
+        busy.refuses(503, "database_busy");
+    }
 }
 
 #[tokio::test]

@@ -92,20 +92,24 @@ impl Looks {
     }
 }
 
-/// Plays a room in virtual time.
-async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
-    const STEP: u64 = 2;
+/// These rules, by which nobody's time is up.
+fn patient(rules: Rules) -> Rules {
     let day = Duration::from_secs(86_400);
-    let rules = Rules {
+    Rules {
         claim_ttl: day,
         session_ttl: day,
         session_max: day,
         idle_ttl: day,
         keep_ttl: day,
         first_poll_ttl: day,
-        ..hall.rules.clone()
-    };
-    let queue = world.queue("hall", rules).await;
+        ..rules
+    }
+}
+
+/// Plays a room in virtual time.
+async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
+    const STEP: u64 = 2;
+    let queue = world.queue("hall", patient(hall.rules.clone())).await;
     let mut random = StdRng::seed_from_u64(9);
     let mut stay = hall.stay_seconds;
     let mut ends_in = |stay: f64| match hall.stay {
@@ -279,6 +283,63 @@ async fn estimates_follow_a_rule_that_changes() {
     world.pass(Duration::from_millis(100));
     let slow = look(&queue, last).await.eta().0.expect("a wait");
     assert!(slow.as_secs_f64() > 500.0, "300 places, one in 3.3 s: {slow:?}");
+}
+
+/// Where capacity makes turns rare it still does when it changes, and a batch that is no bound
+/// tells nothing: nobody's turn comes until the room has emptied down to a lower one, and a line
+/// that was told of the batch would come at once.
+#[tokio::test]
+async fn estimates_in_a_full_room_follow_a_capacity_that_changes() {
+    for batch in [Some(2_200), None] {
+        let world = TimedStore::new().await;
+        let queue = world.queue("hall", Rules { batch, ..patient(capacity(10)) }).await;
+        let mut inside = VecDeque::new();
+        let mut line = VecDeque::new();
+        for n in 0..210 {
+            let (of, place) = join(&queue, n).await;
+            if place.status() == Status::Ready {
+                queue.claim(of).await.expect("a claim");
+                inside.push_back(of);
+            } else {
+                line.push_back(of);
+            }
+        }
+        let told = async |queue: &Queue, of: PlaceRef| {
+            look(queue, of).await.eta().0.expect("a wait").as_secs_f64()
+        };
+        // One turn in six seconds, for five minutes.
+        for second in 0..300 {
+            world.pass(Duration::from_secs(1));
+            if second % 6 == 0 {
+                queue.leave(inside.pop_front().expect("a visitor")).await.expect("a leave");
+            }
+            for _ in 0..tick(&queue).await {
+                let of = line.pop_front().expect("a place in line");
+                queue.claim(of).await.expect("a claim");
+                inside.push_back(of);
+            }
+        }
+        let last = *line.back().expect("a place in line");
+        let before = told(&queue, last).await;
+        assert!((850.0..1_000.0).contains(&before), "150 places, one in 6 s: {before}");
+        let change = async |capacity| {
+            let rules = [Override::Capacity(capacity)];
+            queue.override_rules(&rules, None).await.expect("an override");
+            for _ in 0..10 {
+                world.pass(Duration::from_millis(100));
+                assert_eq!(tick(&queue).await, 0, "the room is full");
+            }
+            told(&queue, last).await
+        };
+        let half = change(Some(5)).await;
+        assert!((1.9..2.1).contains(&(half / before)), "{half} after {before}");
+        for capacity in [4, 5].into_iter().cycle().take(30) {
+            let told = change(Some(capacity)).await;
+            assert!(told > 0.9 * half, "capacity {capacity}: {told} after {half}");
+        }
+        let again = change(None).await;
+        assert!((0.9..1.1).contains(&(again / before)), "{again} after {before}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use anteroom_core::store::Error;
 use futures_util::future::join_all;
 
 use super::line::{capacity, join, look, status, tick, visitor};
-use super::support::TimedStore;
+use super::support::{SECOND, TimedStore};
 
 async fn fill(world: &TimedStore, full: bool) {
     let limit = if full { "1" } else { "0" };
@@ -45,6 +45,18 @@ async fn a_join_that_needs_memory_is_refused_and_those_beside_it_are_answered() 
     assert_eq!(look(&queue, places[2]).await.position(), 1);
     fill(&world, false).await;
     assert_eq!(join(&queue, 100).await.0.ticket, 6);
+}
+
+/// The end of an override is written before anything else, however full the store.
+#[tokio::test]
+async fn a_join_that_an_override_s_end_meets_is_refused_too() {
+    let (world, queue, _) = full().await;
+    let soon = Some(world.now() / SECOND + 1);
+    queue.override_rules(&[Override::Capacity(Some(1))], soon).await.expect("an override");
+    world.pass(Duration::from_secs(2));
+    let join = queue.join(visitor(&queue, 100)).await;
+    assert!(matches!(join, Err(Error::Full)), "{join:?}");
+    assert_eq!(queue.snapshot().await.expect("a snapshot").last_ticket, 5);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use anteroom_core::queue::{Adaptive, Health, Override, Pace, RULES, StepReason};
 
 use super::{AIM, INTERVAL, TICK, Target, batch, interval, line, tick};
-use crate::line::rate;
+use crate::line::{join, look, rate};
 use crate::overrides::known_before;
 use crate::support::TimedStore;
 
@@ -55,6 +55,26 @@ async fn an_operator_s_batch_goes_before_it_and_what_happened_meanwhile_does_not
     assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
     let raised = [StepReason::Raised];
     assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, raised);
+}
+
+/// The batch of the file, written by an operator, is another rule than the adaptive one before it.
+#[tokio::test]
+async fn estimates_follow_an_operator_s_batch_that_is_the_same_as_the_file_s() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", rate(100, INTERVAL, Pace::Even), 1_200).await;
+    let target = Target::new();
+    let health = target.health(Adaptive { max_batch: AIM.min_batch, ..AIM });
+    for _ in 0..300 {
+        world.pass(TICK);
+        tick(&queue, &health).await;
+    }
+    let last = join(&queue, 1_200).await.0;
+    let told = async || look(&queue, last).await.eta().0.expect("a wait").as_secs();
+    assert!((80..=100).contains(&told().await), "some 900 places, ten a second");
+    queue.override_rules(&[Override::Batch(Some(100))], None).await.expect("an override");
+    world.pass(TICK);
+    tick(&queue, &health).await;
+    assert!((7..=11).contains(&told().await), "a hundred a second");
 }
 
 /// An older version writes the rules in force without saying that the batch is overridden.
