@@ -13,6 +13,7 @@ import typing
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.cog.runtime import panelcfg_config
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 
@@ -76,6 +77,9 @@ def errors(file):
     model = Dashboard.from_json(given)
     kept = json.loads(json.dumps(model, cls=JSONEncoder))
     yield from dropped(given, kept, file)
+    for panel in given["panels"]:
+        if panel["type"] != "row" and panelcfg_config(panel["type"]) is None:
+            yield f"{file}: {panel['title']}: no such type of panel: {panel['type']}"
     yield from of_another_type(model, file)
 
 

@@ -51,11 +51,9 @@ impl Snapshot {
              absent without such a rule.",
             |it| it.batch_in_force().map(|most| most as f64),
         ),
-        (
-            "anteroom_queue_interval_seconds",
-            "The interval of the batch in force.",
-            |it| Some(it.rules.interval.as_secs_f64()),
-        ),
+        ("anteroom_queue_interval_seconds", "The interval of the batch in force.", |it| {
+            Some(it.rules.interval.as_secs_f64())
+        }),
         (
             "anteroom_queue_paused_by_health",
             "1 while for the health of the target alone nobody is promoted, or only its probes \
