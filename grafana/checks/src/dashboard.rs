@@ -57,6 +57,18 @@ impl Place {
     }
 }
 
+impl<'a> Panel<'a> {
+    fn of(json: &'a Value) -> Self {
+        let query = |it| Query {
+            id: text(it, "refId"),
+            expression: text(it, "expr"),
+            legend: text(it, "legendFormat"),
+        };
+        let queries = list(&json["targets"]).map(query).collect();
+        Self { json, title: text(json, "title"), queries }
+    }
+}
+
 impl Dashboard {
     /// Every dashboard there is.
     ///
@@ -100,16 +112,7 @@ impl Dashboard {
     /// Its panels, in their order.
     pub fn panels(&self) -> Vec<Panel<'_>> {
         let panels = self.tiles().into_iter().filter(|tile| text(tile, "type") != "row");
-        let panel = |json| {
-            let query = |it| Query {
-                id: text(it, "refId"),
-                expression: text(it, "expr"),
-                legend: text(it, "legendFormat"),
-            };
-            let queries = list(&json["targets"]).map(query).collect();
-            Panel { json, title: text(json, "title"), queries }
-        };
-        panels.map(panel).collect()
+        panels.map(Panel::of).collect()
     }
 
     /// A query as Grafana sends it: where all values are chosen, and with this `$__rate_interval`.

