@@ -22,10 +22,14 @@ impl Selector<'_> {
         format!("{}{}", self.metric, self.matchers)
     }
 
-    /// Whether it is the whole argument of `max by (…)`.
+    /// Whether it stands in `max by (…) (…)`, alone or with others of the same process.
     pub fn is_max_by(&self) -> bool {
-        let labels = self.before.trim_end().strip_suffix('(').map(str::trim_end);
-        let labels = labels.and_then(|before| before.strip_suffix(')'));
+        let mut depth = 0;
+        let opened = self.before.rfind(|c| {
+            depth += i32::from(c == ')') - i32::from(c == '(');
+            depth < 0
+        });
+        let labels = opened.and_then(|at| self.before[..at].trim_end().strip_suffix(')'));
         let by = labels.and_then(|before| before.rsplit_once('('));
         by.is_some_and(|(before, _)| before.trim_end().ends_with("max by"))
     }
@@ -123,6 +127,8 @@ mod tests {
         assert!(found[0].is_max_by() && !found[2].is_max_by());
         assert!(found[1].is_in("rate") && !found[1].is_in("increase"));
         assert!(!selectors("sum by (queue) (a)")[0].is_max_by());
-        assert!(!selectors("max by (queue) (b + a)")[1].is_max_by());
+        assert!(selectors("max by (queue) (b + a)")[1].is_max_by());
+        assert!(!selectors("max by (queue) (b) + a")[1].is_max_by());
+        assert!(!selectors("max by (queue) (sum by (queue) (a))")[0].is_max_by());
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn of_time(svg: &mut String, plot: Plot) {
         let x = plot.x(second);
         put(svg, format_args!("<path class=\"grid\" d=\"M{x:.1} {:.1}v{:.1}\"/>", plot.y, plot.h));
         let text = format!("{}:{:02}", second as u64 / 60, second as u64 % 60);
-        label(svg, ("", "middle"), (x, plot.y + plot.h + 13.0), &text);
+        label(svg, ("", "middle"), (x, plot.y + plot.h + 15.0), &text);
         second += step;
     }
 }

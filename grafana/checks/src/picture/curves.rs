@@ -37,7 +37,7 @@ pub(super) fn draw(svg: &mut String, plot: Plot, panel: &Panel<'_>, series: &[Na
             for (at, _, high) in run {
                 write!(upper, " {:.1},{:.1}", plot.x(*at), y(*high)).expect("in memory");
             }
-            if dash.is_empty() {
+            if dash.is_empty() && defaults["custom"]["fillOpacity"] != 0 {
                 let class = if stacks { "stack" } else { "area" };
                 let mut lower = String::new();
                 for (at, low, _) in run.iter().rev() {

@@ -23,13 +23,13 @@ const LINE: f64 = 28.0;
 /// Between the panels, and within them around the plot.
 const GAP: f64 = 8.0;
 const HEAD: f64 = 30.0;
-const FOOT: f64 = 46.0;
+const FOOT: f64 = 50.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 16.0;
 /// Points of a curve.
 const POINTS: u32 = 120;
 /// Of a letter of the small text, about.
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 6.7;
 
 /// Text, and colours by number and by the names that mappings give; those of the reader's theme.
 const STYLE: &str = include_str!("style.css");
@@ -129,7 +129,7 @@ fn legend(svg: &mut String, plot: Plot, series: &[Named]) {
         if x > plot.x && x + width > plot.x + plot.w {
             (x, row) = (plot.x, row + 1);
         }
-        let y = plot.y + plot.h + 26.0 + f64::from(row) * 14.0;
+        let y = plot.y + plot.h + 30.0 + f64::from(row) * 14.0;
         if row == 2 {
             let rest = format!("and {} more", series.len() - number);
             return label(svg, ("", "end"), (plot.x + plot.w, y - 14.0), &rest);
