@@ -14,7 +14,7 @@ build: ## Builds the release binaries
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
-	ANTEROOM_SCHEMATHESIS="$$(scripts/schemathesis.sh)" \
+	ANTEROOM_SCHEMATHESIS="$$(scripts/schemathesis.sh)" ANTEROOM_GRAFANA_SDK="$$(scripts/grafana-sdk.sh)" \
 		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 
