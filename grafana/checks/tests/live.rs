@@ -47,7 +47,8 @@ async fn the_contract_holds(scene: &Scene) {
             service.metric("anteroom_store_up").await == Some(1.0)
         })
         .await;
-        // Which of two schedulers promotes whom, and so counts what of it, is chance.
+        // A step of the adaptive batch is taken by the scheduler that comes first; of a score of
+        // them each has taken some.
         let (_, page) = service.get("/metrics").await;
         differences.extend(contract::differences(&documented, name, &page));
         conventions(name, &page);
