@@ -93,7 +93,7 @@ fn job(options: &Options, name: &str, how: &[&str]) -> Value {
             "secretKeyRef": { "name": KEY, "key": "key" },
         } }],
         "resources": {
-            "requests": { "cpu": "100m", "memory": "64Mi" },
+            "requests": { "cpu": "20m", "memory": "64Mi" },
             "limits": { "memory": "1Gi" },
         },
         "securityContext": {

@@ -78,6 +78,16 @@ impl Kubectl {
         self.ask(&["apply", "--filename", "-"], Some(&object)).await.map(drop)
     }
 
+    /// Creates an object. What it has that no one applies stays.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster refuses it.
+    pub async fn create(&self, object: &Value) -> anyhow::Result<()> {
+        let object = object.to_string();
+        self.ask(&["create", "--filename", "-"], Some(&object)).await.map(drop)
+    }
+
     /// Everything in a folder that kustomize renders, as objects.
     ///
     /// # Errors

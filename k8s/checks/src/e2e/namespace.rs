@@ -29,7 +29,7 @@ pub async fn make(kubectl: &Kubectl) -> anyhow::Result<()> {
     let labels = json!({ LABEL: "true" });
     let metadata = json!({ "name": name, "labels": labels });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
-    kubectl.apply(&namespace).await
+    kubectl.create(&namespace).await
 }
 
 /// Removes it with all that is in it, and gives volumes back that it held.

@@ -15,6 +15,8 @@ use crate::{configuration::Configuration, kubectl::Kubectl, options::Options};
 /// The image that the manifests name.
 const IMAGE: &str = "ghcr.io/anteroom/anteroom";
 
+const REQUESTED_CPU: &str = "20m";
+
 /// What is applied.
 pub struct Overlay {
     folder: TempDir,
@@ -57,6 +59,12 @@ impl Overlay {
             }
             for (number, object) in left_out.enumerate() {
                 add(format!("without-{name}-{number}.yaml"), &deleted(object).to_string())?;
+            }
+        }
+        let stays = |object: &&Value| options.without.iter().all(|name| !belongs(object, name));
+        for (number, object) in objects.iter().filter(stays).enumerate() {
+            if let Some(small) = small(object) {
+                add(format!("small-{number}.yaml"), &small.to_string())?;
             }
         }
         for (number, file) in options.patch.iter().enumerate() {
@@ -102,6 +110,23 @@ fn deleted(object: &Value) -> Value {
         "metadata": { "name": object["metadata"]["name"] },
         "$patch": "delete",
     })
+}
+
+/// A workload that asks for little, so that five admissions have room in a small cluster. What it
+/// may use stays as it is.
+fn small(object: &Value) -> Option<Value> {
+    let containers = object["spec"]["template"]["spec"]["containers"].as_array()?;
+    let small = containers.iter().map(|container| {
+        let resources = json!({ "requests": { "cpu": REQUESTED_CPU } });
+        json!({ "name": container["name"], "resources": resources })
+    });
+    let pod = json!({ "containers": small.collect::<Vec<_>>() });
+    Some(json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": { "name": object["metadata"]["name"] },
+        "spec": { "template": { "spec": pod } },
+    }))
 }
 
 /// An image's name, and by what kustomize names its version.
