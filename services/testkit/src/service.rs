@@ -20,7 +20,10 @@ pub struct Service {
 
 impl Service {
     /// Starts it and waits until it has told where these ports listen.
-    pub(crate) async fn start(command: Command, ports: &[&'static str]) -> Self {
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn start(command: Command, ports: &[&'static str]) -> Self {
         let mut process = Process::start(command);
         let mut addresses = HashMap::new();
         for port in ports {

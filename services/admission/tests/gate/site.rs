@@ -97,7 +97,7 @@ impl Site {
             edits.push((opt_out, opt_out.replace('#', "")));
         }
         if plan.without_keepalive {
-            edits.push(("    keepalive 64;\n    keepalive_timeout 60s;\n", String::new()));
+            edits.push(("        keepalive 64;\n        keepalive_timeout 60s;\n", String::new()));
         }
         if plan.cached {
             edits.push(caches(front, gate, back, &admission));

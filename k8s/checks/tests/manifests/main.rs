@@ -1,0 +1,13 @@
+//! The manifests of `k8s/`, held to what can be said of them without a cluster.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod custom_resources;
+mod image;
+mod policies;
+mod programs;
+mod rendered;
+mod schemas;
+mod secrets;
+mod services;
+mod snapshots;
+mod sources;

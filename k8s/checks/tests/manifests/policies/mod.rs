@@ -1,0 +1,55 @@
+//! What every manifest of ours must hold, by checks that are themselves checked: each finds the
+//! violation that is planted for it.
+
+mod network;
+mod planted;
+mod pods;
+mod roll_outs;
+
+use std::fmt::Display;
+
+use serde_json::Value;
+
+use crate::rendered::all;
+
+/// What is wrong with the objects of an overlay; nothing, if all is right.
+type Policy = fn(&[Value]) -> Findings;
+
+const POLICIES: [(&str, Policy); 14] = [
+    ("restricted", pods::restricted),
+    ("read-only root", pods::read_only_root),
+    ("no token", pods::no_token),
+    ("limits", pods::limits),
+    ("probes", pods::probes),
+    ("images", pods::images),
+    ("denied by default", network::denied_by_default),
+    ("protected", network::only_the_gate_reaches_what_is_protected),
+    ("service port", network::the_service_port_is_for_backends),
+    ("ingress", network::an_ingress_leads_to_the_gate),
+    ("services", network::services_lead_to_pods),
+    ("rolls", roll_outs::rolls_without_a_gap),
+    ("ends in time", roll_outs::ends_in_time),
+    ("one store", roll_outs::never_two_stores),
+];
+
+#[derive(Default)]
+struct Findings(Vec<String>);
+
+impl Findings {
+    /// Notes what is wrong, unless it holds.
+    fn unless(&mut self, holds: bool, wrong: impl Display) {
+        if !holds {
+            self.0.push(wrong.to_string());
+        }
+    }
+}
+
+#[test]
+fn every_overlay_holds_every_policy() {
+    for rendered in all() {
+        for (name, policy) in POLICIES {
+            let findings = policy(&rendered.objects).0;
+            assert!(findings.is_empty(), "{}: {name}: {findings:#?}", rendered.folder);
+        }
+    }
+}

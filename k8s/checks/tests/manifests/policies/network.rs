@@ -1,0 +1,131 @@
+//! Who reaches whom.
+
+use serde_json::{Value, json};
+
+use super::Findings;
+use crate::rendered::{find, items, name_of, of_kind, workloads};
+
+/// Whether a selector takes these labels. None takes nothing, an empty one everything.
+fn selects(selector: &Value, labels: &Value) -> bool {
+    let by_label = selector["matchLabels"].as_object().into_iter().flatten();
+    let by_expression = items(&selector["matchExpressions"]).iter();
+    selector.is_object()
+        && by_label.into_iter().all(|(key, value)| labels[key] == *value)
+        && by_expression.into_iter().all(|expression| {
+            let key = expression["key"].as_str().unwrap_or_default();
+            expression["operator"] == "In" && items(&expression["values"]).contains(&labels[key])
+        })
+}
+
+fn labels(workload: &Value) -> &Value {
+    &workload["spec"]["template"]["metadata"]["labels"]
+}
+
+/// The rules by which traffic comes in to pods with these labels.
+fn ingress_rules<'a>(objects: &'a [Value], labels: &'a Value) -> impl Iterator<Item = &'a Value> {
+    of_kind(objects, "NetworkPolicy")
+        .filter(move |policy| selects(&policy["spec"]["podSelector"], labels))
+        .flat_map(|policy| items(&policy["spec"]["ingress"]))
+}
+
+/// Both ways; and each workload has a policy that says what it is for.
+pub fn denied_by_default(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    let denies = json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]});
+    let default = find(objects, "NetworkPolicy", "default-deny");
+    findings.unless(default.is_some_and(|it| it["spec"] == denies), "no default-deny");
+    for workload in workloads(objects) {
+        let named = of_kind(objects, "NetworkPolicy").any(|policy| {
+            let selector = &policy["spec"]["podSelector"];
+            *selector != json!({}) && selects(selector, labels(workload))
+        });
+        findings.unless(named, format!("{}: no policy", name_of(workload)));
+    }
+    findings
+}
+
+pub fn only_the_gate_reaches_what_is_protected(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    let gate = json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "gate"}}});
+    let protected = json!({"anteroom.dev/protected": "true"});
+    let protected = std::iter::once(&protected).chain(
+        workloads(objects).map(labels).filter(|labels| labels["anteroom.dev/protected"] == "true"),
+    );
+    for labels in protected {
+        let mut rules = 0;
+        for rule in ingress_rules(objects, labels) {
+            rules += 1;
+            let from = items(&rule["from"]);
+            let is_gate = !from.is_empty() && from.iter().all(|peer| *peer == gate);
+            findings.unless(is_gate, format!("{labels}: from {}", rule["from"]));
+        }
+        findings.unless(rules > 0, format!("{labels}: nobody reaches it"));
+    }
+    // The sample shop believes whoever reaches it.
+    for concert in workloads(objects).filter(|workload| name_of(workload) == "concert") {
+        let is_protected = labels(concert)["anteroom.dev/protected"] == "true";
+        findings.unless(is_protected, "the shop is not protected");
+    }
+    findings
+}
+
+pub fn the_service_port_is_for_backends(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    let name = json!({"app.kubernetes.io/name": "admission"});
+    for rule in ingress_rules(objects, &name) {
+        let ports = items(&rule["ports"]);
+        let open = ports.is_empty()
+            || ports.iter().any(|port| port["port"] == "service" || port["port"] == 8081);
+        let from = items(&rule["from"]);
+        let backends = !from.is_empty()
+            && from
+                .iter()
+                .all(|peer| peer["podSelector"]["matchLabels"]["anteroom.dev/backend"] == "true");
+        findings.unless(!open || backends, format!("from {}", rule["from"]));
+    }
+    findings
+}
+
+/// And so never to the service port. Nothing else is reached from outside.
+pub fn an_ingress_leads_to_the_gate(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    let gate = json!({"service": {"name": "gate", "port": {"name": "http"}}});
+    for ingress in of_kind(objects, "Ingress") {
+        let spec = &ingress["spec"];
+        let rules = items(&spec["rules"]).iter();
+        let paths = rules.flat_map(|rule| items(&rule["http"]["paths"]));
+        for backend in paths.map(|path| &path["backend"]) {
+            findings.unless(*backend == gate, format!("{backend}"));
+        }
+        findings.unless(spec["defaultBackend"].is_null(), "a default backend");
+        findings.unless(!items(&spec["tls"]).is_empty(), "no TLS");
+    }
+    for service in of_kind(objects, "Service") {
+        let (name, spec) = (name_of(service), &service["spec"]);
+        let inside = spec["type"].is_null() || spec["type"] == "ClusterIP";
+        findings.unless(inside && spec["externalIPs"].is_null(), format!("{name} is outside"));
+    }
+    findings
+}
+
+/// Each of them to a workload, by ports that it has.
+pub fn services_lead_to_pods(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    for service in of_kind(objects, "Service") {
+        let name = name_of(service);
+        let selector = json!({"matchLabels": service["spec"]["selector"]});
+        let found = workloads(objects).find(|workload| selects(&selector, labels(workload)));
+        let Some(workload) = found else {
+            findings.unless(false, format!("{name}: no pods"));
+            continue;
+        };
+        let containers = crate::rendered::containers(workload);
+        let has: Vec<_> =
+            containers.flat_map(|it| items(&it["ports"])).map(|port| &port["name"]).collect();
+        for port in items(&service["spec"]["ports"]) {
+            let found = has.contains(&&port["targetPort"]);
+            findings.unless(found, format!("{name}: no port {}", port["targetPort"]));
+        }
+    }
+    findings
+}

@@ -1,0 +1,102 @@
+//! Violations, planted one by one into what would be applied: a policy that lets one through
+//! checks nothing.
+
+use serde_json::{Value, json};
+
+use super::POLICIES;
+use crate::rendered::{name_of, rendered};
+
+/// The policy, the overlay, the object, what in it, and what stands there instead.
+type Planted = (&'static str, &'static str, (&'static str, &'static str), &'static str, Value);
+
+const POD: &str = "/spec/template/spec";
+const CONTAINER: &str = "/spec/template/spec/containers/0";
+
+fn planted() -> Vec<Planted> {
+    let admission = ("Deployment", "admission");
+    let policy = |name| ("NetworkPolicy", name);
+    let anybody = json!([{"namespaceSelector": {}}]);
+    let leads = json!({"service": {"name": "admission", "port": {"name": "service"}}});
+    let in_dev = |policy, object, at, value| (policy, "overlays/dev", object, at, value);
+    let in_prod = |policy, object, at, value| (policy, "overlays/prod", object, at, value);
+    let labels = "/spec/template/metadata/labels";
+    let paths = "/spec/rules/0/http/paths/0/backend";
+    vec![
+        in_dev("restricted", admission, "POD/securityContext/runAsNonRoot", json!(false)),
+        in_dev("restricted", ("StatefulSet", "redis"), "POD/securityContext/runAsUser", json!(0)),
+        in_dev("restricted", admission, "POD/hostNetwork", json!(true)),
+        in_dev("restricted", admission, "POD/volumes/0", json!({"name": "a", "hostPath": {}})),
+        in_dev("restricted", admission, "C/securityContext/capabilities", json!({})),
+        in_dev("restricted", ("Namespace", "anteroom"), "/metadata/labels", json!({})),
+        in_dev("read-only root", ("Deployment", "gate"), "C/securityContext", json!({})),
+        in_dev("no token", admission, "POD/automountServiceAccountToken", json!(true)),
+        in_dev("no token", admission, "POD/serviceAccountName", json!("default")),
+        in_dev("limits", admission, "C/resources/limits", json!({"cpu": "1"})),
+        in_dev("limits", admission, "C/resources/requests/memory", json!("1Gi")),
+        in_dev("probes", ("StatefulSet", "redis"), "C/livenessProbe", Value::Null),
+        in_dev("probes", admission, "C/livenessProbe/httpGet/path", json!("/readyz")),
+        in_dev("images", admission, "C/image", json!("ghcr.io/anteroom/anteroom:latest")),
+        in_dev("images", admission, "C/image", json!("ghcr.io/anteroom/anteroom")),
+        in_dev("images", ("StatefulSet", "redis"), "C/image", json!("redis:8.2.2")),
+        in_dev(
+            "denied by default",
+            policy("default-deny"),
+            "/spec/policyTypes",
+            json!(["Ingress"]),
+        ),
+        in_dev("protected", policy("protected"), "/spec/ingress/0/from", anybody.clone()),
+        in_dev("protected", policy("metrics"), "/spec/podSelector", json!({})),
+        in_dev("protected", ("Deployment", "concert"), labels, json!({})),
+        in_dev("service port", policy("admission"), "/spec/ingress/1/from", anybody),
+        in_dev("service port", policy("admission"), "/spec/ingress/0/ports", json!([])),
+        in_prod("ingress", ("Ingress", "gate"), paths, leads),
+        in_prod("ingress", ("Service", "admission"), "/spec/type", json!("LoadBalancer")),
+        in_dev("services", ("Service", "gate"), "/spec/ports/0/targetPort", json!("web")),
+        in_dev("rolls", admission, "/spec/strategy/rollingUpdate/maxUnavailable", json!("25%")),
+        in_dev("rolls", ("PodDisruptionBudget", "gate"), "/spec/maxUnavailable", json!(0)),
+        in_dev("rolls", ("Deployment", "scheduler"), "POD/topologySpreadConstraints", json!([])),
+        in_prod("rolls", admission, "/spec/replicas", json!(2)),
+        in_dev("ends in time", admission, "C/lifecycle", json!({})),
+        in_dev("ends in time", admission, "POD/terminationGracePeriodSeconds", json!(30)),
+        in_dev(
+            "ends in time",
+            ("Deployment", "gate"),
+            "C/lifecycle/preStop/sleep/seconds",
+            json!(20),
+        ),
+        in_dev("one store", ("StatefulSet", "redis"), "/spec/replicas", json!(2)),
+        in_dev("one store", ("StatefulSet", "redis"), "/spec/volumeClaimTemplates", json!([])),
+    ]
+}
+
+/// Puts a value where a pointer leads, also where nothing stood.
+fn put(object: &mut Value, pointer: &str, value: Value) {
+    let (parent, last) = pointer.rsplit_once('/').unwrap();
+    let parent = object.pointer_mut(parent).unwrap_or_else(|| panic!("nothing at {pointer}"));
+    match parent {
+        Value::Array(values) => values[last.parse::<usize>().unwrap()] = value,
+        _ => parent[last] = value,
+    }
+}
+
+#[test]
+fn each_policy_finds_what_is_planted_for_it() {
+    let planted = planted();
+    for (policy, overlay, (kind, name), pointer, value) in &planted {
+        let mut objects = rendered(overlay).objects.clone();
+        let pointer = pointer.replacen("POD", POD, 1);
+        let pointer = match pointer.strip_prefix("C/") {
+            Some(rest) => format!("{CONTAINER}/{rest}"),
+            None => pointer,
+        };
+        let mut found = objects.iter_mut();
+        let object = found.find(|it| it["kind"] == *kind && name_of(it) == *name).unwrap();
+        put(object, &pointer, value.clone());
+        let (_, check) = POLICIES.iter().find(|(known, _)| known == policy).unwrap();
+        let findings = check(&objects).0;
+        assert!(!findings.is_empty(), "{policy}: {kind} {name}: {pointer} = {value}");
+    }
+    for (name, _) in POLICIES {
+        assert!(planted.iter().any(|(policy, ..)| *policy == name), "none is planted for {name}");
+    }
+}

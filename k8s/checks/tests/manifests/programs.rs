@@ -1,0 +1,135 @@
+//! The other programs read what they would be given: NGINX, Redis, Prometheus.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpStream,
+    path::Path,
+    process::Command,
+};
+
+use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port};
+use serde_json::Value;
+
+use crate::rendered::{Rendered, all, items, pod, rendered};
+use crate::secrets::decoded;
+
+/// What is mounted under this name, all ConfigMaps of the volume together.
+fn mounted(rendered: &Rendered, kind: &str, workload: &str, volume: &str) -> Vec<(String, String)> {
+    let workload = rendered.find(kind, workload).unwrap();
+    let volumes = items(&pod(workload)["volumes"]);
+    let volume = volumes.iter().find(|had| had["name"] == volume).unwrap();
+    let single = [volume.clone()];
+    let sources = volume["projected"]["sources"].as_array().map_or(&single[..], Vec::as_slice);
+    let mut files = Vec::new();
+    for source in sources {
+        let name = source["configMap"]["name"].as_str().unwrap();
+        let data = &rendered.find("ConfigMap", name).unwrap()["data"];
+        for (file, text) in data.as_object().unwrap() {
+            files.push((file.clone(), text.as_str().unwrap().to_owned()));
+        }
+    }
+    files
+}
+
+/// The program, also where only root's PATH has it.
+fn program(name: &str) -> Command {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&folders).chain([Path::new("/usr/sbin").to_owned()]);
+    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
+    Command::new(found.unwrap_or_else(|| panic!("no {name}: scripts/prerequisites.sh installs it")))
+}
+
+/// The gate's files as they are mounted, with other addresses: there is no DNS of a cluster here.
+#[test]
+fn nginx_takes_the_gate_of_every_overlay() {
+    for rendered in all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        for (file, mut text) in mounted(rendered, "Deployment", "gate", "config") {
+            text = text.replace("/tmp/", &format!("{path}/"));
+            for (name, port) in [("admission", 8080), ("concert", 8090), ("shop", 80)] {
+                text = text.replace(&format!("server {name}:{port}"), "server 127.0.0.1:9");
+            }
+            for port in [8080, 8081] {
+                let socket = format!("listen unix:{path}/{port};");
+                text = text.replace(&format!("listen {port};"), &socket);
+            }
+            fs::write(folder.path().join(file), text).unwrap();
+        }
+        let mut check = program("nginx");
+        check.args(["-t", "-e", "stderr", "-p", path, "-c"]).arg(folder.path().join("nginx.conf"));
+        let output = check.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", rendered.folder);
+        assert!(!said.contains("[warn]"), "{}: {said}", rendered.folder);
+    }
+}
+
+/// A real Redis with the mounted files takes the services' user, and nobody else.
+#[tokio::test]
+async fn redis_takes_its_configuration_and_its_users() {
+    let dev = rendered("overlays/dev");
+    let auth = dev.find("Secret", "redis-auth").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let port = free_port();
+    fs::write(folder.path().join("users.acl"), decoded(auth, "users.acl")).unwrap();
+    let (_, conf) = mounted(dev, "StatefulSet", "redis", "config").remove(0);
+    let conf = conf
+        .replace("bind * -::*", "bind 127.0.0.1")
+        .replace("port 6379", &format!("port {port}"))
+        .replace("/etc/redis/users", path)
+        .replace("dir /data", &format!("dir {path}"));
+    let file = folder.path().join("redis.conf");
+    fs::write(&file, &conf).unwrap();
+    let server = std::env::var("ANTEROOM_REDIS_BIN").unwrap_or_else(|_| "redis-server".to_owned());
+    let mut redis = Process::spawn(server, [&file], &[]);
+    redis.line("Ready to accept connections", PATIENCE).await;
+
+    // Whoever gives no password may ask whether it is there, as the probes do, and nothing else.
+    let mut line = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    line.write_all(b"PING\r\nGET x\r\n").unwrap();
+    let mut answers = BufReader::new(line).lines();
+    assert_eq!(answers.next().unwrap().unwrap(), "+PONG");
+    assert!(answers.next().unwrap().unwrap().starts_with("-NOPERM"));
+
+    let mut admission = Command::new(binary("anteroom-admission"));
+    admission.envs([
+        ("ANTEROOM_STORE__URL", format!("redis://127.0.0.1:{port}")),
+        ("ANTEROOM_STORE__USERNAME", decoded(auth, "username")),
+        ("ANTEROOM_STORE__PASSWORD", decoded(auth, "password")),
+        ("ANTEROOM_QUEUES__CONCERT__CAPACITY", "1".to_owned()),
+    ]);
+    for port in ["", "SERVICE_", "METRICS_"] {
+        admission.env(format!("ANTEROOM_ADMISSION__{port}LISTEN"), "127.0.0.1:0");
+    }
+    let admission = Service::start(admission, &["public", "service", "metrics"]).await;
+    admission.until_ready().await;
+}
+
+/// Needs no cluster to be parsed: promtool reads the file and the rules beside it.
+#[test]
+fn prometheus_takes_its_configuration_and_its_rules() {
+    let dev = rendered("overlays/dev");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let mut files = mounted(dev, "Deployment", "prometheus", "config");
+    files.extend(mounted(dev, "Deployment", "prometheus", "rules"));
+    for (file, text) in files {
+        let text = text.replace("/etc/prometheus/rules", path).replace("*.yaml", "*.rules.yaml");
+        fs::write(folder.path().join(file), text).unwrap();
+    }
+    let mut check = program("promtool");
+    check.args(["check", "config"]).arg(folder.path().join("prometheus.yml"));
+    let output = check.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("rules found"), "{said}");
+    let names = ["admission-metrics", "scheduler"];
+    for name in names {
+        let service: &Value = dev.find("Service", name).unwrap();
+        assert_eq!(service["spec"]["clusterIP"], "None", "{name}: DNS has to name each pod");
+    }
+}

@@ -1,0 +1,173 @@
+//! The services themselves read what they would be given: arguments, environment, ConfigMaps and
+//! Secrets, by `--check-config`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
+
+use anteroom_testkit::binary;
+use serde_json::Value;
+
+use crate::rendered::{Rendered, all, find, items, pod};
+
+/// What stands for the Secrets that an overlay only names.
+const STAND_IN: &str = "a-stand-in-of-the-tests-of-32-bytes-and-more";
+
+/// The value of a key of a ConfigMap or a Secret of the overlay.
+fn datum(rendered: &Rendered, kind: &str, name: &str, key: &str) -> String {
+    match find(&rendered.objects, kind, name) {
+        Some(object) if kind == "Secret" => crate::secrets::decoded(object, key),
+        Some(object) => object["data"][key].as_str().unwrap_or_default().to_owned(),
+        None => {
+            assert_eq!(kind, "Secret", "{}: no ConfigMap {name}", rendered.folder);
+            STAND_IN.to_owned()
+        }
+    }
+}
+
+/// The environment that the kubelet would give to the first container.
+fn environment(rendered: &Rendered, workload: &Value) -> BTreeMap<String, String> {
+    let container = &pod(workload)["containers"][0];
+    let mut environment = BTreeMap::new();
+    for from in items(&container["envFrom"]) {
+        let name = from["configMapRef"]["name"].as_str().unwrap();
+        let object = find(&rendered.objects, "ConfigMap", name).unwrap();
+        for (key, value) in object["data"].as_object().into_iter().flatten() {
+            environment.insert(key.clone(), value.as_str().unwrap().to_owned());
+        }
+    }
+    for variable in items(&container["env"]) {
+        let secret = &variable["valueFrom"]["secretKeyRef"];
+        let value = match variable["value"].as_str() {
+            Some(value) => value.to_owned(),
+            None => {
+                let of = |field: &str| secret[field].as_str().unwrap();
+                datum(rendered, "Secret", of("name"), of("key"))
+            }
+        };
+        environment.insert(variable["name"].as_str().unwrap().to_owned(), value);
+    }
+    environment
+}
+
+/// Writes what is mounted below `root`, and puts `root` before each path that leads there.
+fn mount(rendered: &Rendered, workload: &Value, root: &Path, texts: &mut [&mut String]) {
+    let pod = pod(workload);
+    for mount in items(&pod["containers"][0]["volumeMounts"]) {
+        let volume = items(&pod["volumes"]).iter().find(|volume| volume["name"] == mount["name"]);
+        let volume = volume.unwrap();
+        let path = mount["mountPath"].as_str().unwrap();
+        let folder = root.join(path.trim_start_matches('/'));
+        fs::create_dir_all(&folder).unwrap();
+        let mut used = BTreeSet::new();
+        for text in texts.iter_mut() {
+            let Some(key) = text.strip_prefix(path).map(|rest| rest.trim_start_matches('/')) else {
+                continue;
+            };
+            let (kind, name) = match volume["secret"]["secretName"].as_str() {
+                Some(name) => ("Secret", name),
+                None => ("ConfigMap", volume["configMap"]["name"].as_str().unwrap()),
+            };
+            let listed = items(&volume["secret"]["items"]);
+            assert!(listed.is_empty() || listed.iter().any(|item| item["path"] == key), "{text}");
+            fs::write(folder.join(key), datum(rendered, kind, name, key)).unwrap();
+            used.insert(key.to_owned());
+            **text = folder.join(key).into_os_string().into_string().unwrap();
+        }
+        assert!(!used.is_empty(), "{}: nothing reads {path}", rendered.folder);
+    }
+}
+
+#[test]
+fn the_services_take_what_every_overlay_gives_them() {
+    for rendered in all() {
+        for service in ["admission", "scheduler"] {
+            let workload = rendered.find("Deployment", service).unwrap();
+            let mut environment = environment(rendered, workload);
+            let command = items(&pod(workload)["containers"][0]["command"]);
+            let mut words: Vec<_> =
+                command.iter().map(|word| word.as_str().unwrap().to_owned()).collect();
+            let root = tempfile::tempdir().unwrap();
+            let mut texts: Vec<&mut String> = environment.values_mut().collect();
+            texts.extend(words.iter_mut().skip(1));
+            mount(rendered, workload, root.path(), &mut texts);
+
+            let program = Path::new(&words[0]).file_name().unwrap().to_str().unwrap();
+            let mut check = Command::new(binary(program));
+            check.env_clear().args(&words[1..]).arg("--check-config").envs(&environment);
+            let output = check.output().unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8(said).unwrap();
+            assert!(output.status.success(), "{}: {service}: {said}", rendered.folder);
+            let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("warn")).collect();
+            // The development overlay is for whoever forwards a port to this machine.
+            let meant = |line: &&str| line.contains("public_url is a loopback address");
+            assert!(warnings.iter().all(meant), "{}: {service}: {said}", rendered.folder);
+        }
+    }
+}
+
+/// The sample shop has no file: each of its options is one that it knows.
+#[test]
+fn the_shop_knows_what_it_is_given() {
+    let help = Command::new(binary("anteroom-concert")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let mut seen = 0;
+    for rendered in all() {
+        let Some(concert) = rendered.find("Deployment", "concert") else { continue };
+        for name in environment(rendered, concert).into_keys() {
+            assert!(help.contains(&name), "{}: {name}", rendered.folder);
+            seen += 1;
+        }
+    }
+    assert!(seen > 5);
+}
+
+/// The keys that the defaults mark as taken over by a restart only, such as `store.url`.
+fn keys_of_a_restart() -> BTreeSet<String> {
+    let defaults = include_str!("../../../../services/runtime/src/config/default.toml");
+    let (mut section, mut whole, mut marked) = (String::new(), false, false);
+    let mut keys = BTreeSet::new();
+    for line in defaults.lines() {
+        let is_comment = line.starts_with("# ");
+        whole |= is_comment && line.contains("all (restart)");
+        marked |= is_comment && line.contains("(restart)") && !line.contains("except for");
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name.to_owned();
+            marked = whole;
+            whole = false;
+        } else if let Some((key, _)) = line.trim_start_matches('#').split_once(" = ")
+            && !is_comment
+        {
+            let of_whole = ["store", "log"].contains(&section.as_str());
+            if marked || of_whole {
+                keys.insert(format!("{section}.{key}"));
+            }
+            marked = false;
+        }
+    }
+    keys
+}
+
+/// So that whoever changes the ConfigMap never waits for a change that does not come.
+#[test]
+fn what_needs_a_restart_is_environment_and_never_in_the_file() {
+    let keys = keys_of_a_restart();
+    for known in ["store.url", "log.level", "admission.listen", "scheduler.metrics_listen"] {
+        assert!(keys.contains(known), "{known}: {keys:?}");
+    }
+    assert!(!keys.contains("admission.drain_delay") && !keys.contains("admission.trusted_proxies"));
+    for rendered in all() {
+        let config = rendered.find("ConfigMap", "anteroom-config").unwrap();
+        assert_eq!(config["metadata"]["name"], "anteroom-config", "a hash would roll it out");
+        let table: toml::Table = config["data"]["anteroom.toml"].as_str().unwrap().parse().unwrap();
+        for key in &keys {
+            let (section, key) = key.split_once('.').unwrap();
+            let found = table.get(section).and_then(|section| section.get(key));
+            assert!(found.is_none(), "{}: {section}.{key}", rendered.folder);
+        }
+    }
+}

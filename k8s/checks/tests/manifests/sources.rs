@@ -1,0 +1,53 @@
+//! Where one thing stands twice, both are the same.
+
+use std::fs;
+
+use anteroom_k8s_checks::objects;
+
+use crate::{
+    rendered::{k8s, rendered},
+    snapshots::hold,
+};
+
+/// `grafana/alerts/anteroom.rules.yaml` is the one source; the Prometheus Operator wants it inside
+/// an object, and Kustomize cannot put it there.
+#[test]
+fn the_prometheus_rule_is_the_rules_file() {
+    let file = k8s().join("../grafana/alerts/anteroom.rules.yaml");
+    let rules = fs::read_to_string(&file).unwrap();
+    let mut object = String::from(
+        "# grafana/alerts/anteroom.rules.yaml for the Prometheus Operator: a test holds the two \
+         equal.\napiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: \
+         anteroom\nspec:\n",
+    );
+    for line in rules.lines().filter(|line| !line.starts_with('#')) {
+        let indent = if line.is_empty() { "" } else { "  " };
+        object.push_str(&format!("{indent}{line}\n"));
+    }
+    assert_eq!(objects(&object).unwrap()[0]["spec"], objects(&rules).unwrap()[0]);
+    hold(&k8s().join("components/monitoring/prometheus-rule.yaml"), &object);
+}
+
+/// `anteroom-loadtest size` writes this patch (`loadtest/src/plan/patch.rs`); it changes the rules
+/// that the services take as their environment, and rolls them out.
+#[test]
+fn the_patch_of_a_plan_changes_the_rules_of_both_services() {
+    let (dev, plan) = (rendered("overlays/dev"), rendered("checks/overlays/plan"));
+    let rules = plan.find("ConfigMap", "anteroom-rules").unwrap();
+    assert_eq!(rules["data"]["ANTEROOM_QUEUES__CONCERT__BATCH"], "1537");
+    for service in ["admission", "scheduler"] {
+        let from = |rendered: &crate::rendered::Rendered| {
+            let workload = rendered.find("Deployment", service).unwrap();
+            workload["spec"]["template"]["spec"]["containers"][0]["envFrom"].clone()
+        };
+        let (before, after) = (from(dev), from(plan));
+        assert_ne!(before, after, "{service} would not be rolled out");
+        assert!(after.to_string().contains(rules["metadata"]["name"].as_str().unwrap()));
+        let image = plan.find("Deployment", service).unwrap();
+        let image = &image["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "registry.example/anteroom:0.2.0");
+    }
+    let concert = plan.find("Deployment", "concert").unwrap();
+    let image = &concert["spec"]["template"]["spec"]["containers"][0]["image"];
+    assert_eq!(image, "registry.example/anteroom:0.2.0", "one entry for all programs");
+}
