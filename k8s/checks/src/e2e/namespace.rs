@@ -82,7 +82,7 @@ async fn release(kubectl: &Kubectl) -> anyhow::Result<()> {
         kubectl
             .run(&["patch", "persistentvolume", name, "--type", "json", "--patch", patch])
             .await?;
-        say(&format!("the volume {name} is free again; it is retained with what Redis wrote"));
+        say(&format!("the volume {name} is free again; it is retained with what was written"));
     }
     Ok(())
 }

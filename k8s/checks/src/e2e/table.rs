@@ -50,7 +50,7 @@ impl Line {
             cell(&|seen| seen.kept.to_string()),
             cell(&|seen| seen.new.to_string()),
             cell(&|seen| (seen.kept.put_off + seen.new.put_off).to_string()),
-            cell(&|seen| format!("{:.1} s", seen.gap_seconds)),
+            cell(&|seen| seen.gap_seconds.map_or(String::new(), |gap| format!("{gap:.1} s"))),
             self.seen.clone(),
             match self.held {
                 Some(true) => "held".to_owned(),

@@ -111,8 +111,8 @@ pub struct Seen {
     pub kept: Delivery,
     /// Each on a new one.
     pub new: Delivery,
-    /// The longest time in which nobody was promoted although there was a line.
-    pub gap_seconds: f64,
+    /// The longest time in which none of them was promoted; absent where others came, too.
+    pub gap_seconds: Option<f64>,
     /// From the first second with a lost request to the last one.
     pub losing_seconds: f64,
 }
@@ -195,7 +195,7 @@ impl Visitors {
         Seen {
             kept: last.connections.kept.since(&first.connections.kept),
             new: last.connections.new.since(&first.connections.new),
-            gap_seconds: seconds_of(gap_ms),
+            gap_seconds: Some(seconds_of(gap_ms)),
             losing_seconds: seconds_of(losing_ms),
         }
     }

@@ -57,7 +57,7 @@ fn judge(must: &Must, seen: &Seen) -> (String, bool) {
     let losing = format!("requests were lost for {:.0} s", seen.losing_seconds);
     match must {
         Must::LoseNothing => {
-            let goes_on = seen.gap_seconds < GAP_SECONDS;
+            let goes_on = seen.gap_seconds < Some(GAP_SECONDS);
             ("the others go on".to_owned(), seen.lost() == 0 && goes_on)
         }
         Must::Recover => (losing, seen.losing_seconds < RECOVERED_SECONDS),
