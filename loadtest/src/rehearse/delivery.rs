@@ -48,13 +48,14 @@ pub struct Delivery {
     /// How many of them were lost, by what came instead of an answer: nothing, or a status from
     /// 500 on.
     pub lost: BTreeMap<String, u64>,
-    /// Answered by the room with a 5xx of its own: the store is away, the queue is full or closed.
-    /// Nothing is lost by it, the visitor is told when to ask again.
+    /// Answered by the room with a 5xx of its own: the store is away or slow, the queue is full or
+    /// closed. Nothing is lost by it, the visitor is told when to ask again.
     pub put_off: u64,
 }
 
 /// The codes of such answers.
-const PUT_OFF: [&str; 4] = ["store_unavailable", "effect_unknown", "queue_full", "queue_closed"];
+const PUT_OFF: [&str; 5] =
+    ["store_unavailable", "effect_unknown", "overloaded", "queue_full", "queue_closed"];
 
 impl Delivery {
     /// One more, and what came of it.

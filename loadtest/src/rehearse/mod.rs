@@ -115,8 +115,7 @@ pub struct Rehearse {
     /// What must hold at the service with the waiting room; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", requires = "target")]
     slo: Vec<Objective>,
-    /// A path that a gateway protects: visitors ask it instead of …/authorize, which a gateway keeps
-    /// for itself
+    /// A path that a gateway protects: asked instead of …/authorize, which it keeps for itself
     #[arg(long, value_name = "PATH", value_parser = path)]
     gate: Option<String>,
     /// How long a visitor stays inside, in the mean, besides what the scenario thinks
@@ -137,8 +136,7 @@ pub struct Rehearse {
     /// Whoever is done comes again as somebody else, until --limit or Ctrl-C: a line that stays
     #[arg(long)]
     again: bool,
-    /// Tells each second what has happened, as a line of JSON on standard output, and the verdict at
-    /// the end
+    /// Tells each second what happened, as JSON on standard output, and the verdict at the end
     #[arg(long)]
     follow: bool,
     /// The crowd goes straight to the service

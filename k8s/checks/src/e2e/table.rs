@@ -49,14 +49,14 @@ impl Line {
             self.seconds.map_or(String::new(), |seconds| format!("{seconds:.1} s")),
             cell(&|seen| seen.kept.to_string()),
             cell(&|seen| seen.new.to_string()),
-            cell(&|seen| (seen.kept.put_off + seen.new.put_off).to_string()),
+            cell(&|seen| seen.put_off().to_string()),
             cell(&|seen| seen.gap_seconds.map_or(String::new(), |gap| format!("{gap:.1} s"))),
-            self.seen.clone(),
             match self.held {
                 Some(true) => "held".to_owned(),
                 Some(false) => "NOT HELD".to_owned(),
                 None => String::new(),
             },
+            self.seen.clone(),
         ]
     }
 }
@@ -68,8 +68,8 @@ const HEAD: [&str; 8] = [
     "lost, new ones",
     "put off",
     "gap in promotion",
-    "seen",
     "",
+    "seen",
 ];
 
 /// All lines of a run.
@@ -120,6 +120,10 @@ impl Table {
     pub fn print(&self) {
         let rows: Vec<_> = self.lines.iter().map(Line::cells).collect();
         let width = |column: usize| {
+            if column == HEAD.len() - 1 {
+                // The last one is as long as it likes.
+                return HEAD[column].len();
+            }
             let cells = rows.iter().map(|row| row[column].chars().count());
             cells.chain([HEAD[column].len()]).max().unwrap_or(0)
         };

@@ -34,7 +34,7 @@ pub struct Delivery {
     pub requests: u64,
     /// Lost, by what came instead of an answer.
     pub lost: BTreeMap<String, u64>,
-    /// Told by the room to ask again, as the store is away.
+    /// Told by the room to ask again, as the store is away or slow.
     pub put_off: u64,
 }
 
@@ -121,6 +121,16 @@ impl Seen {
     /// All that were lost.
     pub fn lost(&self) -> u64 {
         self.kept.lost() + self.new.lost()
+    }
+
+    /// All that were put off.
+    pub fn put_off(&self) -> u64 {
+        self.kept.put_off + self.new.put_off
+    }
+
+    /// Whether nobody noticed anything.
+    pub fn undisturbed(&self) -> bool {
+        self.lost() + self.put_off() == 0
     }
 }
 

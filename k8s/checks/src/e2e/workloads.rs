@@ -52,13 +52,12 @@ pub async fn settled(kubectl: &Kubectl, workload: &str) -> anyhow::Result<Durati
         if let Some(waiting) = missing(&state) {
             return Ok(Look::NotYet(waiting));
         }
-        let there = all_pods(kubectl, &state).await?.len();
+        let there = all_pods(kubectl, &state).await?;
+        let ready = there.iter().filter(|pod| is_ready(pod)).count();
         let wanted = count(&state["spec"]["replicas"]);
-        Ok(if there as u64 == wanted {
-            Look::Done(())
-        } else {
-            Look::NotYet(format!("{there} pods, {wanted} to stay"))
-        })
+        let done = there.len() == ready && ready as u64 == wanted;
+        let so_far = format!("{} pods, {ready} ready, {wanted} to stay", there.len());
+        Ok(if done { Look::Done(()) } else { Look::NotYet(so_far) })
     });
     settled.await.map(|((), took)| took)
 }
@@ -103,6 +102,12 @@ async fn all_pods(kubectl: &Kubectl, workload: &Value) -> anyhow::Result<Vec<Val
     let selector = labels.collect::<Vec<_>>().join(",");
     let pods = kubectl.json(&["get", "pods", "--selector", &selector]).await?;
     Ok(pods["items"].as_array().cloned().unwrap_or_default())
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let mut ready = conditions.into_iter().flatten().filter(|it| it["type"] == "Ready");
+    ready.any(|it| it["status"] == "True") && pod["metadata"]["deletionTimestamp"].is_null()
 }
 
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {

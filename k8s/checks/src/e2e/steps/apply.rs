@@ -62,7 +62,7 @@ pub async fn visitors(run: &Run) -> anyhow::Result<()> {
         Ok(())
     };
     let ((), _, seen) = run.under_load(calm).await?;
-    let held = seen.lost() == 0;
+    let held = seen.undisturbed();
     run.add(Line::new("calm", "a line stands, nothing is done", Some(held)).under(seen));
     pause("until kubectl top knows", MEASURED).await;
     let usage = usage(&run.kubectl).await;
@@ -82,7 +82,7 @@ pub async fn rehearsal(run: &Run) -> anyhow::Result<()> {
     let (verdict, took, seen) = run.under_load(crowd.verdict(REHEARSED_WITHIN)).await?;
     // Turns of the crowd stand between those of the visitors.
     let seen = Seen { gap_seconds: None, ..seen };
-    let held = verdict.holds(1..=6) && verdict.over == "complete" && seen.lost() == 0;
+    let held = verdict.holds(1..=6) && verdict.over == "complete" && seen.undisturbed();
     run.add(Line::new("rehearsal", verdict.report(), Some(held)).took(took).under(seen));
     Ok(())
 }

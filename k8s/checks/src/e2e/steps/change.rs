@@ -51,7 +51,7 @@ pub async fn configuration(run: &Run) -> anyhow::Result<()> {
         true => "in force at every pod and in the store; none started again",
         false => "in force, but pods started again",
     };
-    let held = same && in_force < IN_FORCE_WITHIN && seen.lost() == 0;
+    let held = same && in_force < IN_FORCE_WITHIN && seen.undisturbed();
     run.add(Line::new("ConfigMap", says, Some(held)).took(in_force).under(seen));
     Ok(())
 }

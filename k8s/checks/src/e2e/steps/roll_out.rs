@@ -23,7 +23,7 @@ pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
             all_settled(run).await
         };
         let ((), took, seen) = run.under_load(again).await?;
-        let held = seen.lost() == 0;
+        let held = seen.undisturbed();
         let says = "the same version: --image-previous names none";
         run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
         return Ok(());
@@ -34,12 +34,12 @@ pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
         roll(run, &options.image, previous).await
     };
     let ((), took, seen) = run.under_load(back).await?;
-    let held = seen.lost() == 0;
+    let held = seen.undisturbed();
     let says = "this version to the one before";
     run.add(Line::new("roll back", says, Some(held)).took(took).under(seen));
     let on = roll(run, previous, &options.image);
     let ((), took, seen) = run.under_load(on).await?;
-    let held = seen.lost() == 0;
+    let held = seen.undisturbed();
     let says = "the version before to this one";
     run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
     change::write(run).await

@@ -45,7 +45,7 @@ pub async fn token_secret(run: &Run) -> anyhow::Result<()> {
         metrics.more_accepted("the second secret at each admission", &accepted).await
     };
     let (took, _, seen) = run.under_load(appends).await?;
-    let held = took < IN_FORCE_WITHIN && seen.lost() == 0;
+    let held = took < IN_FORCE_WITHIN && seen.undisturbed();
     let says = "every admission takes tokens of both";
     run.add(Line::new("append secret", says, Some(held)).took(took).under(seen));
 
@@ -60,7 +60,7 @@ pub async fn token_secret(run: &Run) -> anyhow::Result<()> {
         taken += usize::from(is_taken(way, &before).await?);
     }
     let of = public.ways().count();
-    let held = taken == of && took < IN_FORCE_WITHIN && seen.lost() == 0;
+    let held = taken == of && took < IN_FORCE_WITHIN && seen.undisturbed();
     let says = format!("new tokens are of the new one; {taken} of {of} admissions take an old one");
     run.add(Line::new("move to front", says, Some(held)).took(took).under(seen));
 
@@ -71,7 +71,7 @@ pub async fn token_secret(run: &Run) -> anyhow::Result<()> {
         public.all("the old secret is out at each admission", refuses).await
     };
     let (took, _, seen) = run.under_load(removes).await?;
-    let held = took < IN_FORCE_WITHIN && seen.lost() == 0;
+    let held = took < IN_FORCE_WITHIN && seen.undisturbed();
     let says = "no admission takes an old token; no visitor has one";
     run.add(Line::new("remove secret", says, Some(held)).took(took).under(seen));
     Ok(())

@@ -13,7 +13,7 @@ pub async fn admission(run: &Run) -> anyhow::Result<()> {
             settled(&run.kubectl, ADMISSION).await
         };
         let (_, took, seen) = run.under_load(scales).await?;
-        let held = seen.lost() == 0;
+        let held = seen.undisturbed();
         let says = format!("{replicas} are there");
         run.add(Line::new(step, says, Some(held)).took(took).under(seen));
     }
