@@ -12,7 +12,7 @@ SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN mkdir /manifests \
     && find . \( -name Cargo.toml -o -name Cargo.lock \) -print0 | tar --null -T - -c | tar -x -C /manifests \
     && find /manifests -mindepth 2 -name Cargo.toml -printf '%h\n' | while read -r crate; do \
-        mkdir "$crate/src" && echo 'fn main() {}' >"$crate/src/main.rs" && touch "$crate/src/lib.rs"; \
+        mkdir "$crate/src" && printf '//! A stub.\nfn main() {}\n' | tee "$crate/src/main.rs" | sed /main/d >"$crate/src/lib.rs"; \
     done
 
 FROM ${RUST} AS dependencies

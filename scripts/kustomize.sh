@@ -25,7 +25,7 @@ if ! find_it; then
     scripts/apt-install.sh kubernetes-client
   elif command -v go >/dev/null; then
     echo "building kustomize $version into $tools" >&2
-    GOBIN=$tools go install "sigs.k8s.io/kustomize/kustomize/${version%%.*}@$version"
+    CGO_ENABLED=0 GOBIN=$tools go install "sigs.k8s.io/kustomize/kustomize/${version%%.*}@$version"
   else
     echo "missing: kubectl 1.27 or newer. Please install: https://kubernetes.io/docs/tasks/tools" >&2
     exit 1

@@ -6,15 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The file of a test program's module: `services/*/tests/PROGRAM.rs`, or `…/PROGRAM/MODULES.rs`.
+/// The file of a test program's module: `tests/PROGRAM.rs` of a crate, or `…/PROGRAM/MODULES.rs`.
 fn file(workspace: &Path, program: &str, modules: &[&str]) -> Option<PathBuf> {
     let path = if modules.is_empty() {
         program.to_owned()
     } else {
         format!("{program}/{}", modules.join("/"))
     };
-    fs::read_dir(workspace.join("services")).unwrap().find_map(|service| {
-        let file = service.unwrap().path().join("tests").join(&path).with_extension("rs");
+    let services = fs::read_dir(workspace.join("services")).unwrap();
+    let crates = services.map(|service| service.unwrap().path());
+    crates.chain([workspace.join("k8s/checks")]).find_map(|folder| {
+        let file = folder.join("tests").join(&path).with_extension("rs");
         file.is_file().then_some(file)
     })
 }

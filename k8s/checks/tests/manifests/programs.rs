@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port};
+use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port, until};
 use serde_json::Value;
 
 use crate::rendered::{Rendered, all, items, pod, rendered};
@@ -66,9 +66,10 @@ fn nginx_takes_the_gate_of_every_overlay() {
     }
 }
 
-/// A real Redis with the mounted files takes the services' user, and nobody else.
+/// A real Redis with the mounted files takes the services' user, nobody else, and keeps over a
+/// restart what was written. It would not, if the default user were one of few permissions.
 #[tokio::test]
-async fn redis_takes_its_configuration_and_its_users() {
+async fn redis_takes_its_configuration_and_its_users_and_keeps_what_it_has() {
     let dev = rendered("overlays/dev");
     let auth = dev.find("Secret", "redis-auth").unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -84,19 +85,18 @@ async fn redis_takes_its_configuration_and_its_users() {
     let file = folder.path().join("redis.conf");
     fs::write(&file, &conf).unwrap();
     let server = std::env::var("ANTEROOM_REDIS_BIN").unwrap_or_else(|_| "redis-server".to_owned());
-    let mut redis = Process::spawn(server, [&file], &[]);
+    let mut redis = Process::spawn(&server, [&file], &[]);
     redis.line("Ready to accept connections", PATIENCE).await;
 
-    // Whoever gives no password may ask whether it is there, as the probes do, and nothing else.
-    let mut line = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    line.write_all(b"PING\r\nGET x\r\n").unwrap();
-    let mut answers = BufReader::new(line).lines();
-    assert_eq!(answers.next().unwrap().unwrap(), "+PONG");
-    assert!(answers.next().unwrap().unwrap().starts_with("-NOPERM"));
+    let redis_at = format!("127.0.0.1:{port}");
+    assert!(say(&redis_at, "PING\r\n")[0].starts_with("-NOAUTH"));
+    let probe = say(&redis_at, "AUTH probe none\r\nPING\r\nGET x\r\n");
+    assert_eq!(probe[..2], ["+OK", "+PONG"]);
+    assert!(probe[2].starts_with("-NOPERM"), "{probe:?}");
 
     let mut admission = Command::new(binary("anteroom-admission"));
     admission.envs([
-        ("ANTEROOM_STORE__URL", format!("redis://127.0.0.1:{port}")),
+        ("ANTEROOM_STORE__URL", format!("redis://{redis_at}")),
         ("ANTEROOM_STORE__USERNAME", decoded(auth, "username")),
         ("ANTEROOM_STORE__PASSWORD", decoded(auth, "password")),
         ("ANTEROOM_QUEUES__CONCERT__CAPACITY", "1".to_owned()),
@@ -106,6 +106,29 @@ async fn redis_takes_its_configuration_and_its_users() {
     }
     let admission = Service::start(admission, &["public", "service", "metrics"]).await;
     admission.until_ready().await;
+    let token = admission.join("concert").await;
+
+    redis.term();
+    redis.exit(PATIENCE).await;
+    let mut redis = Process::spawn(&server, [&file], &[]);
+    redis.line("Ready to accept connections", PATIENCE).await;
+    let look = format!(
+        "GET /v1/queues/concert/token HTTP/1.1\r\nhost: a\r\nx-anteroom-token: {token}\r\n\r\n"
+    );
+    until("the place is found again", PATIENCE, || {
+        let status = say(admission.address("public"), &look).swap_remove(0);
+        assert!(!status.contains("410"), "the place is lost: {status}");
+        std::future::ready(status.ends_with("200 OK"))
+    })
+    .await;
+}
+
+/// The first lines of what is answered, one for each that was asked.
+fn say(address: &str, asked: &str) -> Vec<String> {
+    let mut line = TcpStream::connect(address).unwrap();
+    line.write_all(asked.as_bytes()).unwrap();
+    let answers = BufReader::new(line).lines();
+    answers.take(asked.lines().count()).map(Result::unwrap).collect()
 }
 
 /// Needs no cluster to be parsed: promtool reads the file and the rules beside it.

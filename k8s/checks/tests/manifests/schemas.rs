@@ -19,7 +19,7 @@ fn all_overlays_hold_the_schemas_of_every_version() {
     };
     let folder = tempfile::tempdir().unwrap();
     // What several overlays have in common is looked at once.
-    let documents = all().iter().flat_map(|rendered| rendered.text.split("---\n"));
+    let documents = all().iter().flat_map(|rendered| rendered.text.split("\n---\n"));
     let documents: BTreeSet<_> = documents.map(str::trim_end).collect();
     let file = folder.path().join("all.yaml");
     fs::write(&file, Vec::from_iter(documents).join("\n---\n")).unwrap();

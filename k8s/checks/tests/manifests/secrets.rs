@@ -96,7 +96,8 @@ fn digests_in_the_configuration_are_those_of_the_keys() {
     }
 }
 
-/// Exactly what `docs/OPERATIONS.md` names, and for whoever gives no password nothing but a ping.
+/// Exactly what `docs/OPERATIONS.md` names; for whoever has no password a ping. The default user is
+/// off, and may everything: Redis reads its file of writes with that user's permissions.
 #[test]
 fn the_stores_users_may_what_is_documented_and_no_more() {
     let auth = rendered("overlays/dev").find("Secret", "redis-auth").unwrap();
@@ -104,7 +105,7 @@ fn the_stores_users_may_what_is_documented_and_no_more() {
     let hash = sha256(&decoded(auth, "password"));
     let documented = PERMISSIONS.join(" ");
     let users = format!(
-        "user default on nopass resetchannels -@all +ping\n\
+        "user default off ~* &* +@all\nuser probe on nopass resetchannels -@all +ping\n\
          user {name} on #{hash} resetchannels {documented}\n"
     );
     assert_eq!(decoded(auth, "users.acl"), users);

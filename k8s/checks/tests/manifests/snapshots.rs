@@ -31,7 +31,7 @@ fn is_of_file(document: &str) -> bool {
 /// The text without the contents of such files, and without the hashes that they give to names.
 fn shortened(text: &str) -> String {
     let mut short = String::new();
-    for document in text.split_inclusive("---\n") {
+    for document in text.split_inclusive("\n---\n") {
         let (is_of_file, mut is_content) = (is_of_file(document), false);
         for line in document.lines() {
             if !line.starts_with(' ') {
