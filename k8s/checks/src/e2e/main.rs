@@ -21,7 +21,7 @@ use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use kubectl::Kubectl;
-use options::Options;
+use options::{Options, Usage};
 use progress::say;
 use run::Run;
 
@@ -47,7 +47,7 @@ async fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             say(&format!("anteroom-k8s-e2e: {error:#}"));
-            ExitCode::from(FAILED)
+            ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILED })
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::{
     kubectl::Kubectl,
+    options::Usage,
     progress::{Look, say, until},
 };
 
@@ -23,7 +24,6 @@ const REMOVED_WITHIN: Duration = Duration::from_secs(180);
 pub async fn make(kubectl: &Kubectl) -> anyhow::Result<()> {
     let name = &kubectl.namespace;
     if find(kubectl).await?.is_some() {
-        say(&format!("the namespace {name} exists: of an earlier run?"));
         remove(kubectl).await?;
     }
     let labels = json!({ LABEL: "true" });
@@ -41,10 +41,9 @@ pub async fn remove(kubectl: &Kubectl) -> anyhow::Result<()> {
     let name = &kubectl.namespace;
     let Some(there) = find(kubectl).await? else { return Ok(()) };
     if there["metadata"]["labels"][LABEL].is_null() {
-        bail!(
-            "--namespace {name}: exists, and has no label {LABEL}: name one that does not exist; \
-             this program makes it, and removes it with all that is in it"
-        );
+        let rule = "this program makes it, and removes it with all that is in it";
+        let wrong = format!("--namespace {name}: exists, and has no label {LABEL}; {rule}");
+        return Err(Usage(wrong).into());
     }
     say(&format!("removing the namespace {name}"));
     kubectl.run(&["delete", "namespace", name, "--ignore-not-found", "--wait=false"]).await?;

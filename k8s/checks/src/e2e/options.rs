@@ -1,6 +1,9 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Parser;
 
@@ -18,7 +21,7 @@ Examples:
     --loadtest-image anteroom-loadtest:b --without grafana --steps roll-out --keep
 
 It makes the namespace that --namespace names, works in there only, and removes it at the end, also
-after Ctrl-C. The whole takes about 15 minutes.
+after Ctrl-C. The whole takes about 20 minutes.
 
 Exit codes: 0 every line of the table is held; 1 one is not; 64 wrong arguments; 70 it could not be
 done; 130 interrupted.";
@@ -75,4 +78,43 @@ pub struct Options {
     /// Leaves the namespace there
     #[arg(long)]
     pub keep: bool,
+}
+
+/// A mistake of whoever called: which argument, which rule.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The text of a file that an argument names.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn read(argument: &str, file: &Path) -> Result<String, Usage> {
+    fs::read_to_string(file)
+        .map_err(|error| Usage(format!("{argument} {}: {error}", file.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_and_lists_are_read_and_a_missing_image_is_named() {
+        let images = ["e2e", "--image", "a:1", "--loadtest-image", "b:1"];
+        let with = |more: &[&str]| Options::try_parse_from([&images[..], more].concat());
+        let options = with(&["--steps", "kill,roll-out", "--without", "grafana"]).expect("options");
+        assert_eq!(options.steps, [Step::Kill, Step::RollOut]);
+        assert_eq!(options.previous_without.len(), 4, "{:?}", options.previous_without);
+        assert!(with(&["--visitors", "1"]).is_err(), "no line stands with one visitor");
+        let error = Options::try_parse_from(&images[..3]).expect_err("no harness");
+        assert!(error.to_string().contains("--loadtest-image"), "{error}");
+    }
 }

@@ -6,11 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{configuration::Configuration, kubectl::Kubectl, options::Options};
+use crate::{
+    configuration::Configuration,
+    kubectl::Kubectl,
+    options::{Options, Usage, read},
+};
 
 /// The image that the manifests name.
 const IMAGE: &str = "ghcr.io/anteroom/anteroom";
@@ -31,8 +35,8 @@ impl Overlay {
     ///
     /// When the tried overlay cannot be rendered, or lacks what is to be patched.
     pub async fn write(kubectl: &Kubectl, options: &Options, digest: &str) -> anyhow::Result<Self> {
-        let tried = fs::canonicalize(&options.overlay)
-            .with_context(|| format!("--overlay {}", options.overlay.display()))?;
+        let wrong = |error| Usage(format!("--overlay {}: {error}", options.overlay.display()));
+        let tried = fs::canonicalize(&options.overlay).map_err(wrong)?;
         let objects = kubectl.render(&tried).await?;
         let map = objects.iter().find(|object| is(object, "ConfigMap", Configuration::MAP));
         let text = map.and_then(|map| map["data"][Configuration::KEY].as_str());
@@ -55,7 +59,8 @@ impl Overlay {
         for name in &options.without {
             let mut left_out = objects.iter().filter(|object| belongs(object, name)).peekable();
             if left_out.peek().is_none() {
-                bail!("--without {name}: the overlay has nothing of that name");
+                let rule = "the overlay has nothing of that name";
+                return Err(Usage(format!("--without {name}: {rule}")).into());
             }
             for (number, object) in left_out.enumerate() {
                 add(format!("without-{name}-{number}.yaml"), &deleted(object).to_string())?;
@@ -68,9 +73,7 @@ impl Overlay {
             }
         }
         for (number, file) in options.patch.iter().enumerate() {
-            let patch = fs::read_to_string(file);
-            let patch = patch.with_context(|| format!("--patch {}", file.display()))?;
-            add(format!("patch-{number}.yaml"), &patch)?;
+            add(format!("patch-{number}.yaml"), &read("--patch", file)?)?;
         }
         let root = fs::canonicalize(folder.path())?;
         let (image, tag) = split(&options.image);

@@ -14,7 +14,7 @@ use crate::{
     configuration::Configuration,
     kubectl::Kubectl,
     namespace,
-    options::Options,
+    options::{Options, read},
     overlay::Overlay,
     progress::say,
     steps::Step,
@@ -46,6 +46,10 @@ impl Run {
     ///
     /// When the namespace is not to be had, or the overlay cannot be rendered.
     pub async fn begin(options: Options, kubectl: &Kubectl) -> anyhow::Result<(Self, Overlay)> {
+        if Step::of(&options.steps).any(|step| step == Step::Metrics) {
+            // Told now, and not at the end.
+            read("--metrics", &options.metrics)?;
+        }
         let key = format!("ark1.{}", hex(&rand::rng().random::<[u8; 24]>()));
         let digest = hex(&Sha256::digest(key.as_bytes()));
         let overlay = Overlay::write(kubectl, &options, &digest).await?;

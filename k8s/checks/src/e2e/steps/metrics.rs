@@ -1,12 +1,13 @@
 //! Prometheus has every metric of the contract.
 
-use std::{collections::BTreeSet, fs, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
 
 use crate::{
     forward::{Forward, status},
+    options::read,
     progress::{Look, until},
     run::Run,
     table::Line,
@@ -17,10 +18,9 @@ const SCRAPED_WITHIN: Duration = Duration::from_secs(90);
 
 /// Calls what the visitors do not, and looks until each name is there.
 pub async fn contract(run: &Run) -> anyhow::Result<()> {
-    let file = &run.options.metrics;
-    let text = fs::read_to_string(file).with_context(|| format!("--metrics {}", file.display()))?;
+    let text = read("--metrics", &run.options.metrics)?;
     let names = names(&text);
-    ensure!(!names.is_empty(), "--metrics {}: it names no metric", file.display());
+    ensure!(!names.is_empty(), "--metrics {}: it names no metric", run.options.metrics.display());
     call_what_visitors_do_not(run).await?;
     let prometheus = Forward::open(&run.kubectl, "service/prometheus", 9090).await?;
     let look = until("every metric", SCRAPED_WITHIN, async || {
