@@ -17,6 +17,8 @@ enum Must {
     Recover,
     /// It is the only one, so its requests are lost until it is back.
     Return,
+    /// It is the store: nothing is lost, visitors are told when to ask again.
+    PutOff,
 }
 
 /// Requests that were under way break off; balancers notice within seconds.
@@ -31,7 +33,7 @@ pub async fn pods_of_every_kind(run: &Run) -> anyhow::Result<()> {
         ("deployment/scheduler", Must::LoseNothing),
         ("deployment/gate", Must::Recover),
         ("deployment/concert", Must::Return),
-        ("statefulset/redis", Must::Return),
+        ("statefulset/redis", Must::PutOff),
     ] {
         let dies = async {
             let pods = pods(&run.kubectl, workload).await?;
@@ -63,5 +65,6 @@ fn judge(must: &Must, seen: &Seen) -> (String, bool) {
         }
         Must::Recover => (losing, seen.losing_seconds < RECOVERED_SECONDS),
         Must::Return => (format!("it is back; {losing}"), true),
+        Must::PutOff => ("it is back".to_owned(), seen.lost() == 0),
     }
 }
