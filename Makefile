@@ -1,10 +1,10 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint fuzz soak loadtest image load sbom clean
+.PHONY: help run build test bench lint fuzz soak loadtest image load sbom k8s-e2e clean
 
 help: ## Shows this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 run: ## Starts Redis (unless ANTEROOM_STORE__URL names one), the services and a sample shop; Ctrl-C ends it
 	@exec scripts/run.sh
@@ -54,6 +54,9 @@ load: ## Puts the image into the kind, k3d or minikube of the current kubectl co
 
 sbom: ## Writes what the programs are built of, as CycloneDX: target/sbom
 	@scripts/sbom.sh
+
+k8s-e2e: ## Runs the system on the cluster of the current kubectl context, under load (K8S_E2E_ARGS=--help)
+	cargo run --locked -p anteroom-k8s-checks --bin anteroom-k8s-e2e -- $(K8S_E2E_ARGS)
 
 clean: ## Removes everything that was built
 	cargo clean

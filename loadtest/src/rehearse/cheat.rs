@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng;
 use serde::Serialize;
 
-use crate::rehearse::{Stage, connection::Answer, tab::Tab};
+use crate::rehearse::{Stage, answer::Answer, tab::Tab};
 
 /// A way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,7 +1,7 @@
 //! A visitor's own connection, and the bound on all of them.
 
 use std::{
-    fmt, io,
+    io,
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -10,14 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
 use hdrhistogram::Histogram;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
-    HeaderMap, Request,
+    Request,
     body::Bytes,
     client::conn::http1::{SendRequest, handshake},
-    header,
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -25,15 +23,14 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
-use url::Url;
 
-use crate::{
-    exit::Usage,
-    rehearse::histogram::{histogram, record},
+use crate::rehearse::{
+    answer::{Answer, Failure},
+    delivery::Deliveries,
+    histogram::{histogram, record},
+    peer::Peer,
 };
 
-/// Who does not take a connection in this time answers nobody.
-const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// No answer that a visitor reads is longer.
 const LONGEST_BODY: usize = 4 << 20;
 /// Addresses of the loopback that connections come from.
@@ -44,54 +41,12 @@ const PORTS: usize = 25_000;
 /// A request as it goes out.
 pub type Out = Request<Full<Bytes>>;
 
-/// Somebody who answers over HTTP.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// `host:port`
-    authority: Arc<str>,
-    /// Of all addresses there; without a slash at the end.
-    base: Arc<str>,
-}
-
-impl Peer {
-    /// Whom an address names.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`], when it is not `http://HOST[:PORT][/PATH]`.
-    pub fn new(argument: &str, url: &Url) -> Result<Self, Usage> {
-        let host = url.host_str().filter(|_| url.scheme() == "http" && url.query().is_none());
-        let host = host.ok_or_else(|| {
-            Usage(format!("{argument} {url}: must be http://HOST[:PORT], without a query"))
-        })?;
-        let port = url.port_or_known_default().unwrap_or(80);
-        let base = url.path().trim_end_matches('/');
-        Ok(Self { authority: format!("{host}:{port}").into(), base: base.into() })
-    }
-
-    /// Whether anybody takes a connection there: told before the run, not after it.
-    ///
-    /// # Errors
-    ///
-    /// When nobody does.
-    pub async fn reach(&self) -> anyhow::Result<()> {
-        let reached = timeout(REACHED_WITHIN, TcpStream::connect(&*self.authority)).await;
-        let reached = reached.map_err(anyhow::Error::from).and_then(|stream| Ok(stream?));
-        reached.map(drop).with_context(|| format!("nobody answers at http://{}", self.authority))
-    }
-
-    /// A request to this peer.
-    pub fn request(&self, method: &str, path: &str) -> http::request::Builder {
-        let uri = format!("{}{path}", self.base);
-        Request::builder().method(method).uri(uri).header(header::HOST, &*self.authority)
-    }
-}
-
 /// The connections of all visitors together.
 pub struct Connections {
     permits: Arc<Semaphore>,
     /// Whether each visitor may keep its own between two requests.
     pub kept: bool,
+    deliveries: Mutex<Deliveries>,
     opened: AtomicU64,
     /// How long for a permit, in microseconds.
     waited: Mutex<Histogram<u64>>,
@@ -104,7 +59,8 @@ impl Connections {
         // The tabs of some visitors take more than one each.
         let kept = 2 * usize::try_from(visitors).unwrap_or(usize::MAX) <= bound;
         let permits = Arc::new(Semaphore::new(bound));
-        Self { permits, kept, opened: AtomicU64::new(0), waited: Mutex::new(histogram()) }
+        let (deliveries, waited) = (Mutex::default(), Mutex::new(histogram()));
+        Self { permits, kept, deliveries, opened: AtomicU64::new(0), waited }
     }
 
     /// So many may be open at once.
@@ -122,6 +78,15 @@ impl Connections {
         self.waited().value_at_quantile(0.95)
     }
 
+    /// What came of all requests so far.
+    pub fn deliveries(&self) -> Deliveries {
+        self.delivered().clone()
+    }
+
+    fn delivered(&self) -> MutexGuard<'_, Deliveries> {
+        self.deliveries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn waited(&self) -> MutexGuard<'_, Histogram<u64>> {
         self.waited.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,53 +100,22 @@ impl Connections {
     }
 }
 
-/// Why there was no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
-    /// Nobody took the connection.
-    Connect,
-    /// The harness has no descriptor left.
-    Descriptors,
-    /// The connection ended before the answer did.
-    Cut,
-    /// The visitor gave up.
-    Timeout,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "no connection",
-            Self::Descriptors => "no descriptor left",
-            Self::Cut => "connection cut",
-            Self::Timeout => "no answer in time",
-        })
-    }
-}
-
-/// A whole answer.
-pub struct Answer {
-    /// The status code.
-    pub status: u16,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The body.
-    pub body: Bytes,
-}
-
 /// One connection at most, opened when it is needed.
 pub struct Connection {
     peer: Peer,
     all: Arc<Connections>,
+    /// Whether it stays open between two requests.
+    kept: bool,
     open: Option<SendRequest<Full<Bytes>>>,
     /// For the next one.
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
-    /// To this peer, not open yet.
-    pub fn new(peer: &Peer, all: &Arc<Connections>) -> Self {
-        Self { peer: peer.clone(), all: Arc::clone(all), open: None, permit: None }
+    /// To this peer, not open yet; kept between two requests if all may be.
+    pub fn new(peer: &Peer, all: &Arc<Connections>, kept: bool) -> Self {
+        let kept = kept && all.kept;
+        Self { peer: peer.clone(), all: Arc::clone(all), kept, open: None, permit: None }
     }
 
     /// To whom it leads.
@@ -200,7 +134,11 @@ impl Connection {
     pub async fn send(&mut self, request: Out, within: Duration) -> Result<Answer, Failure> {
         let answer = timeout(within, self.exchange(request)).await;
         let answer = answer.unwrap_or(Err(Failure::Timeout));
-        if answer.is_err() || !self.all.kept {
+        let mut delivered = self.all.delivered();
+        let Deliveries { kept, new } = &mut *delivered;
+        (if self.kept { kept } else { new }).add(&answer);
+        drop(delivered);
+        if answer.is_err() || !self.kept {
             self.close();
         }
         answer
@@ -240,7 +178,7 @@ impl Connection {
             None => self.all.permit().await,
         };
         let opened = self.all.opened.fetch_add(1, Ordering::Relaxed);
-        let stream = connect(&self.peer.authority, opened).await.map_err(|error| {
+        let stream = connect(self.peer.authority(), opened).await.map_err(|error| {
             let out_of_files = [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::EADDRNOTAVAIL];
             let is_ours = error.raw_os_error().is_some_and(|code| out_of_files.contains(&code));
             if is_ours { Failure::Descriptors } else { Failure::Connect }
@@ -269,30 +207,4 @@ async fn connect(authority: &str, number: u64) -> io::Result<TcpStream> {
         }
         _ => TcpStream::connect(authority).await,
     }
-}
-
-/// One GET and its answer as JSON, on a connection of its own.
-///
-/// # Errors
-///
-/// When there is no answer, or another one than 200.
-pub async fn get_json(
-    peer: &Peer,
-    path: &str,
-    key: Option<&str>,
-) -> anyhow::Result<serde_json::Value> {
-    let mut request = peer.request("GET", path);
-    if let Some(key) = key {
-        request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
-    }
-    let request = request.body(Full::default()).context("a request")?;
-    let place = format!("http://{}{}{path}", peer.authority, peer.base);
-    let mut connection = Connection::new(peer, &Arc::new(Connections::new(1, 1)));
-    let answer = connection.send(request, Duration::from_secs(5)).await;
-    let answer = answer.map_err(|failure| anyhow::anyhow!("{place}: {failure}"))?;
-    if answer.status != 200 {
-        let body = String::from_utf8_lossy(&answer.body);
-        anyhow::bail!("{place} answers {}: {}", answer.status, body.trim());
-    }
-    serde_json::from_slice(&answer.body).with_context(|| format!("{place}: not JSON"))
 }

@@ -2,12 +2,16 @@
 //! it keeps its promises.
 
 mod address;
+mod answer;
 mod cheat;
 mod connection;
 mod cost;
+mod delivery;
+mod follow;
 mod histogram;
 mod judge;
 mod mix;
+mod peer;
 mod report;
 mod result;
 mod room;
@@ -33,8 +37,10 @@ use crate::{
     size::objective::Objective,
 };
 
-use connection::{Connections, Peer};
+use connection::Connections;
+use delivery::Reuse;
 use mix::Mix;
+use peer::Peer;
 use result::Rehearsal;
 use room::RulesWatch;
 use tally::Tally;
@@ -51,6 +57,10 @@ Examples:
   anteroom-loadtest rehearse --both --queue concert \\
     --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081 \\
     --target http://127.0.0.1:8091 --slo 'p95<200ms' --slo 'errors<1%'
+
+  # Two hundred at a time, who never cease to come, through a gateway that protects /api/
+  anteroom-loadtest rehearse --queue concert --anteroom http://gate --gate /api/shows \
+    --visitors 200 --mix faithful=1 --connections both --again --limit 10m --follow
 
   # Nobody is late, every tenth cheats
   anteroom-loadtest rehearse --queue concert --anteroom http://127.0.0.1:8080 \\
@@ -105,6 +115,9 @@ pub struct Rehearse {
     /// What must hold at the service with the waiting room; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", requires = "target")]
     slo: Vec<Objective>,
+    /// A path that a gateway protects: asked instead of …/authorize, which it keeps for itself
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    gate: Option<String>,
     /// How long a visitor stays inside, in the mean, besides what the scenario thinks
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
     stay: Duration,
@@ -117,6 +130,15 @@ pub struct Rehearse {
     /// The run ends after this time, whoever is still in line
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
     limit: Duration,
+    /// Which connections visitors ask on
+    #[arg(long, value_enum, default_value_t)]
+    connections: Reuse,
+    /// Whoever is done comes again as somebody else, until --limit or Ctrl-C: a line that stays
+    #[arg(long)]
+    again: bool,
+    /// Tells each second what happened, as JSON on standard output, and the verdict at the end
+    #[arg(long)]
+    follow: bool,
     /// The crowd goes straight to the service
     #[arg(long, conflicts_with = "both")]
     without_room: bool,
@@ -146,6 +168,9 @@ pub struct Stage {
     sleep: Duration,
     patience: Duration,
     visit: Visit,
+    gate: Option<String>,
+    reuse: Reuse,
+    follow: bool,
 }
 
 /// Who is asked.
@@ -186,10 +211,17 @@ impl Rehearse {
         }
         if !self.without_room && !interrupted.is_cancelled() {
             let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
+            let following = self.follow.then(|| follow::seconds(&stage));
             let ran = run::with_room(&self, stage, seed, &interrupted).await;
+            if let Some(following) = following {
+                following.abort();
+            }
             result.add(ran, &self.slo, &self.output)?;
         }
         report::document(&result).write(&self.output, "rehearse", &result)?;
+        if let Some(run) = result.with_room.as_ref().filter(|_| self.follow) {
+            follow::verdict(run);
+        }
         if let Some(run) = result.with_room.as_ref().filter(|run| run.refused > 0) {
             say(&format!("{} visits were refused for good", run.refused));
         }
@@ -255,6 +287,15 @@ impl Rehearse {
             sleep: self.sleep,
             patience,
             visit: Visit { target, scenario: Arc::clone(scenario), stay: self.stay, patience },
+            gate: self.gate.clone(),
+            reuse: self.connections,
+            follow: self.follow,
         })
     }
+}
+
+/// The path of an address.
+fn path(text: &str) -> Result<String, String> {
+    let is_path = text.starts_with('/') && text.parse::<http::uri::PathAndQuery>().is_ok();
+    if is_path { Ok(text.to_owned()) } else { Err("must be a path such as /api/shows".to_owned()) }
 }

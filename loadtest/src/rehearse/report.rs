@@ -249,6 +249,11 @@ fn visits(report: &mut Report, name: &str, run: &Run) {
             );
         }
     }
+    for (kind, delivery) in [("kept", &run.connections.kept), ("new", &run.connections.new)] {
+        if delivery.requests > 0 {
+            report.text(format!("Requests on {kind} connections: {}.", delivery.line()));
+        }
+    }
     let requests = run.service.requests + run.room.as_ref().map_or(0, |it| it.traffic.requests);
     report.text(format!(
         "The harness itself: {:.0} requests/s, {:.1} s of processor time, {:.0} MiB resident at \

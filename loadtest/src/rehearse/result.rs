@@ -10,6 +10,7 @@ use crate::{
         Rehearse,
         cheat::{Trick, Tried},
         cost::Cost,
+        delivery::Deliveries,
         mix::Habit,
         run::{Over, Ran},
         tally::End,
@@ -70,6 +71,8 @@ pub struct Run {
     pub came: u64,
     /// Visits by habit and end.
     pub ended: BTreeMap<Habit, BTreeMap<End, u64>>,
+    /// All requests, by the kind of connection, and those that were lost.
+    pub connections: Deliveries,
     /// Visits that were not over.
     pub unfinished: u64,
     /// Visits that the room refused for good, for no reason that it has: it answered 400, 401, 404
@@ -256,7 +259,8 @@ impl Run {
             came,
             ended: counts.ended.clone(),
             refused: counts.ended_as(End::Refused),
-            unfinished: u64::from(ran.stage.visitors).saturating_sub(counts.over()),
+            connections: ran.stage.connections.deliveries(),
+            unfinished: came.max(ran.stage.visitors.into()).saturating_sub(counts.over()),
             served_per_minute: 60.0 * float(counts.ended_as(End::Served)) / seconds.max(1.0),
             service: counts.service.summary(),
             objectives: slo.iter().map(held).collect(),

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -10,9 +10,14 @@ use std::{
 
 use anteroom_witness::Rules;
 use anyhow::Context as _;
+use http_body_util::Full;
+use hyper::header;
 use serde_json::Value;
 
-use crate::rehearse::connection::{Peer, get_json};
+use crate::rehearse::{
+    connection::{Connection, Connections},
+    peer::Peer,
+};
 
 /// A look at the public state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +79,28 @@ fn read(state: &Value) -> anyhow::Result<Rules> {
         first_poll_ttl: span("first_poll_ttl_ms")?,
         losses: Vec::new(),
     })
+}
+
+/// One GET and its answer as JSON, on a connection of its own.
+///
+/// # Errors
+///
+/// When there is no answer, or another one than 200.
+async fn get_json(peer: &Peer, path: &str, key: Option<&str>) -> anyhow::Result<Value> {
+    let mut request = peer.request("GET", path);
+    if let Some(key) = key {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
+    }
+    let request = request.body(Full::default()).context("a request")?;
+    let place = format!("http://{}{}{path}", peer.authority(), peer.base());
+    let mut connection = Connection::new(peer, &Arc::new(Connections::new(1, 1)), false);
+    let answer = connection.send(request, Duration::from_secs(5)).await;
+    let answer = answer.map_err(|failure| anyhow::anyhow!("{place}: {failure}"))?;
+    if answer.status != 200 {
+        let body = String::from_utf8_lossy(&answer.body);
+        anyhow::bail!("{place} answers {}: {}", answer.status, body.trim());
+    }
+    serde_json::from_slice(&answer.body).with_context(|| format!("{place}: not JSON"))
 }
 
 /// The rules in force, looked at again and again.

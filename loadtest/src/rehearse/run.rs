@@ -6,7 +6,7 @@ use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
     task::{JoinHandle, JoinSet},
-    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at},
+    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,7 @@ use crate::{
         Rehearse, Stage,
         cost::{Cost, Meter},
         judge::{Verdict, judge},
+        mix::Habit,
         room,
         visitor::Visitor,
     },
@@ -105,7 +106,7 @@ async fn crowd<V, F>(
     [interrupted, broken]: [&CancellationToken; 2],
 ) -> Over
 where
-    V: Fn(Visitor) -> F,
+    V: Fn(Visitor) -> F + Clone + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
     let mut random = StdRng::seed_from_u64(seed);
@@ -118,18 +119,19 @@ where
     arrivals.sort_unstable();
     let start = Instant::now();
     let end = start + rehearse.limit;
+    let again = rehearse.again;
     let mut visits = JoinSet::new();
     let all = async {
         for (arrives, number, habit, seed) in arrivals {
             sleep_until(start + arrives).await;
-            visits.spawn(visit(Visitor::new(stage, number, habit, seed)));
+            visits.spawn(come(Arc::clone(stage), visit.clone(), number, habit, seed, again));
             while visits.try_join_next().is_some() {}
         }
         while visits.join_next().await.is_some() {}
     };
     let over = tokio::select! {
         in_time = timeout_at(end, all) => {
-            if in_time.is_ok() { Over::Complete } else { Over::TimeLimit }
+            if in_time.is_ok() || again { Over::Complete } else { Over::TimeLimit }
         }
         () = interrupted.cancelled() => Over::Interrupted,
         () = broken.cancelled() => Over::PromiseBroken,
@@ -137,6 +139,28 @@ where
     // Their last requests are in the record before anybody reads it.
     visits.shutdown().await;
     over
+}
+
+/// A visitor comes; `again` and again others in its place.
+async fn come<F: Future<Output = ()>>(
+    stage: Arc<Stage>,
+    visit: impl Fn(Visitor) -> F,
+    number: u32,
+    habit: Habit,
+    seed: u64,
+    again: bool,
+) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut next = Some(number);
+    while let Some(number) = next {
+        visit(Visitor::new(&stage, number, habit, random.random())).await;
+        if again {
+            // Nor does anybody who is refused at once come at once.
+            sleep(Duration::from_secs_f64(random.random_range(0.5..1.5))).await;
+        }
+        // Behind the numbers of all who are there, and those that cheaters take besides.
+        next = number.checked_add(2 * stage.visitors).filter(|_| again);
+    }
 }
 
 /// Looks at the room each second, where there is one that can break a promise, and says how far the

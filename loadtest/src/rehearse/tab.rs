@@ -9,7 +9,8 @@ use hyper::body::Bytes;
 
 use crate::rehearse::{
     Stage, address,
-    connection::{Answer, Connection, Failure, Out},
+    answer::{Answer, Failure},
+    connection::{Connection, Out},
 };
 
 /// A tab of a visitor.
@@ -30,7 +31,8 @@ impl Tab {
     /// The first tab of an identity. Its key is no other run's, whatever the seed: it would have a
     /// place of that run.
     pub fn new(stage: &Arc<Stage>, visitor: u32, identity: u32) -> Self {
-        let connection = Connection::new(&stage.public, &stage.connections);
+        let connection =
+            Connection::new(&stage.public, &stage.connections, stage.reuse.keeps(visitor));
         let (stage, key) = (Arc::clone(stage), rand::random());
         Self { stage, visitor, identity, key, token: None, connection }
     }
@@ -95,7 +97,10 @@ impl Tab {
             Call::Renew => ("POST", "token/renew"),
             Call::Leave => ("DELETE", "token"),
         };
-        let path = format!("/v1/queues/{}/{path}", self.stage.queue);
+        let path = match (call, &self.stage.gate) {
+            (Call::Authorize, Some(gate)) => gate.clone(),
+            _ => format!("/v1/queues/{}/{path}", self.stage.queue),
+        };
         let request = self.connection.peer().request(method, &path);
         let request = request.header("x-forwarded-for", address::of(self.visitor).to_string());
         let (request, body) = match (call, token) {
@@ -107,6 +112,8 @@ impl Tab {
             (_, Some(token)) => (request.header("x-anteroom-token", token), Bytes::new()),
             (_, None) => (request, Bytes::new()),
         };
-        request.body(Full::new(body)).expect("a queue's name, numbers and a token are ASCII")
+        request
+            .body(Full::new(body))
+            .expect("a path that was parsed, numbers and a token are ASCII")
     }
 }

@@ -10,8 +10,8 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::rehearse::{
+    answer::{Answer, Failure},
     cheat::{FellFor, Trick, Tried},
-    connection::{Answer, Failure},
     histogram::{histogram, record},
     mix::Habit,
     room::Look,
@@ -50,6 +50,8 @@ pub struct Counts {
     pub ended: BTreeMap<Habit, BTreeMap<End, u64>>,
     /// Milliseconds from the join to the turn, of all who were told theirs.
     pub waits: Histogram<u64>,
+    /// When places were promoted, in milliseconds, since `--follow` said so last.
+    pub promoted_ms: Vec<u64>,
     /// Requests to the waiting room.
     pub room: Traffic,
     /// Requests to the protected service.
@@ -71,6 +73,7 @@ impl Tally {
             came: BTreeMap::new(),
             ended: BTreeMap::new(),
             waits: histogram(),
+            promoted_ms: Vec::new(),
             room: Traffic::default(),
             service: Traffic::default(),
             refusals: BTreeMap::new(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     rehearse::{
-        connection,
+        answer,
         histogram::{histogram, record},
     },
     scenario,
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// There was no answer.
-    NoAnswer(connection::Failure),
+    NoAnswer(answer::Failure),
     /// One with a status that is none.
     Status(u16),
     /// One that the visit cannot go on with.
@@ -78,7 +78,7 @@ impl Traffic {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         // What a visitor waited is its latency, also in vain; a connection that was refused at once
         // says nothing of it.
-        let in_vain = error == Some(Error::NoAnswer(connection::Failure::Timeout));
+        let in_vain = error == Some(Error::NoAnswer(answer::Failure::Timeout));
         if status.is_some() || in_vain {
             record(&mut self.latency, took);
             record(&mut second.latency, took);
@@ -204,11 +204,11 @@ mod tests {
     #[test]
     fn what_nobody_answers_holds_no_latency() {
         let mut traffic = Traffic::default();
-        let refused = Error::NoAnswer(connection::Failure::Connect);
+        let refused = Error::NoAnswer(answer::Failure::Connect);
         traffic.add(Duration::ZERO, Duration::from_micros(200), None, Some(refused));
         let objective: crate::size::objective::Objective = "p95<1s".parse().expect("one");
         assert!(!objective.judge(&traffic.answers()).held);
-        let late = Error::NoAnswer(connection::Failure::Timeout);
+        let late = Error::NoAnswer(answer::Failure::Timeout);
         traffic.add(Duration::ZERO, Duration::from_secs(30), None, Some(late));
         assert!(objective.judge(&traffic.answers()).value.starts_with("300"));
     }

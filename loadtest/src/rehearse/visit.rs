@@ -10,11 +10,7 @@ use hyper::{StatusCode, body::Bytes};
 use rand::Rng;
 
 use crate::{
-    rehearse::{
-        connection::{Connection, Peer},
-        tally::Tally,
-        traffic::Error,
-    },
+    rehearse::{connection::Connection, peer::Peer, tally::Tally, traffic::Error},
     scenario::{self, Call, Failure, Scenario},
 };
 

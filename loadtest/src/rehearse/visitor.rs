@@ -65,6 +65,9 @@ impl Visitor {
                 if !has_turn && let Some(promoted) = self.promoted(&heard.told) {
                     has_turn = true;
                     self.stage.tally.waited(promoted.saturating_sub(joined));
+                    if self.stage.follow {
+                        self.stage.tally.counts().promoted_ms.push(promoted / 1_000);
+                    }
                 }
                 let next = match heard.told {
                     Told::Nothing => Call::Place,
@@ -173,7 +176,8 @@ impl Visitor {
             stage.visit.stays(1.0, &mut self.random).await;
             return End::Served;
         };
-        let mut connection = Connection::new(target, &stage.connections);
+        let mut connection =
+            Connection::new(target, &stage.connections, stage.reuse.keeps(self.number));
         let from = address::of(self.number).to_string();
         let scenario = &stage.visit.scenario;
         let calls = scenario.calls_per_visitor();

@@ -3,6 +3,7 @@
 
 mod broken_room;
 mod fake;
+mod followed;
 mod real_room;
 mod usage;
 

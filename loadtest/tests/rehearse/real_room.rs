@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Services with this queue, ready.
-async fn anteroom(queue: &str) -> Anteroom {
+pub async fn anteroom(queue: &str) -> Anteroom {
     let room = Anteroom::start(&format!("{PROXIES}{queue}"), &[]).await;
     tokio::join!(room.admission.until_ready(), room.scheduler.until_ready());
     room

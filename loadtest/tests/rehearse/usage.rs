@@ -14,6 +14,7 @@ async fn a_wrong_argument_is_named_with_its_rule() {
         (&[SERVICE[0], SERVICE[1], "--scenario", "/no/such.toml"], &["/no/such.toml: "]),
         (&["--visitors", "0"], &["--visitors", "not in 1..="]),
         (&["--arrive", "soon"], &["--arrive"]),
+        (&["--gate", "shop"], &["--gate", "must be a path"]),
         (&["--both"], &["--target"]),
         (&["--target", "ftp://127.0.0.1"], &["--target", "must be http://"]),
     ] {

@@ -1,0 +1,87 @@
+//! The namespace of a run: made by it, labelled by it, gone after it.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use crate::{
+    kubectl::Kubectl,
+    options::Usage,
+    progress::{Look, say, until},
+};
+
+/// Who has this label was made by this program, which may remove it.
+const LABEL: &str = "anteroom.dev/e2e";
+/// Pods get their grace periods.
+const REMOVED_WITHIN: Duration = Duration::from_secs(180);
+
+/// Makes the namespace. One that an earlier run left is removed first; anybody else's is refused.
+///
+/// # Errors
+///
+/// When it exists and is not of this program, or cannot be made.
+pub async fn make(kubectl: &Kubectl) -> anyhow::Result<()> {
+    let name = &kubectl.namespace;
+    if find(kubectl).await?.is_some() {
+        remove(kubectl).await?;
+    }
+    let labels = json!({ LABEL: "true" });
+    let metadata = json!({ "name": name, "labels": labels });
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    kubectl.create(&namespace).await
+}
+
+/// Removes it with all that is in it, and gives volumes back that it held.
+///
+/// # Errors
+///
+/// When it is not of this program, or not gone in time.
+pub async fn remove(kubectl: &Kubectl) -> anyhow::Result<()> {
+    let name = &kubectl.namespace;
+    let Some(there) = find(kubectl).await? else { return Ok(()) };
+    if there["metadata"]["labels"][LABEL].is_null() {
+        let rule = "this program makes it, and removes it with all that is in it";
+        let wrong = format!("--namespace {name}: exists, and has no label {LABEL}; {rule}");
+        return Err(Usage(wrong).into());
+    }
+    say(&format!("removing the namespace {name}"));
+    kubectl.run(&["delete", "namespace", name, "--ignore-not-found", "--wait=false"]).await?;
+    until("removal", REMOVED_WITHIN, async || {
+        Ok(match find(kubectl).await? {
+            None => Look::Done(()),
+            Some(_) => Look::NotYet("still there".to_owned()),
+        })
+    })
+    .await?;
+    release(kubectl).await
+}
+
+async fn find(kubectl: &Kubectl) -> anyhow::Result<Option<Value>> {
+    let name = &kubectl.namespace;
+    let how = ["get", "namespace", name, "--ignore-not-found", "--output", "json"];
+    let found = kubectl.run(&how).await?;
+    if found.trim().is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(&found).context("the namespace").map(Some)
+}
+
+/// A volume that nobody made for us, and that is retained, stays bound to a claim that is gone.
+async fn release(kubectl: &Kubectl) -> anyhow::Result<()> {
+    let volumes = kubectl.json(&["get", "persistentvolumes"]).await?;
+    for volume in volumes["items"].as_array().into_iter().flatten() {
+        let claim = &volume["spec"]["claimRef"];
+        let retained = volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain";
+        if claim["namespace"] != *kubectl.namespace || !retained {
+            continue;
+        }
+        let name = volume["metadata"]["name"].as_str().unwrap_or_default();
+        let patch = r#"[{"op":"remove","path":"/spec/claimRef"}]"#;
+        kubectl
+            .run(&["patch", "persistentvolume", name, "--type", "json", "--patch", patch])
+            .await?;
+        say(&format!("the volume {name} is free again; it is retained with what was written"));
+    }
+    Ok(())
+}

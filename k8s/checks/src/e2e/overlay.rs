@@ -1,0 +1,168 @@
+//! The overlay of a run, in a folder of its own: the one that is tried, with our namespace, our
+//! images and the rules of the run.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    configuration::Configuration,
+    kubectl::Kubectl,
+    options::{Options, Usage, read},
+};
+
+/// The image that the manifests name.
+const IMAGE: &str = "ghcr.io/anteroom/anteroom";
+
+const REQUESTED_CPU: &str = "20m";
+
+/// What is applied.
+pub struct Overlay {
+    folder: TempDir,
+    /// The services' configuration in it.
+    pub configuration: Configuration,
+}
+
+impl Overlay {
+    /// Writes it; `digest` is that of the operator's key of this run.
+    ///
+    /// # Errors
+    ///
+    /// When the tried overlay cannot be rendered, or lacks what is to be patched.
+    pub async fn write(kubectl: &Kubectl, options: &Options, digest: &str) -> anyhow::Result<Self> {
+        let wrong = |error| Usage(format!("--overlay {}: {error}", options.overlay.display()));
+        let tried = fs::canonicalize(&options.overlay).map_err(wrong)?;
+        let objects = kubectl.render(&tried).await?;
+        let map = objects.iter().find(|object| is(object, "ConfigMap", Configuration::MAP));
+        let text = map.and_then(|map| map["data"][Configuration::KEY].as_str());
+        let text = text.with_context(|| {
+            format!(
+                "the overlay has no ConfigMap {} with {}",
+                Configuration::MAP,
+                Configuration::KEY
+            )
+        })?;
+        let mut configuration = Configuration::read(text)?;
+        configuration.prepare(digest)?;
+        let folder = tempfile::tempdir()?;
+        let mut patches = Vec::new();
+        let mut add = |name: String, patch: &str| {
+            patches.push(json!({ "path": name }));
+            fs::write(folder.path().join(&name), patch)
+        };
+        add("configuration.yaml".to_owned(), &configuration.object()?.to_string())?;
+        for name in &options.without {
+            let mut left_out = objects.iter().filter(|object| belongs(object, name)).peekable();
+            if left_out.peek().is_none() {
+                let rule = "the overlay has nothing of that name";
+                return Err(Usage(format!("--without {name}: {rule}")).into());
+            }
+            for (number, object) in left_out.enumerate() {
+                add(format!("without-{name}-{number}.yaml"), &deleted(object).to_string())?;
+            }
+        }
+        let stays = |object: &&Value| options.without.iter().all(|name| !belongs(object, name));
+        for (number, object) in objects.iter().filter(stays).enumerate() {
+            if let Some(small) = small(object) {
+                add(format!("small-{number}.yaml"), &small.to_string())?;
+            }
+        }
+        for (number, file) in options.patch.iter().enumerate() {
+            add(format!("patch-{number}.yaml"), &read("--patch", file)?)?;
+        }
+        let root = fs::canonicalize(folder.path())?;
+        let (image, tag) = split(&options.image);
+        let kustomization = json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "namespace": kubectl.namespace,
+            "resources": [relative(&root, &tried)],
+            "images": [{ "name": IMAGE, "newName": image, tag.0: tag.1 }],
+            "patches": patches,
+        });
+        fs::write(root.join("kustomization.yaml"), kustomization.to_string())?;
+        Ok(Self { folder, configuration })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+fn is(object: &Value, kind: &str, name: &str) -> bool {
+    object["kind"] == kind && object["metadata"]["name"] == name
+}
+
+/// Whether an object is a component's, by its name or that of what it selects.
+fn belongs(object: &Value, name: &str) -> bool {
+    let labels = &object["metadata"]["labels"];
+    let marks = ["app.kubernetes.io/name", "app.kubernetes.io/component"];
+    object["metadata"]["name"] == name || marks.iter().any(|mark| labels[mark] == name)
+}
+
+fn deleted(object: &Value) -> Value {
+    json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": { "name": object["metadata"]["name"] },
+        "$patch": "delete",
+    })
+}
+
+/// A workload that asks for little, so that five admissions have room in a small cluster. What it
+/// may use stays as it is.
+fn small(object: &Value) -> Option<Value> {
+    let containers = object["spec"]["template"]["spec"]["containers"].as_array()?;
+    let small = containers.iter().map(|container| {
+        let resources = json!({ "requests": { "cpu": REQUESTED_CPU } });
+        json!({ "name": container["name"], "resources": resources })
+    });
+    let pod = json!({ "containers": small.collect::<Vec<_>>() });
+    Some(json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": { "name": object["metadata"]["name"] },
+        "spec": { "template": { "spec": pod } },
+    }))
+}
+
+/// An image's name, and by what kustomize names its version.
+fn split(image: &str) -> (&str, (&'static str, &str)) {
+    if let Some((name, digest)) = image.split_once('@') {
+        return (name, ("digest", digest));
+    }
+    match image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
+        Some((name, tag)) => (name, ("newTag", tag)),
+        None => (image, ("newTag", "latest")),
+    }
+}
+
+/// kustomize takes no absolute path.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let up = from.components().skip(1).map(|_| "..");
+    up.chain(to.strip_prefix("/").ok().and_then(Path::to_str)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_split_as_kustomize_names_its_parts() {
+        for (image, parts) in [
+            ("r.example:5000/a/b:1.2", ("r.example:5000/a/b", ("newTag", "1.2"))),
+            ("r.example:5000/a/b", ("r.example:5000/a/b", ("newTag", "latest"))),
+            ("a/b@sha256:00", ("a/b", ("digest", "sha256:00"))),
+        ] {
+            assert_eq!(split(image), parts, "{image}");
+        }
+        let path = relative(Path::new("/tmp/x"), Path::new("/a/b"));
+        assert_eq!(path, Path::new("../../a/b"));
+    }
+}

@@ -1,0 +1,61 @@
+//! What is said while it runs, on standard error, and waiting with a deadline.
+
+use std::{
+    io::Write as _,
+    time::{Duration, Instant},
+};
+
+use anyhow::bail;
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Between two lines while nothing else is said.
+const SAY_EVERY: Duration = Duration::from_secs(10);
+
+/// Says a line.
+pub fn say(text: &str) {
+    // Where nobody reads, the table still tells.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// What a look says of something that is waited for.
+pub enum Look<T> {
+    /// It is there.
+    Done(T),
+    /// Not yet; how far it is.
+    NotYet(String),
+}
+
+/// Looks until it is done; returns how long that took, too.
+///
+/// # Errors
+///
+/// When the deadline has passed, or a look fails.
+pub async fn until<T>(
+    what: &str,
+    within: Duration,
+    mut look: impl AsyncFnMut() -> anyhow::Result<Look<T>>,
+) -> anyhow::Result<(T, Duration)> {
+    let began = Instant::now();
+    let mut said = began;
+    loop {
+        let state = match look().await? {
+            Look::Done(value) => return Ok((value, began.elapsed())),
+            Look::NotYet(state) => state,
+        };
+        if began.elapsed() > within {
+            bail!("{what}: not within {} s: {state}", within.as_secs());
+        }
+        if said.elapsed() > SAY_EVERY {
+            said = Instant::now();
+            say(&format!("  {what}, {} s: {state}", began.elapsed().as_secs()));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Waits, and says what for.
+pub async fn pause(what: &str, time: Duration) {
+    say(&format!("  {what}: {} s", time.as_secs()));
+    tokio::time::sleep(time).await;
+}

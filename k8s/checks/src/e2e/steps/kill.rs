@@ -1,0 +1,70 @@
+//! Pods are deleted by force: they have a second or two, far less than they ask for.
+
+use anyhow::Context as _;
+
+use crate::{
+    run::Run,
+    table::Line,
+    visitors::Seen,
+    workloads::{pods, settled},
+};
+
+/// What must hold while a pod of a kind dies and another one takes its place.
+enum Must {
+    /// Nothing is lost, and promotion goes on: there is another one.
+    LoseNothing,
+    /// What was under way there is lost, and no more than that: there is another one.
+    Recover,
+    /// It is the only one, so its requests are lost until it is back.
+    Return,
+    /// It is the store: nothing is lost, visitors are told when to ask again.
+    PutOff,
+}
+
+/// Requests that were under way break off; balancers notice within seconds.
+const RECOVERED_SECONDS: f64 = 15.0;
+/// A tick is 100 ms. More than this is no late tick any more.
+const GAP_SECONDS: f64 = 5.0;
+
+/// One pod of each.
+pub async fn pods_of_every_kind(run: &Run) -> anyhow::Result<()> {
+    for (workload, must) in [
+        ("deployment/admission", Must::Recover),
+        ("deployment/scheduler", Must::LoseNothing),
+        ("deployment/gate", Must::Recover),
+        ("deployment/concert", Must::Return),
+        ("statefulset/redis", Must::PutOff),
+    ] {
+        let dies = async {
+            let pods = pods(&run.kubectl, workload).await?;
+            let pod = &pods.first().with_context(|| format!("no pod of {workload}"))?.name;
+            let delete = ["delete", "pod", pod, "--wait=false"];
+            // What holds a volume is never there twice, and a store that syncs every second has the
+            // time to write: it goes as a node that is drained lets it go.
+            let how = match workload.starts_with("statefulset") {
+                true => &[][..],
+                false => &["--grace-period=0", "--force"],
+            };
+            run.kubectl.run(&[&delete[..], how].concat()).await?;
+            settled(&run.kubectl, workload).await
+        };
+        let (_, took, seen) = run.under_load(dies).await?;
+        let (says, held) = judge(&must, &seen);
+        let kind = workload.rsplit('/').next().unwrap_or_default();
+        run.add(Line::new(format!("kill {kind}"), says, Some(held)).took(took).under(seen));
+    }
+    Ok(())
+}
+
+fn judge(must: &Must, seen: &Seen) -> (String, bool) {
+    let losing = format!("requests were lost for {:.0} s", seen.losing_seconds);
+    match must {
+        Must::LoseNothing => {
+            let goes_on = seen.gap_seconds < Some(GAP_SECONDS);
+            ("the others go on".to_owned(), seen.undisturbed() && goes_on)
+        }
+        Must::Recover => (losing, seen.losing_seconds < RECOVERED_SECONDS),
+        Must::Return => (format!("it is back; {losing}"), true),
+        Must::PutOff => ("it is back".to_owned(), seen.lost() == 0),
+    }
+}

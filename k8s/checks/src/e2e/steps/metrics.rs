@@ -1,0 +1,87 @@
+//! Prometheus has every metric of the contract.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+
+use crate::{
+    forward::{Forward, status},
+    options::read,
+    progress::{Look, until},
+    run::Run,
+    table::Line,
+};
+
+/// Some scrapes.
+const SCRAPED_WITHIN: Duration = Duration::from_secs(90);
+
+/// Calls what the visitors do not, and looks until each name is there.
+pub async fn contract(run: &Run) -> anyhow::Result<()> {
+    let text = read("--metrics", &run.options.metrics)?;
+    let names = names(&text);
+    ensure!(!names.is_empty(), "--metrics {}: it names no metric", run.options.metrics.display());
+    call_what_visitors_do_not(run).await?;
+    let prometheus = Forward::open(&run.kubectl, "service/prometheus", 9090).await?;
+    let look = until("every metric", SCRAPED_WITHIN, async || {
+        let missing = missing(&prometheus, &names).await?;
+        let text = missing.into_iter().collect::<Vec<_>>().join(", ");
+        Ok(if text.is_empty() { Look::Done(()) } else { Look::NotYet(text) })
+    });
+    let (says, held) = match look.await {
+        Ok(_) => (format!("Prometheus has all {} of the contract", names.len()), true),
+        Err(error) => (format!("{error:#}"), false),
+    };
+    run.add(Line::new("metrics", says, Some(held)));
+    Ok(())
+}
+
+/// Limits and targets, which the sample service has no use for.
+async fn call_what_visitors_do_not(run: &Run) -> anyhow::Result<()> {
+    let service = Forward::open(&run.kubectl, "service/admission", 8081).await?;
+    let (limits, targets) = {
+        let configuration = run.configuration();
+        (configuration.names("limits"), configuration.names("targets"))
+    };
+    let outcome = json!({ "successes": 7, "failures": 3, "latency_ms": 20 });
+    let checks =
+        limits.iter().map(|name| (format!("/v1/limits/{name}/check"), json!({ "key": "e2e" })));
+    let outcomes =
+        targets.iter().map(|name| (format!("/v1/targets/{name}/outcomes"), outcome.clone()));
+    for (path, body) in checks.chain(outcomes) {
+        let call = service.request("POST", &path).bearer_auth(&run.key).json(&body);
+        let answer = status(call).await?;
+        ensure!(matches!(answer, 200 | 429), "{path} is answered {answer}");
+    }
+    Ok(())
+}
+
+/// The names of the contract: what stands in backticks and is one.
+fn names(text: &str) -> BTreeSet<&str> {
+    let is_name = |text: &&str| {
+        let ours = text.starts_with("anteroom_") || text.starts_with("process_");
+        ours && text.bytes().all(|it| it.is_ascii_lowercase() || it == b'_')
+    };
+    text.split('`').skip(1).step_by(2).filter(is_name).collect()
+}
+
+async fn missing(prometheus: &Forward, names: &BTreeSet<&str>) -> anyhow::Result<BTreeSet<String>> {
+    let known = prometheus.get("/api/v1/label/__name__/values").await?;
+    let known: Value = serde_json::from_str(&known)?;
+    let known: BTreeSet<_> =
+        known["data"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let has =
+        |name: &str| known.contains(name) || known.contains(format!("{name}_bucket").as_str());
+    Ok(names.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn the_names_of_the_contract_are_read() {
+        let text = "| `anteroom_queue_depth` | gauge | `queue` |\nalso `anteroom_up{a}` and `x`";
+        assert_eq!(names(text).into_iter().collect::<Vec<_>>(), ["anteroom_queue_depth"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! A new version under load: the one before comes in first, then this one.
+
+use anyhow::ensure;
+
+use crate::{
+    run::Run,
+    steps::change,
+    table::Line,
+    workloads::{containers_of, settled},
+};
+
+const WORKLOADS: [&str; 2] = ["deployment/admission", "deployment/scheduler"];
+
+/// Back by one version, with a configuration that it knows, and on again. A new configuration comes
+/// behind the new version.
+pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
+    let options = &run.options;
+    let Some(previous) = &options.image_previous else {
+        let again = async {
+            for workload in WORKLOADS {
+                run.kubectl.run(&["rollout", "restart", workload]).await?;
+            }
+            all_settled(run).await
+        };
+        let ((), took, seen) = run.under_load(again).await?;
+        let held = seen.undisturbed();
+        let says = "the same version: --image-previous names none";
+        run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
+        return Ok(());
+    };
+    let known = run.configuration().without(&options.previous_without).object()?;
+    let back = async {
+        change::write_as(run, &known).await?;
+        roll(run, &options.image, previous).await
+    };
+    let ((), took, seen) = run.under_load(back).await?;
+    let held = seen.undisturbed();
+    let says = "this version to the one before";
+    run.add(Line::new("roll back", says, Some(held)).took(took).under(seen));
+    let on = roll(run, previous, &options.image);
+    let ((), took, seen) = run.under_load(on).await?;
+    let held = seen.undisturbed();
+    let says = "the version before to this one";
+    run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
+    change::write(run).await
+}
+
+/// Both services at once, as an overlay with another image does it.
+async fn roll(run: &Run, from: &str, to: &str) -> anyhow::Result<()> {
+    for workload in WORKLOADS {
+        let containers = containers_of(&run.kubectl, workload, from).await?;
+        ensure!(!containers.is_empty(), "{workload} does not run {from}");
+        for container in containers {
+            run.kubectl.run(&["set", "image", workload, &format!("{container}={to}")]).await?;
+        }
+    }
+    all_settled(run).await
+}
+
+async fn all_settled(run: &Run) -> anyhow::Result<()> {
+    for workload in WORKLOADS {
+        settled(&run.kubectl, workload).await?;
+    }
+    Ok(())
+}

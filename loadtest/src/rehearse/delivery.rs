@@ -1,0 +1,120 @@
+//! Whether requests were answered, by the kind of connection that they went out on.
+
+use std::collections::BTreeMap;
+
+use anteroom_witness::{Call, Heard};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::rehearse::answer::{Answer, Failure};
+
+/// Which connections visitors ask on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Reuse {
+    /// Each visitor keeps its own between two requests
+    #[default]
+    Kept,
+    /// A new one for each request
+    New,
+    /// Every second visitor keeps its own
+    Both,
+}
+
+impl Reuse {
+    /// Whether the visitor of this number keeps its connections.
+    pub fn keeps(self, visitor: u32) -> bool {
+        match self {
+            Self::Kept => true,
+            Self::New => false,
+            Self::Both => visitor.is_multiple_of(2),
+        }
+    }
+}
+
+/// All requests of a run, to the room and to the service.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Deliveries {
+    /// On connections that visitors keep.
+    pub kept: Delivery,
+    /// Each on a connection of its own.
+    pub new: Delivery,
+}
+
+/// Requests on connections of one kind.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Delivery {
+    /// Sent.
+    pub requests: u64,
+    /// How many of them were lost, by what came instead of an answer: nothing, or a status from
+    /// 500 on.
+    pub lost: BTreeMap<String, u64>,
+    /// Answered by the room with a 5xx of its own: the store is away or slow, the queue is full or
+    /// closed. Nothing is lost by it, the visitor is told when to ask again.
+    pub put_off: u64,
+}
+
+/// The codes of such answers.
+const PUT_OFF: [&str; 5] =
+    ["store_unavailable", "effect_unknown", "overloaded", "queue_full", "queue_closed"];
+
+impl Delivery {
+    /// One more, and what came of it.
+    pub fn add(&mut self, answer: &Result<Answer, Failure>) {
+        self.requests += 1;
+        let lost = match answer {
+            Ok(answer) if answer.status < 500 => return,
+            Ok(answer) => {
+                let code = Heard::answer(Call::Place, answer.status, |_| None, &answer.body).code;
+                if PUT_OFF.contains(&code.as_str()) {
+                    self.put_off += 1;
+                    return;
+                }
+                format!("{} {code}", answer.status).trim_end().to_owned()
+            }
+            Err(failure) => failure.to_string(),
+        };
+        *self.lost.entry(lost).or_default() += 1;
+    }
+
+    /// For a person to read.
+    pub fn line(&self) -> String {
+        let reasons = self.lost.iter().map(|(reason, count)| format!("{reason}: {count}"));
+        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        let lost: u64 = self.lost.values().sum();
+        let why = if lost > 0 { format!(" ({reasons})") } else { String::new() };
+        format!("{} sent, {lost} lost{why}, {} put off", self.requests, self.put_off)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::{HeaderMap, body::Bytes};
+
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_told_from_what_is_refused_and_put_off() {
+        let answer = |status, body: &'static str| {
+            Ok(Answer {
+                status,
+                headers: HeaderMap::new(),
+                body: Bytes::from_static(body.as_bytes()),
+            })
+        };
+        let mut delivery = Delivery::default();
+        for answered in [
+            answer(200, "{}"),
+            answer(429, "{\"code\":\"slow_down\"}"),
+            answer(503, "{\"code\":\"store_unavailable\"}"),
+            answer(503, "{\"code\":\"gate_unavailable\"}"),
+            answer(502, "<html>"),
+            Err(Failure::Cut),
+        ] {
+            delivery.add(&answered);
+        }
+        assert_eq!(
+            delivery.line(),
+            "6 sent, 3 lost (502: 1, 503 gate_unavailable: 1, connection cut: 1), 1 put off"
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! A line that stays, told of each second, as `make k8s-e2e` looks at it while things change.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    fake::{self, serve},
+    real_room::anteroom,
+    rehearse,
+};
+
+/// A service that fails at every seventh request; and how often it has failed.
+async fn fails_at_times() -> (String, Arc<AtomicU64>) {
+    let (asked, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let counts = Arc::clone(&failed);
+    let address = serve(move |_| {
+        let fails = asked.fetch_add(1, Ordering::Relaxed) % 7 == 6;
+        counts.fetch_add(u64::from(fails), Ordering::Relaxed);
+        async move { fake::json(if fails { 502 } else { 200 }, &json!({})) }
+    })
+    .await;
+    (address, failed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_who_come_again_are_followed_and_every_lost_request_is_counted() {
+    let queue = "[queues.hall]\ncapacity = 20\nbatch = 20\ninterval = \"1s\"\n";
+    let room = anteroom(queue).await;
+    let (target, failed) = fails_at_times().await;
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("one.toml");
+    std::fs::write(&scenario, "[[steps]]\nname = \"look\"\npath = \"/\"\n").unwrap();
+    let rooms = [room.url("public"), room.url("service")];
+    let run = rehearse(&[
+        "--anteroom",
+        &rooms[0],
+        "--service",
+        &rooms[1],
+        "--queue",
+        "hall",
+        // As a gateway asks, who keeps the call itself from visitors.
+        "--gate",
+        "/v1/queues/hall/authorize/shop",
+        "--target",
+        &target,
+        "--scenario",
+        scenario.to_str().unwrap(),
+        "--visitors",
+        "60",
+        "--arrive",
+        "1s",
+        "--stay",
+        "100ms",
+        "--mix",
+        "faithful=1",
+        "--connections",
+        "both",
+        "--again",
+        "--follow",
+        "--limit",
+        "8s",
+    ])
+    .await;
+    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    let told = String::from_utf8(run.output.stdout.clone()).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (verdict, seconds) = told.split_last().unwrap();
+    assert!(seconds.len() >= 6, "{} lines", seconds.len());
+    let promoted = |second: &Value| second["promoted_ms"].as_array().unwrap().len();
+    assert!(seconds.iter().map(promoted).sum::<usize>() > 40, "{seconds:?}");
+    assert!(verdict["came"].as_u64() > Some(100) && verdict["over"] == "complete", "{verdict:#}");
+    for promise in ["1", "2", "3", "4", "5"] {
+        assert_eq!(verdict["promises"]["held"][promise], true, "{verdict:#}");
+    }
+    let of = |kind: &str| verdict["connections"][kind].clone();
+    let lost = ["kept", "new"].map(|kind| {
+        assert!(of(kind)["requests"].as_u64() > Some(100), "{kind}: {verdict:#}");
+        assert!(of(kind)["lost"].as_object().unwrap().keys().all(|reason| reason == "502"));
+        of(kind)["lost"]["502"].as_u64().unwrap_or(0)
+    });
+    // Those who were asking at the end heard no answer.
+    let (lost, failed) = (lost.iter().sum::<u64>(), failed.load(Ordering::Relaxed));
+    assert!(0 < lost && lost <= failed && failed <= lost + 60, "{lost} of {failed}");
+}

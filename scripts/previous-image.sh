@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds the services of the last version that CHANGELOG.md names, out of git, as an image from which
+# `make k8s-e2e` rolls out this checkout: previous-image.sh [REF]. Where a registry has that version, take it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' CHANGELOG.md | head -n 1)
+# The commit that gave it its heading.
+commit=$(git log --format=%H -S"## [$version]" -- CHANGELOG.md | tail -n 1)
+[ -n "$commit" ] || { echo "no commit names the version $version: is this a whole clone?" >&2; exit 1; }
+ref=${1:-ghcr.io/anteroom/anteroom:$version-previous}
+
+works() { command -v "$1" >/dev/null && { [ "$1" = buildah ] || "$1" info >/dev/null 2>&1; }; }
+tool=${CONTAINER_TOOL:-}
+for candidate in docker podman buildah; do
+  if [ -z "$tool" ] && works "$candidate"; then tool=$candidate; fi
+done
+[ -n "$tool" ] || { echo "missing: docker, podman or buildah. Please install one: apt-get install -y buildah" >&2; exit 1; }
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+git archive "$commit" | tar -x -C "$folder"
+# A version may be older than the Dockerfile, and have fewer programs than it builds.
+cat >"$folder/Dockerfile.previous" <<'END'
+ARG RUST=docker.io/library/rust:1.95-bookworm
+ARG BASE=gcr.io/distroless/cc-debian12:nonroot
+FROM ${RUST} AS build
+WORKDIR /build
+COPY . .
+RUN cargo build --release --locked -p anteroom-admission -p anteroom-scheduler
+FROM ${BASE}
+COPY --from=build /build/target/release/anteroom-admission /build/target/release/anteroom-scheduler /usr/bin/
+USER 65532:65532
+STOPSIGNAL SIGTERM
+CMD ["/usr/bin/anteroom-admission"]
+END
+echo "building $ref of $version, ${commit:0:7}, with $tool (minutes)" >&2
+read -r -a more <<<"${IMAGE_BUILD_ARGS:-}"
+"$tool" build "${more[@]+"${more[@]}"}" --file "$folder/Dockerfile.previous" --tag "$ref" "$folder"
+echo "$ref"
