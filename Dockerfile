@@ -3,8 +3,9 @@
 ARG RUST=docker.io/library/rust:1.95-bookworm
 ARG BASE=gcr.io/distroless/cc-debian12:nonroot
 
-# What says which dependencies there are, with a stub for each crate: it changes with a manifest only, so all that
-# is built from it is cached. A tool for that (cargo-chef) would have to be compiled first.
+# What says which dependencies there are, with a stub for each crate: it changes with a manifest only (and has no
+# dates, which some builders compare), so all that is built from it is cached. A tool for that (cargo-chef) would have
+# to be compiled first.
 FROM ${RUST} AS manifests
 WORKDIR /all
 COPY . .
@@ -13,7 +14,8 @@ RUN mkdir /manifests \
     && find . \( -name Cargo.toml -o -name Cargo.lock \) -print0 | tar --null -T - -c | tar -x -C /manifests \
     && find /manifests -mindepth 2 -name Cargo.toml -printf '%h\n' | while read -r crate; do \
         mkdir "$crate/src" && printf '//! A stub.\nfn main() {}\n' | tee "$crate/src/main.rs" | sed /main/d >"$crate/src/lib.rs"; \
-    done
+    done \
+    && find /manifests -exec touch --date=@0 {} +
 
 FROM ${RUST} AS dependencies
 WORKDIR /build

@@ -45,8 +45,12 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
-    let public = serve(public, http::public(&app));
-    let service = serve(service, http::service(&app));
+    let (visitors, backends) = (http::public(&app), http::service(&app));
+    let in_flight = [("public", &visitors), ("service", &backends)];
+    let in_flight = in_flight.map(|(port, it)| (port, it.in_flight.clone()));
+    http::shell::show_in_flight(&registry, in_flight.into())?;
+    let public = serve(public, visitors);
+    let service = serve(service, backends);
 
     let stop = async {
         shutdown.cancelled().await;

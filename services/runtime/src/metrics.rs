@@ -4,11 +4,12 @@ use prometheus::{IntGaugeVec, Opts, Registry};
 
 use crate::{
     Service,
-    operations::{Operations, SuccessRatio},
+    operations::{OperationMetrics, Operations},
     process_metrics::ProcessMetrics,
 };
 
-/// A registry with the process metrics, `anteroom_build_info` and `anteroom_success_ratio`.
+/// A registry with the process metrics, `anteroom_build_info`, `anteroom_success_ratio` and
+/// `anteroom_service_operations_total`.
 pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {
     let registry = Registry::new();
     registry.register(Box::new(ProcessMetrics::new()?))?;
@@ -18,7 +19,7 @@ pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus:
     )?;
     build.with_label_values(&[env!("CARGO_PKG_VERSION"), service.name()]).set(1);
     registry.register(Box::new(build))?;
-    registry.register(Box::new(SuccessRatio::new(service, operations.clone())?))?;
+    registry.register(Box::new(OperationMetrics::new(service, operations.clone())?))?;
     Ok(registry)
 }
 
@@ -32,6 +33,12 @@ mod tests {
         let registry = registry(Service::Scheduler, &operations).expect("names are unique");
         operations.record(true);
         operations.record(false);
+        let service_operations = |outcome, n| {
+            let labels = format!("outcome=\"{outcome}\",service=\"scheduler\"");
+            format!("anteroom_service_operations_total{{{labels}}} {n}")
+        };
+        // What is counted twice is the same as once.
+        registry.gather();
         let text = prometheus::TextEncoder::new()
             .encode_to_string(&registry.gather())
             .expect("the registry is not empty");
@@ -39,6 +46,8 @@ mod tests {
         for line in [
             format!("anteroom_build_info{{service=\"scheduler\",version=\"{version}\"}} 1"),
             "anteroom_success_ratio{service=\"scheduler\"} 0.5".to_owned(),
+            service_operations("ok", 1),
+            service_operations("failed", 1),
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is missing in\n{text}");
         }

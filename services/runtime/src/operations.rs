@@ -1,18 +1,19 @@
-//! How many of a service's operations did not fail on our side in the last five minutes.
+//! How many of a service's operations did not fail on our side: in the last five minutes, and since
+//! its start.
 //!
 //! A refusal is a success: the service did what it is for. A failure is an answer that we owe:
 //! the store is away, a time-out, a bug.
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
 use prometheus::{
-    Gauge, Opts,
+    Gauge, IntCounterVec, Opts,
     core::{Collector, Desc},
     proto::MetricFamily,
 };
@@ -58,6 +59,9 @@ impl Operations {
 #[derive(Debug)]
 struct Window {
     buckets: [AtomicU64; BUCKETS],
+    /// Those that failed and those that did not, from the start on.
+    failed: AtomicU64,
+    ok: AtomicU64,
 }
 
 /// What a bucket holds, in one word so that it changes in one step: the number of its ten seconds
@@ -90,10 +94,13 @@ impl Bucket {
 
 impl Window {
     fn new() -> Self {
-        Self { buckets: [const { AtomicU64::new(0) }; BUCKETS] }
+        let buckets = [const { AtomicU64::new(0) }; BUCKETS];
+        Self { buckets, failed: AtomicU64::new(0), ok: AtomicU64::new(0) }
     }
 
     fn record(&self, ok: bool, now: Duration) {
+        let total = if ok { &self.ok } else { &self.failed };
+        total.fetch_add(1, Relaxed);
         let slot = slot(now);
         let Some(place) = self.buckets.get(index(slot)) else { return };
         // The closure never declines, so there is always a result.
@@ -135,31 +142,48 @@ fn index(slot: u64) -> usize {
     (slot % BUCKETS as u64) as usize
 }
 
-/// `anteroom_success_ratio`, worked out when it is asked for.
-pub(crate) struct SuccessRatio {
-    gauge: Gauge,
+/// `anteroom_success_ratio` and `anteroom_service_operations_total`, worked out when they are asked
+/// for.
+pub(crate) struct OperationMetrics {
+    ratio: Gauge,
+    total: IntCounterVec,
     operations: Operations,
+    /// Held while they are worked out: two scrapes at once must not count the same twice.
+    scrape: Mutex<()>,
 }
 
-impl SuccessRatio {
+impl OperationMetrics {
     pub fn new(service: Service, operations: Operations) -> prometheus::Result<Self> {
-        let help = "Share of the operations of the last 5 minutes that did not fail on our side; \
-                    1 without operations";
-        let gauge = Gauge::with_opts(
-            Opts::new("anteroom_success_ratio", help).const_label("service", service.name()),
-        )?;
-        Ok(Self { gauge, operations })
+        let opts = |name, help| Opts::new(name, help).const_label("service", service.name());
+        let ratio = "Share of the operations of the last 5 minutes that did not fail on our side; \
+                     1 without operations";
+        let total = "Operations since the start: ok, or failed on our side. A refusal is ok.";
+        Ok(Self {
+            ratio: Gauge::with_opts(opts("anteroom_success_ratio", ratio))?,
+            total: IntCounterVec::new(
+                opts("anteroom_service_operations_total", total),
+                &["outcome"],
+            )?,
+            operations,
+            scrape: Mutex::default(),
+        })
     }
 }
 
-impl Collector for SuccessRatio {
+impl Collector for OperationMetrics {
     fn desc(&self) -> Vec<&Desc> {
-        self.gauge.desc()
+        self.ratio.desc().into_iter().chain(self.total.desc()).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        self.gauge.set(self.operations.success_ratio());
-        self.gauge.collect()
+        let _one_at_a_time = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ratio.set(self.operations.success_ratio());
+        let window = &self.operations.window;
+        for (outcome, total) in [("ok", &window.ok), ("failed", &window.failed)] {
+            let counter = self.total.with_label_values(&[outcome]);
+            counter.inc_by(total.load(Relaxed) - counter.get());
+        }
+        self.ratio.collect().into_iter().chain(self.total.collect()).collect()
     }
 }
 

@@ -22,10 +22,14 @@ pub const FRESH_FOR: Duration = Duration::from_secs(5);
 /// A gauge that is registered, and how its value is read from a snapshot.
 type Gauge<S> = (GaugeVec, fn(&S) -> Option<f64>);
 
+/// A gauge with a series for each of some words, and how the one that holds is read.
+type StateGauge<S> = (GaugeVec, &'static [&'static str], fn(&S) -> &'static str);
+
 /// The gauges of each entity of a kind, whose snapshots are `S`; clones share them.
 #[derive(Clone, Debug)]
 pub struct SnapshotGauges<S> {
     gauges: Vec<Gauge<S>>,
+    states: Vec<StateGauge<S>>,
     latest: Arc<Mutex<BTreeMap<String, Reading>>>,
 }
 
@@ -33,12 +37,14 @@ pub struct SnapshotGauges<S> {
 #[derive(Clone, Debug)]
 struct Reading {
     values: Vec<Option<f64>>,
+    states: Vec<&'static str>,
     at: Instant,
 }
 
 impl<S: Clone + 'static> SnapshotGauges<S> {
-    /// Registers gauges by name, meaning and value; one without a value is not shown. `label` is
-    /// the kind of entity, such as `queue`. No entity is shown yet.
+    /// Registers gauges by name, meaning and value; one without a value is not shown. Each of
+    /// `states` is 1 for the word that holds and 0 for the others, which the label `state` names.
+    /// `label` is the kind of entity, such as `queue`. No entity is shown yet.
     ///
     /// # Errors
     ///
@@ -47,11 +53,18 @@ impl<S: Clone + 'static> SnapshotGauges<S> {
         registry: &Registry,
         label: &str,
         gauges: impl IntoIterator<Item = (&'static str, &'static str, fn(&S) -> Option<f64>)>,
+        states: impl IntoIterator<
+            Item = (&'static str, &'static str, &'static [&'static str], fn(&S) -> &'static str),
+        >,
     ) -> prometheus::Result<Self> {
         let gauge =
             |(name, help, read)| Ok((GaugeVec::new(Opts::new(name, help), &[label])?, read));
+        let state = |(name, help, words, read)| {
+            Ok((GaugeVec::new(Opts::new(name, help), &[label, "state"])?, words, read))
+        };
         let gauges = gauges.into_iter().map(gauge).collect::<prometheus::Result<_>>()?;
-        let gauges = Self { gauges, latest: Arc::default() };
+        let states = states.into_iter().map(state).collect::<prometheus::Result<_>>()?;
+        let gauges = Self { gauges, states, latest: Arc::default() };
         registry.register(Box::new(gauges.clone()))?;
         Ok(gauges)
     }
@@ -59,7 +72,8 @@ impl<S: Clone + 'static> SnapshotGauges<S> {
     /// Shows this snapshot, read just now, until a newer one comes or it is too old.
     pub fn show(&self, entity: &str, snapshot: &S) {
         let values = self.gauges.iter().map(|(_, read)| read(snapshot)).collect();
-        self.latest().insert(entity.to_owned(), Reading { values, at: Instant::now() });
+        let states = self.states.iter().map(|(_, _, read)| read(snapshot)).collect();
+        self.latest().insert(entity.to_owned(), Reading { values, states, at: Instant::now() });
     }
 
     /// Shows nothing more of an entity that is no longer configured.
@@ -72,10 +86,15 @@ impl<S: Clone + 'static> SnapshotGauges<S> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn all(&self) -> impl Iterator<Item = &GaugeVec> {
+        let states = self.states.iter().map(|(gauge, _, _)| gauge);
+        self.gauges.iter().map(|(gauge, _)| gauge).chain(states)
+    }
+
     fn collect_at(&self, now: Instant) -> Vec<MetricFamily> {
         // Held to the end: two scrapes at once must not see each other's half.
         let latest = self.latest();
-        self.gauges.iter().for_each(|(gauge, _)| gauge.reset());
+        self.all().for_each(GaugeVec::reset);
         for (entity, shown) in latest.iter() {
             if now.saturating_duration_since(shown.at) > FRESH_FOR {
                 continue;
@@ -85,15 +104,21 @@ impl<S: Clone + 'static> SnapshotGauges<S> {
                     gauge.with_label_values(&[entity]).set(*value);
                 }
             }
+            for ((gauge, words, _), holds) in self.states.iter().zip(&shown.states) {
+                for word in *words {
+                    let value = f64::from(u8::from(word == holds));
+                    gauge.with_label_values(&[entity.as_str(), word]).set(value);
+                }
+            }
         }
-        let families = self.gauges.iter().flat_map(|(gauge, _)| gauge.collect());
+        let families = self.all().flat_map(GaugeVec::collect);
         families.filter(|family| !family.get_metric().is_empty()).collect()
     }
 }
 
 impl<S: Clone + 'static> Collector for SnapshotGauges<S> {
     fn desc(&self) -> Vec<&Desc> {
-        self.gauges.iter().flat_map(|(gauge, _)| gauge.desc()).collect()
+        self.all().flat_map(GaugeVec::desc).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
@@ -113,7 +138,10 @@ mod tests {
             ("depth", "How many wait.", depth),
             ("capacity", "How many may be served.", |(_, capacity)| *capacity),
         ];
-        SnapshotGauges::register(registry, "queue", gauges).expect("fresh names")
+        let full: fn(&Snapshot) -> &'static str =
+            |(depth, capacity)| if Some(*depth) == *capacity { "full" } else { "free" };
+        let states = [("room", "Whether there is room.", ["free", "full"].as_slice(), full)];
+        SnapshotGauges::register(registry, "queue", gauges, states).expect("fresh names")
     }
 
     fn shown(families: &[MetricFamily]) -> Vec<String> {
@@ -126,19 +154,30 @@ mod tests {
         let registry = Registry::new();
         let gauges = registered(&registry);
         assert!(registry.gather().is_empty());
-        gauges.show("concert", &(1.0, Some(5.0)));
+        gauges.show("concert", &(5.0, Some(5.0)));
         gauges.show("sale", &(0.5, None));
         assert_eq!(
             shown(&registry.gather()),
             [
                 "capacity{queue=\"concert\"} 5",
-                "depth{queue=\"concert\"} 1",
+                "depth{queue=\"concert\"} 5",
                 "depth{queue=\"sale\"} 0.5",
+                "room{queue=\"concert\",state=\"free\"} 0",
+                "room{queue=\"concert\",state=\"full\"} 1",
+                "room{queue=\"sale\",state=\"free\"} 1",
+                "room{queue=\"sale\",state=\"full\"} 0",
             ]
         );
         gauges.show("concert", &(2.0, None));
         gauges.forget("sale");
-        assert_eq!(shown(&registry.gather()), ["depth{queue=\"concert\"} 2"]);
+        assert_eq!(
+            shown(&registry.gather()),
+            [
+                "depth{queue=\"concert\"} 2",
+                "room{queue=\"concert\",state=\"free\"} 1",
+                "room{queue=\"concert\",state=\"full\"} 0",
+            ]
+        );
     }
 
     #[test]
@@ -146,7 +185,7 @@ mod tests {
         let gauges = registered(&Registry::new());
         gauges.show("concert", &(1.0, Some(5.0)));
         let now = Instant::now();
-        assert_eq!(shown(&gauges.collect_at(now + FRESH_FOR - Duration::from_secs(1))).len(), 2);
+        assert_eq!(shown(&gauges.collect_at(now + FRESH_FOR - Duration::from_secs(1))).len(), 4);
         assert_eq!(shown(&gauges.collect_at(now + FRESH_FOR + Duration::from_secs(1))).len(), 0);
     }
 }

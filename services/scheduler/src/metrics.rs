@@ -19,8 +19,7 @@ const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 /// All of the scheduler's own metrics. With the shell's and the store's they are what it exports.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// `anteroom_queue_depth`, `_away`, `_ready`, `_active`, `_capacity`, `_paused_by_health`,
-    /// `_health_pace`, `_adaptive_batch` with `_min` and `_max`, all `{queue}`.
+    /// What the snapshots of the queues show.
     pub gauges: SnapshotGauges<Snapshot>,
     /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
     /// `anteroom_queue_wait_seconds{queue}`.
@@ -84,7 +83,12 @@ impl Metrics {
         registry.register(Box::new(tick_duration.clone()))?;
         registry.register(Box::new(tick_errors.clone()))?;
         Ok(Self {
-            gauges: SnapshotGauges::register(registry, "queue", Snapshot::GAUGES)?,
+            gauges: SnapshotGauges::register(
+                registry,
+                "queue",
+                Snapshot::GAUGES,
+                Snapshot::STATES,
+            )?,
             counts: QueueCounts::register(registry)?,
             eta_error,
             steps,

@@ -51,3 +51,17 @@ fn the_patch_of_a_plan_changes_the_rules_of_both_services() {
     let image = &concert["spec"]["template"]["spec"]["containers"][0]["image"];
     assert_eq!(image, "registry.example/anteroom:0.2.0", "one entry for all programs");
 }
+
+/// What the autoscalers ask for is in the contract of metrics.
+#[test]
+fn metrics_that_scale_are_in_the_contract() {
+    let contract = fs::read_to_string(k8s().join("../docs/METRICS.md")).unwrap();
+    for (overlay, kind) in [("keda", "ScaledObject"), ("hpa-requests", "HorizontalPodAutoscaler")] {
+        let rendered = rendered(&format!("checks/overlays/{overlay}"));
+        let asked = rendered.find(kind, "admission").unwrap().to_string();
+        let from = asked.find("anteroom_").unwrap_or_else(|| panic!("{overlay}: no metric"));
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = asked[from..].split(|c| !is_name(c)).next().unwrap();
+        assert!(contract.contains(&format!("`{name}`")), "{overlay}: {name}");
+    }
+}

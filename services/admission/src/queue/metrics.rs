@@ -30,7 +30,12 @@ impl QueueFamilies {
                 &["queue", "answer"],
             )?,
             counts: QueueCounts::register(registry)?,
-            gauges: SnapshotGauges::register(registry, "queue", Snapshot::GAUGES)?,
+            gauges: SnapshotGauges::register(
+                registry,
+                "queue",
+                Snapshot::GAUGES,
+                Snapshot::STATES,
+            )?,
         };
         registry.register(Box::new(families.joined.clone()))?;
         registry.register(Box::new(families.gate.clone()))?;

@@ -48,7 +48,7 @@ impl TargetFamilies {
                 ),
                 &["target"],
             )?,
-            gauges: SnapshotGauges::register(registry, "target", GAUGES)?,
+            gauges: SnapshotGauges::register(registry, "target", GAUGES, [])?,
         };
         registry.register(Box::new(families.outcomes.clone()))?;
         registry.register(Box::new(families.degraded.clone()))?;

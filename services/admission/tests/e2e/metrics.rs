@@ -105,6 +105,39 @@ async fn each_metric_has_the_name_that_dashboards_know() {
 }
 
 #[tokio::test]
+async fn the_state_and_the_rules_in_force_are_shown() {
+    let room = Room::start("[queues.concert]\nbatch = 7\ninterval = \"20s\"\n").await;
+    let becomes = async |lines: &[&str]| {
+        for port in ["metrics", "scheduler"] {
+            until("the gauges show it", PATIENCE, async || {
+                let metrics = room.metrics(port).await;
+                lines.iter().all(|line| metrics.lines().any(|other| other == *line))
+            })
+            .await;
+        }
+    };
+    becomes(&[
+        "anteroom_queue_state{queue=\"concert\",state=\"open\"} 1",
+        "anteroom_queue_state{queue=\"concert\",state=\"paused\"} 0",
+        "anteroom_queue_state{queue=\"concert\",state=\"closed\"} 0",
+        "anteroom_queue_state{queue=\"concert\",state=\"bypass\"} 0",
+        "anteroom_queue_batch{queue=\"concert\"} 7",
+        "anteroom_queue_interval_seconds{queue=\"concert\"} 20",
+    ])
+    .await;
+    let patch = room.call("service", reqwest::Method::PATCH, "/v1/admin/queues/concert");
+    let rules = serde_json::json!({ "state": "paused", "batch": 3, "interval_ms": 1_500 });
+    patch.json(rules).send().await.is(200);
+    becomes(&[
+        "anteroom_queue_state{queue=\"concert\",state=\"open\"} 0",
+        "anteroom_queue_state{queue=\"concert\",state=\"paused\"} 1",
+        "anteroom_queue_batch{queue=\"concert\"} 3",
+        "anteroom_queue_interval_seconds{queue=\"concert\"} 1.5",
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_that_a_caller_sends_makes_a_series() {
     let room = Room::start(ONE).await;
     let strange = async |name: &str| {

@@ -3,14 +3,28 @@
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
-use super::Snapshot;
+use super::{Overridden, Override, Snapshot, State};
 
 /// A gauge: its name, its meaning, and its value in a snapshot, if it has one there.
 type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
 
+/// A gauge that says which of some words holds: its name, its meaning, the words, and the one of a
+/// snapshot.
+type StateGauge =
+    (&'static str, &'static str, &'static [&'static str], fn(&Snapshot) -> &'static str);
+
 impl Snapshot {
+    /// Which of some words holds of a queue, with the labels `queue` and `state`.
+    pub const STATES: [StateGauge; 1] = [(
+        "anteroom_queue_state",
+        "1 for the state in force, 0 for the others. An open queue is paused before opens_at and \
+         while health pauses it, and closed outside its times of joining.",
+        State::NAMES,
+        |it| it.state.name(),
+    )];
+
     /// What a snapshot shows of a queue. All have the one label `queue`.
-    pub const GAUGES: [Gauge; 11] = [
+    pub const GAUGES: [Gauge; 13] = [
         ("anteroom_queue_depth", "Places waiting and present.", |it| Some(it.depth as f64)),
         ("anteroom_queue_away", "Places waiting that were not seen for idle_ttl.", |it| {
             Some(it.away as f64)
@@ -31,6 +45,15 @@ impl Snapshot {
             "Most places ready and active; absent without such a rule.",
             |it| it.rules.capacity.map(|most| most as f64),
         ),
+        (
+            "anteroom_queue_batch",
+            "Most promotions in any interval, by the file, an override or the adaptive batch; \
+             absent without such a rule.",
+            |it| it.batch_in_force().map(|most| most as f64),
+        ),
+        ("anteroom_queue_interval_seconds", "The interval of the batch in force.", |it| {
+            Some(it.rules.interval.as_secs_f64())
+        }),
         (
             "anteroom_queue_paused_by_health",
             "1 while for the health of the target alone nobody is promoted, or only its probes \
@@ -59,6 +82,15 @@ impl Snapshot {
             |it| it.adaptive.map(|adaptive| adaptive.max_batch as f64),
         ),
     ];
+
+    /// The batch: an operator's goes before the adaptive one, and that before the file's.
+    fn batch_in_force(&self) -> Option<u64> {
+        let is_override = |it: &Overridden| matches!(it.rule, Override::Batch(_));
+        match self.adaptive {
+            Some(adaptive) if !self.overridden.iter().any(is_override) => Some(adaptive.batch),
+            _ => self.rules.batch,
+        }
+    }
 }
 
 /// What happened in the queues, as far as this process made it happen; the children are made per

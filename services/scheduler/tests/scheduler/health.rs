@@ -115,8 +115,10 @@ async fn a_batch_adapts_and_the_metrics_show_it() {
     .await;
     let cuts = "anteroom_queue_adaptive_steps_total{queue=\"concert\",reason=\"cut_success\"}";
     scheduler.until_metric(cuts, |it| it >= Some(3.0)).await;
-    for (name, value) in [("", 10.0), ("_min", 10.0), ("_max", 50.0)] {
-        let name = format!("anteroom_queue_adaptive_batch{name}{{queue=\"concert\"}}");
+    let adaptive =
+        [("adaptive_batch", 10.0), ("adaptive_batch_min", 10.0), ("adaptive_batch_max", 50.0)];
+    for (name, value) in adaptive.into_iter().chain([("batch", 10.0)]) {
+        let name = format!("anteroom_queue_{name}{{queue=\"concert\"}}");
         scheduler.until_metric(&name, |it| it == Some(value)).await;
     }
     // Taken out of the file, the batch of the rules is in force again.

@@ -4,6 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{IntGaugeVec, Opts, Registry};
+
 /// The requests in flight on one port; clones share the count. It is below zero for a moment where
 /// a call that outlives its client is in a pause: the client's guard goes first.
 #[derive(Clone, Debug, Default)]
@@ -49,9 +53,61 @@ impl Drop for InFlightGuard {
     }
 }
 
+/// `anteroom_http_requests_in_flight`, looked at when it is asked for.
+struct InFlightGauge {
+    gauge: IntGaugeVec,
+    ports: Vec<(&'static str, InFlight)>,
+}
+
+/// Shows the requests in flight on these ports, each under its name.
+///
+/// # Errors
+///
+/// When the name of the metric is taken.
+pub fn show_in_flight(
+    registry: &Registry,
+    ports: Vec<(&'static str, InFlight)>,
+) -> prometheus::Result<()> {
+    let help = "Requests under way: from the head of a request to the head of its answer.";
+    let opts = Opts::new("anteroom_http_requests_in_flight", help);
+    let gauge = IntGaugeVec::new(opts, &["port"])?;
+    registry.register(Box::new(InFlightGauge { gauge, ports }))
+}
+
+impl Collector for InFlightGauge {
+    fn desc(&self) -> Vec<&Desc> {
+        self.gauge.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        for (port, in_flight) in &self.ports {
+            // There are never more than `max_concurrent_requests`.
+            let count = i64::try_from(in_flight.count()).unwrap_or(i64::MAX);
+            self.gauge.with_label_values(&[port]).set(count);
+        }
+        self.gauge.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_flight_is_shown_by_port() {
+        let (registry, public) = (Registry::new(), InFlight::default());
+        let ports = vec![("public", public.clone()), ("service", InFlight::default())];
+        show_in_flight(&registry, ports).expect("a fresh name");
+        let shown = || -> Vec<_> {
+            let families = registry.gather();
+            let metrics = families.iter().flat_map(MetricFamily::get_metric);
+            metrics.map(|it| it.get_gauge().get_value()).collect()
+        };
+        let guard = public.enter(1);
+        assert_eq!(shown(), [1.0, 0.0]);
+        drop(guard);
+        assert_eq!(shown(), [0.0, 0.0]);
+    }
 
     #[test]
     fn guards_count_and_give_back() {

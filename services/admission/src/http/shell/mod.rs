@@ -27,7 +27,7 @@ use hyper::body::Body as _;
 use tracing::{Instrument as _, Span};
 
 pub use self::ids::{REQUEST_ID, new_id};
-pub use self::in_flight::{InFlight, InFlightGuard};
+pub use self::in_flight::{InFlight, InFlightGuard, show_in_flight};
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use crate::app::App;

@@ -1,0 +1,106 @@
+//! The real thing: the services under load, and a real Prometheus that scrapes them. It has every
+//! metric of the contract and no other, and every query of a panel or a rule answers with data.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use anteroom_grafana_checks::{
+    Prometheus, Scene, contract,
+    dashboard::{Dashboard, text},
+    promql::selectors,
+};
+use anteroom_testkit::{PATIENCE, until};
+
+/// How long the rush is played: long enough that somebody of every 64th ticket waited.
+const LENGTH: Duration = Duration::from_secs(24);
+/// What Grafana puts in for `$__rate_interval` at the least: four scrapes.
+const RATE_INTERVAL: &str = "2s";
+
+/// Whether an expression had a value, which was a number, at some time of the run.
+async fn has_data(prometheus: &Prometheus, expression: &str, began: SystemTime) -> bool {
+    let time = (began, SystemTime::now());
+    let series = prometheus.range(expression, time, Duration::from_millis(500)).await;
+    series.iter().flat_map(|series| &series.points).any(|(_, value)| value.is_finite())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_panel_and_rule_answers_from_the_running_services() {
+    let scene = Scene::start().await;
+    scene.play(LENGTH, |_| ()).await;
+    the_contract_holds(&scene).await;
+    every_panel_has_data(&scene).await;
+    every_rule_has_data(&scene).await;
+}
+
+/// What the services export is what is documented.
+async fn the_contract_holds(scene: &Scene) {
+    let documented = contract::documented();
+    let admissions = scene.admissions.iter().map(|service| ("admission", service));
+    let schedulers = scene.schedulers.iter().map(|service| ("scheduler", service));
+    let mut differences = Vec::new();
+    for (name, service) in admissions.chain(schedulers) {
+        until("the store is up", PATIENCE, async || {
+            service.metric("anteroom_store_up").await == Some(1.0)
+        })
+        .await;
+        // A step of the adaptive batch is taken by the scheduler that comes first; of a score of
+        // them each has taken some.
+        let (_, page) = service.get("/metrics").await;
+        differences.extend(contract::differences(&documented, name, &page));
+        conventions(name, &page);
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// What `promtool check metrics` finds in a metrics page: nothing.
+fn conventions(name: &str, page: &str) {
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut promtool = promtool.stdout(Stdio::piped()).spawn().unwrap();
+    promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+    let output = promtool.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
+    assert!(output.status.success() && said.is_empty(), "{name}: {said}");
+}
+
+async fn every_panel_has_data(scene: &Scene) {
+    let (mut asked, mut empty) = (0, Vec::new());
+    for dashboard in Dashboard::all() {
+        for panel in dashboard.panels() {
+            for query in &panel.queries {
+                let sent = dashboard.query(query.expression, RATE_INTERVAL, &[]);
+                asked += 1;
+                if !has_data(&scene.prometheus, &sent, scene.began).await {
+                    empty.push(format!("{}, {}: {sent}", dashboard.name, panel.title));
+                }
+            }
+        }
+    }
+    assert!(empty.is_empty(), "no data of {} of {asked}:\n{}", empty.len(), empty.join("\n"));
+    eprintln!("{asked} queries of panels have data");
+}
+
+/// A recorded expression has data itself. An alert's has none while all is well, so what it selects
+/// must: each selector alone, the recorded ones too.
+async fn every_rule_has_data(scene: &Scene) {
+    let (mut asked, mut empty) = (0, Vec::new());
+    for rule in scene.prometheus.rules().await {
+        let (name, query) = (text(&rule, "name"), text(&rule, "query"));
+        assert_eq!(rule["health"], "ok", "{rule}");
+        let selected = selectors(query).iter().map(|selector| selector.text()).collect::<Vec<_>>();
+        assert!(!selected.is_empty(), "{name} selects nothing");
+        let recorded = (text(&rule, "type") == "recording").then(|| query.to_owned());
+        for expression in selected.into_iter().chain(recorded) {
+            asked += 1;
+            if !has_data(&scene.prometheus, &expression, scene.began).await {
+                empty.push(format!("{name}: {expression}"));
+            }
+        }
+    }
+    assert!(empty.is_empty(), "no data of {} of {asked}:\n{}", empty.len(), empty.join("\n"));
+    eprintln!("{asked} expressions of rules have data");
+}
