@@ -34,7 +34,7 @@ fn shortened(text: &str) -> String {
     for document in text.split_inclusive("\n---\n") {
         let (is_of_file, mut is_content) = (is_of_file(document), false);
         for line in document.lines() {
-            if !line.starts_with(' ') {
+            if !line.starts_with(' ') && !line.is_empty() {
                 is_content = is_of_file && ["data:", "spec:"].contains(&line);
             }
             if !is_content {
