@@ -11,12 +11,13 @@ if ! command -v cargo-cyclonedx >/dev/null; then
   echo "installing cargo-cyclonedx $version into $target/tools" >&2
   cargo install --quiet --locked --root "$target/tools" "cargo-cyclonedx@$version"
 fi
+rm -rf "$target/sbom"
 mkdir -p "$target/sbom"
 for crate in services/admission services/scheduler services/concert loadtest; do
-  # It writes beside the manifests, of the crates that this one is built of too.
+  program=anteroom-${crate##*/}
+  # It writes beside the manifests, those of other members of the workspace included.
   cargo cyclonedx --quiet --manifest-path "$crate/Cargo.toml" --format json --describe binaries --target all
-done
-find . -name '*.cdx.json' -not -path './target/*' -not -path "$target/*" -print0 | while IFS= read -r -d '' file; do
-  mv "$file" "$target/sbom/"
+  mv "$crate/${program}_bin.cdx.json" "$target/sbom/$program.cdx.json"
+  find . -name '*_bin.cdx.json' -not -path './target/*' -delete
 done
 ls "$target/sbom"
