@@ -1,6 +1,6 @@
 //! What admission counts of queues.
 
-use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot};
+use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot, Status, Visit};
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
 
@@ -8,6 +8,7 @@ use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
 #[derive(Debug)]
 pub struct QueueFamilies {
     joined: IntCounterVec,
+    looks: IntCounterVec,
     counts: QueueCounts,
     gate: IntCounterVec,
     /// The state of each queue, from its snapshots.
@@ -20,6 +21,14 @@ impl QueueFamilies {
         let families = Self {
             joined: IntCounterVec::new(
                 Opts::new("anteroom_queue_joined_total", "Places given."),
+                &["queue"],
+            )?,
+            looks: IntCounterVec::new(
+                Opts::new(
+                    "anteroom_queue_looks_total",
+                    "Looks of those who wait at their place, by which they are heard: polls, \
+                     streams, and the gate.",
+                ),
                 &["queue"],
             )?,
             gate: IntCounterVec::new(
@@ -38,6 +47,7 @@ impl QueueFamilies {
             )?,
         };
         registry.register(Box::new(families.joined.clone()))?;
+        registry.register(Box::new(families.looks.clone()))?;
         registry.register(Box::new(families.gate.clone()))?;
         Ok(families)
     }
@@ -47,6 +57,7 @@ impl QueueFamilies {
         let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);
         QueueMetrics {
             joined: self.joined.with_label_values(&[name]),
+            looks: self.looks.with_label_values(&[name]),
             promoted: self.counts.promoted.with_label_values(&[name]),
             left: gone(GoneReason::Left),
             completed: gone(GoneReason::Completed),
@@ -109,6 +120,7 @@ impl GateAnswer {
 #[derive(Debug)]
 pub struct QueueMetrics {
     pub joined: IntCounter,
+    looks: IntCounter,
     /// Places that were promoted by their own join.
     pub promoted: IntCounter,
     /// Places that were given up.
@@ -123,6 +135,16 @@ pub struct QueueMetrics {
 }
 
 impl QueueMetrics {
+    /// Counts a visit that heard somebody who waits.
+    pub fn heard(&self, visit: &Visit) {
+        let (Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) = visit else {
+            return;
+        };
+        if place.status() == Status::Waiting {
+            self.looks.inc();
+        }
+    }
+
     /// Counts one answer of authorize.
     pub fn gate(&self, answer: GateAnswer) {
         self.gate[answer as usize].inc();

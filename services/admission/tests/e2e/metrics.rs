@@ -51,6 +51,13 @@ async fn each_metric_has_the_name_that_dashboards_know() {
     let first = room.join().await.token();
     let second = room.join().await.token();
     room.authorize(&first).await.is(200);
+    room.authorize(&second).await.is(403);
+    room.get("/v1/queues/concert/token").token(&second).send().await.is(200);
+    assert_eq!(
+        room.count("anteroom_queue_looks_total{queue=\"concert\"}").await,
+        2,
+        "the first is inside"
+    );
     let leave = room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token");
     leave.token(&first).send().await.is(204);
     room.becomes(&second, "ready").await;

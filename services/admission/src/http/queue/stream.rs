@@ -125,7 +125,11 @@ impl Watch {
     async fn look(&mut self) -> Option<String> {
         // A queue that is no longer configured has no places to tell of.
         let queue = self.app.queue(&self.open.queue_name)?;
-        Some(match queue.queue.place(self.of).await {
+        let visit = queue.queue.place(self.of).await;
+        if let Ok(visit) = &visit {
+            queue.metrics.heard(visit);
+        }
+        Some(match visit {
             Ok(Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) => {
                 self.tell(&place, &queue)
             }

@@ -105,7 +105,9 @@ fn anonymous(queue: &QueueState) -> PlaceId {
 
 /// Where a place stands.
 pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    here(queue, queue.queue.place(of).await.map_err(|error| queue.failed(&error))?)
+    let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
+    queue.metrics.heard(&visit);
+    here(queue, visit)
 }
 
 /// Takes the turn.

@@ -268,6 +268,7 @@ async fn ask(app: &App, visitor: &Visitor, options: &GateOptions) -> Result<Pass
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.fail_open.reset();
+            queue.metrics.heard(&visit);
             if basis.is_local() || queue.config.without_store() != WithoutStore::Closed {
                 note(queue, token.place, &visit, basis);
             }
