@@ -3,20 +3,14 @@
 # `make k8s-e2e` rolls out this checkout: previous-image.sh [REF]. Where a registry has that version, take it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/images.sh
 
 version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' CHANGELOG.md | head -n 1)
 # The commit that gave it its heading.
 commit=$(git log --format=%H -S"## [$version]" -- CHANGELOG.md | tail -n 1)
 [ -n "$commit" ] || { echo "no commit names the version $version: is this a whole clone?" >&2; exit 1; }
-ref=${1:-ghcr.io/anteroom/anteroom:$version-previous}
-
-works() { command -v "$1" >/dev/null && { [ "$1" = buildah ] || "$1" info >/dev/null 2>&1; }; }
-tool=${CONTAINER_TOOL:-}
-for candidate in docker podman buildah; do
-  if [ -z "$tool" ] && works "$candidate"; then tool=$candidate; fi
-done
-[ -n "$tool" ] || { echo "missing: docker, podman or buildah. Please install one: apt-get install -y buildah" >&2; exit 1; }
-
+ref=${1:-$(IMAGE_TAG=$version-previous image_name anteroom)}
+tool=$(container_tool)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 git archive "$commit" | tar -x -C "$folder"

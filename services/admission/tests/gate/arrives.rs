@@ -125,6 +125,18 @@ async fn what_a_client_claims_arrives_nowhere() {
     }
 }
 
+/// Where this server listens is not where the visitor came to.
+#[tokio::test]
+async fn behind_a_proxy_that_ends_tls_the_service_is_told_how_the_visitor_came() {
+    let include = "        include anteroom-server.conf;\n";
+    let set = format!("{include}set $anteroom_scheme https; set $anteroom_port 443;\n");
+    let edits = &[(include, &*set)];
+    let site = Site::with(Plan { queue: "capacity = 1", edits, ..Plan::default() }).await;
+    let asked = site.client.get(format!("{}/public/logo", site.url)).send().await;
+    assert_eq!(asked.expect("an answer").status(), 200);
+    arrived(&site.shop.last(), &[("x-forwarded-proto", "https"), ("x-forwarded-port", "443")]);
+}
+
 #[test]
 fn each_header_that_the_example_sets_is_tried() {
     let conf = example("anteroom-service.conf");

@@ -10,12 +10,13 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
-use crate::rendered::all;
+use crate::rendered::{all, name_of, of_kind};
 
 /// What is wrong with the objects of an overlay; nothing, if all is right.
 type Policy = fn(&[Value]) -> Findings;
 
-const POLICIES: [(&str, Policy); 14] = [
+const POLICIES: [(&str, Policy); 15] = [
+    ("one namespace", one_namespace),
     ("restricted", pods::restricted),
     ("read-only root", pods::read_only_root),
     ("no token", pods::no_token),
@@ -42,6 +43,17 @@ impl Findings {
             self.0.push(wrong.to_string());
         }
     }
+}
+
+/// What has no namespace goes to whichever the caller's context names.
+fn one_namespace(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    let namespace = of_kind(objects, "Namespace").next().map(name_of).unwrap_or_default();
+    for object in objects.iter().filter(|object| object["kind"] != "Namespace") {
+        let of = &object["metadata"]["namespace"];
+        findings.unless(of == namespace, format!("{} {}: {of}", object["kind"], name_of(object)));
+    }
+    findings
 }
 
 #[test]

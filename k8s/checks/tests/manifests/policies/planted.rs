@@ -22,6 +22,7 @@ fn planted() -> Vec<Planted> {
     let labels = "/spec/template/metadata/labels";
     let paths = "/spec/rules/0/http/paths/0/backend";
     vec![
+        in_prod("one namespace", policy("default-deny"), "/metadata/namespace", Value::Null),
         in_dev("restricted", admission, "POD/securityContext/runAsNonRoot", json!(false)),
         in_dev("restricted", ("StatefulSet", "redis"), "POD/securityContext/runAsUser", json!(0)),
         in_dev("restricted", admission, "POD/hostNetwork", json!(true)),
