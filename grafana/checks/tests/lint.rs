@@ -166,6 +166,11 @@ fn queries_name_what_is_documented_and_add_up_what_may_be() {
                 mistakes.check(fixed == intervals, &at, "a rate is over $__rate_interval");
                 let is_quantile = whole.contains("histogram_quantile");
                 mistakes.check(!is_quantile || whole.contains("le)"), &at, "a quantile needs le");
+                // A slow queue has a sample now and then: over $__rate_interval mostly none.
+                let is_rare = is_quantile && whole.contains("by (queue, le)");
+                let points = text(&panel.json["fieldConfig"]["defaults"]["custom"], "showPoints");
+                let is_seen = points == "auto" && whole.contains("increase(");
+                mistakes.check(!is_rare || is_seen, &at, "it shows points, of a longer range");
             }
         }
     }
