@@ -116,12 +116,14 @@ impl Dashboard {
     }
 
     /// A query as Grafana sends it: where all values are chosen, and with this `$__rate_interval`.
-    /// Values other than all are given by name.
+    /// Values other than all are given by name. Where one alone can be chosen it is the empty one,
+    /// as for the namespace of services that have no such label.
     pub fn query(&self, expression: &str, rate_interval: &str, chosen: &[(&str, &str)]) -> String {
         let mut sent = expression.replace("$__rate_interval", rate_interval);
         for variable in self.variables() {
             let name = text(variable, "name");
-            let value = chosen.iter().find(|(of, _)| *of == name).map_or(".*", |(_, value)| value);
+            let all = if variable["includeAll"] == true { ".*" } else { "" };
+            let value = chosen.iter().find(|(of, _)| *of == name).map_or(all, |(_, value)| value);
             sent = sent.replace(&format!("${name}"), value);
         }
         sent

@@ -14,11 +14,14 @@ use anteroom_grafana_checks::{
     promql::{Selector, selectors},
     read, repository,
 };
+use serde_json::Value;
 
 /// Every type of panel that is used here.
 const KINDS: [&str; 2] = ["timeseries", "state-timeline"];
 /// What the data source is called wherever one is named.
 const SOURCE: &str = "${datasource}";
+/// What every selector has. Without such a label the choice is empty, and matches its absence.
+const NAMESPACE: &str = "namespace=\"$namespace\"";
 
 /// A mistake in a dashboard, and where it is.
 #[derive(Default)]
@@ -70,10 +73,16 @@ fn a_dashboard_is_importable_and_its_own() {
         mistakes.check(first == source, at, "its first variable is the data source");
         let namespace = variables.get(1).map(|it| text(it, "name"));
         mistakes.check(namespace == Some("namespace"), at, "its second variable is the namespace");
-        for variable in variables.into_iter().skip(1) {
+        // Queues, limits and targets of two deployments may have the same names.
+        let one = |it: &&Value| it["multi"] == false && it["includeAll"] == false;
+        let is_one = variables.get(1).is_some_and(one);
+        mistakes.check(is_one, at, "one namespace is chosen, so that no query mixes deployments");
+        for (number, variable) in variables.into_iter().enumerate().skip(1) {
             let at = format!("{at}, variable {}", text(variable, "name"));
             mistakes.check(variable["refresh"] == 2, &at, "it is read anew with the time range");
             mistakes.check(variable["datasource"]["uid"] == SOURCE, &at, "it asks the data source");
+            let is_chosen = number == 1 || text(variable, "query").contains(NAMESPACE);
+            mistakes.check(is_chosen, &at, "it is of the chosen namespace");
         }
     }
     mistakes.none();
@@ -143,8 +152,8 @@ fn queries_name_what_is_documented_and_add_up_what_may_be() {
                         mistakes.check(false, &at, "it is not documented");
                         continue;
                     };
-                    let namespace = selector.matchers.contains("namespace=~\"$namespace\"");
-                    mistakes.check(namespace, &at, "it is of the chosen namespaces");
+                    let namespace = selector.matchers.contains(NAMESPACE);
+                    mistakes.check(namespace, &at, "it is of the chosen namespace");
                     let shared = !metric.is_shared() || selector.is_max_by();
                     mistakes.check(shared, &at, "a shared gauge is shown with max by");
                     let is_rate = selector.is_in("rate") && whole.contains("[$__rate_interval]");
@@ -157,6 +166,11 @@ fn queries_name_what_is_documented_and_add_up_what_may_be() {
                 mistakes.check(fixed == intervals, &at, "a rate is over $__rate_interval");
                 let is_quantile = whole.contains("histogram_quantile");
                 mistakes.check(!is_quantile || whole.contains("le)"), &at, "a quantile needs le");
+                // A slow queue has a sample now and then: over $__rate_interval mostly none.
+                let is_rare = is_quantile && whole.contains("by (queue, le)");
+                let points = text(&panel.json["fieldConfig"]["defaults"]["custom"], "showPoints");
+                let is_seen = points == "auto" && whole.contains("increase(");
+                mistakes.check(!is_rare || is_seen, &at, "it shows points, of a longer range");
             }
         }
     }
