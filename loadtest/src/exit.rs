@@ -1,8 +1,6 @@
 //! How a run ends, for whoever called it: 0 held, 1 an objective was missed, 64 it was called
 //! wrongly, 70 it could not be done.
 
-use std::fmt;
-
 /// An objective was missed.
 pub const MISSED: u8 = 1;
 /// An argument or a file is wrong (`EX_USAGE`).
@@ -20,13 +18,6 @@ pub enum Outcome {
 }
 
 /// A mistake of whoever called: which argument or file, which line, which rule.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Usage(pub String);
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
