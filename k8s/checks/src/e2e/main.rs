@@ -8,6 +8,7 @@ mod kubectl;
 mod namespace;
 mod options;
 mod overlay;
+mod place;
 mod progress;
 mod run;
 mod steps;

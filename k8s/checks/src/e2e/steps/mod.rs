@@ -25,12 +25,14 @@ pub enum Step {
     Rehearsal,
     /// Pods of every kind die
     Kill,
-    /// The version before, and then this one
+    /// The version before, and then this one; the gate
     RollOut,
     /// A changed ConfigMap
     Configuration,
     /// A rotated token secret
     Secrets,
+    /// A rotated key of the service port
+    Keys,
     /// Admission, 2 to 5 to 2
     Scale,
     /// Redis starts again with its volume
@@ -60,6 +62,7 @@ impl Step {
             Self::RollOut => "a new version",
             Self::Configuration => "a changed ConfigMap",
             Self::Secrets => "a rotated token secret",
+            Self::Keys => "a rotated key of the service port",
             Self::Scale => "more admissions, and fewer",
             Self::RestartRedis => "redis starts again",
             Self::Metrics => "the metrics contract",
@@ -78,9 +81,13 @@ impl Step {
             Self::Visitors => apply::visitors(run).await,
             Self::Rehearsal => apply::rehearsal(run).await,
             Self::Kill => kill::pods_of_every_kind(run).await,
-            Self::RollOut => roll_out::from_the_version_before(run).await,
+            Self::RollOut => {
+                roll_out::from_the_version_before(run).await?;
+                roll_out::gate(run).await
+            }
             Self::Configuration => change::configuration(run).await,
-            Self::Secrets => rotate::token_secret(run).await,
+            Self::Secrets => rotate::token_secret::all_steps(run).await,
+            Self::Keys => rotate::service_key::all_steps(run).await,
             Self::Scale => scale::admission(run).await,
             Self::RestartRedis => redis::starts_again(run).await,
             Self::Metrics => metrics::contract(run).await,
