@@ -11,6 +11,7 @@ mod overlay;
 mod place;
 mod progress;
 mod run;
+mod seen;
 mod steps;
 mod table;
 mod visitors;

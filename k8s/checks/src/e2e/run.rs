@@ -17,9 +17,10 @@ use crate::{
     options::{Options, read},
     overlay::Overlay,
     progress::say,
+    seen::Seen,
     steps::Step,
     table::{Line, Table},
-    visitors::{SETTLED, Seen, Visitors},
+    visitors::{SETTLED, Visitors},
 };
 
 /// What the steps share.

@@ -10,8 +10,9 @@ use crate::{
     jobs,
     progress::{Look, pause, say, until},
     run::Run,
+    seen::Seen,
     table::Line,
-    visitors::{Seen, Visitors},
+    visitors::Visitors,
     workloads::{all_ready, usage},
 };
 

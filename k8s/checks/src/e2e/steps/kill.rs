@@ -4,8 +4,8 @@ use anyhow::Context as _;
 
 use crate::{
     run::Run,
+    seen::Seen,
     table::Line,
-    visitors::Seen,
     workloads::{pods, settled},
 };
 
