@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod custom_resources;
+mod gate;
 mod image;
 mod policies;
 mod programs;

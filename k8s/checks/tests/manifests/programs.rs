@@ -1,4 +1,4 @@
-//! The other programs read what they would be given: NGINX, Redis, Prometheus.
+//! The other programs read what they would be given: Redis, Prometheus.
 
 use std::{
     fs,
@@ -11,11 +11,16 @@ use std::{
 use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port, until};
 use serde_json::Value;
 
-use crate::rendered::{Rendered, all, items, pod, rendered};
+use crate::rendered::{Rendered, items, pod, rendered};
 use crate::secrets::decoded;
 
 /// What is mounted under this name, all ConfigMaps of the volume together.
-fn mounted(rendered: &Rendered, kind: &str, workload: &str, volume: &str) -> Vec<(String, String)> {
+pub fn mounted(
+    rendered: &Rendered,
+    kind: &str,
+    workload: &str,
+    volume: &str,
+) -> Vec<(String, String)> {
     let workload = rendered.find(kind, workload).unwrap();
     let volumes = items(&pod(workload)["volumes"]);
     let volume = volumes.iter().find(|had| had["name"] == volume).unwrap();
@@ -33,37 +38,11 @@ fn mounted(rendered: &Rendered, kind: &str, workload: &str, volume: &str) -> Vec
 }
 
 /// The program, also where only root's PATH has it.
-fn program(name: &str) -> Command {
+pub fn program(name: &str) -> Command {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&folders).chain([Path::new("/usr/sbin").to_owned()]);
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     Command::new(found.unwrap_or_else(|| panic!("no {name}: scripts/prerequisites.sh installs it")))
-}
-
-/// The gate's files as they are mounted, with other addresses: there is no DNS of a cluster here.
-#[test]
-fn nginx_takes_the_gate_of_every_overlay() {
-    for rendered in all() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_str().unwrap();
-        for (file, mut text) in mounted(rendered, "Deployment", "gate", "config") {
-            text = text.replace("/tmp/", &format!("{path}/"));
-            for (name, port) in [("admission", 8080), ("concert", 8090), ("shop", 80)] {
-                text = text.replace(&format!("server {name}:{port}"), "server 127.0.0.1:9");
-            }
-            for port in [8080, 8081] {
-                let socket = format!("listen unix:{path}/{port};");
-                text = text.replace(&format!("listen {port};"), &socket);
-            }
-            fs::write(folder.path().join(file), text).unwrap();
-        }
-        let mut check = program("nginx");
-        check.args(["-t", "-e", "stderr", "-p", path, "-c"]).arg(folder.path().join("nginx.conf"));
-        let output = check.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}", rendered.folder);
-        assert!(!said.contains("[warn]"), "{}: {said}", rendered.folder);
-    }
 }
 
 /// A real Redis with the mounted files takes the services' user, nobody else, and keeps over a
