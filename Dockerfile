@@ -9,11 +9,12 @@ ARG BASE=gcr.io/distroless/cc-debian12:nonroot
 FROM ${RUST} AS manifests
 WORKDIR /all
 COPY . .
-SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# No pipe: images of the OCI format, which is what podman and buildah build, have no SHELL to make one fail.
 RUN mkdir /manifests \
-    && find . \( -name Cargo.toml -o -name Cargo.lock \) -print0 | tar --null -T - -c | tar -x -C /manifests \
-    && find /manifests -mindepth 2 -name Cargo.toml -printf '%h\n' | while read -r crate; do \
-        mkdir "$crate/src" && printf '//! A stub.\nfn main() {}\n' | tee "$crate/src/main.rs" | sed /main/d >"$crate/src/lib.rs"; \
+    && find . \( -name Cargo.toml -o -name Cargo.lock \) -exec cp --parents --target-directory /manifests {} + \
+    && for manifest in /manifests/*/Cargo.toml /manifests/*/*/Cargo.toml; do \
+        src=${manifest%Cargo.toml}src && mkdir "$src" && echo '//! A stub.' >"$src/lib.rs" \
+            && printf '//! A stub.\nfn main() {}\n' >"$src/main.rs" || exit; \
     done \
     && find /manifests -exec touch --date=@0 {} +
 
