@@ -13,6 +13,7 @@ read -r -a more <<<"${IMAGE_BUILD_ARGS:-}"
 for target in "${@:-anteroom}"; do
   name=$(image_name "$target")
   echo "building $name with $tool (the first time: minutes)" >&2
-  DOCKER_BUILDKIT=1 "$tool" build "${more[@]+"${more[@]}"}" --target "$target" --file Dockerfile \
+  # buildah has to be told to keep what it built for the next time; buildah rmi --prune takes that away.
+  DOCKER_BUILDKIT=1 BUILDAH_LAYERS=true "$tool" build "${more[@]+"${more[@]}"}" --target "$target" --file Dockerfile \
     --build-arg "VERSION=$image_version" --build-arg "REVISION=$revision" --tag "$name" .
 done
