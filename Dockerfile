@@ -40,13 +40,12 @@ RUN find services loadtest -name '*.rs' -exec touch {} + \
     && cargo build --release --locked -p anteroom-loadtest
 
 FROM ${BASE} AS loadtest
-ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="anteroom-loadtest" \
       org.opencontainers.image.description="Measures a service, works out the rules of its waiting room, rehearses the rush" \
       org.opencontainers.image.source="https://github.com/anteroom/anteroom" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=loadtest-build /build/target/release/anteroom-loadtest /usr/bin/
 COPY loadtest/scenarios /usr/share/anteroom/scenarios
@@ -57,13 +56,12 @@ ENTRYPOINT ["/usr/bin/anteroom-loadtest"]
 CMD ["--help"]
 
 FROM ${BASE} AS anteroom
-ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="anteroom" \
       org.opencontainers.image.description="A waiting room and admission service for Kubernetes" \
       org.opencontainers.image.source="https://github.com/anteroom/anteroom" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /build/target/release/anteroom-admission /build/target/release/anteroom-scheduler \
      /build/target/release/anteroom-concert /usr/bin/
