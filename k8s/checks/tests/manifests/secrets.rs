@@ -82,7 +82,7 @@ fn what_production_takes_is_documented_and_what_development_takes_is_there() {
     }
 }
 
-/// Else whoever tried the one and goes on with the other signs with secrets that everybody can read.
+/// Else whoever tried the one and goes on with the other signs with secrets that everybody knows.
 #[test]
 fn production_never_takes_a_secret_of_development() {
     let (dev, prod) = (rendered("overlays/dev"), rendered("overlays/prod"));
