@@ -6,6 +6,7 @@ mod gate;
 mod image;
 mod policies;
 mod programs;
+mod redis;
 mod rendered;
 mod schemas;
 mod secrets;
