@@ -8,6 +8,7 @@
 
 mod holds;
 mod ledger;
+mod metrics;
 mod operate;
 mod reply;
 mod reserve;
