@@ -44,12 +44,16 @@ may('HMGET', key, 'a')
 may('MGET', key)
 may('PEXPIRE', key, 1)
 may('SET', key, 'a', 'XX')
+may('XADD', key, 'NOMKSTREAM', '*', 'a', 1)
+may('XRANGE', key, '-', '+', 'COUNT', 1)
+may('XTRIM', key, 'MAXLEN', 0)
 may('SETRANGE', key, 0, '')
 local deletes = may('HDEL', key, 'a')
 local unlinks = may('UNLINK', key)
--- The one that makes the key: only where it can be taken away again.
+-- Those that make the key: only where it can be taken away again.
 if deletes or unlinks then
   may('HSET', key, 'a', 1)
+  may('HINCRBY', key, 'a', 1)
   if deletes then
     redis.pcall('HDEL', key, 'a')
   else

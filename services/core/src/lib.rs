@@ -4,6 +4,7 @@
 //! - [`limit`]: how many units a key may take in any window of time.
 //! - `entity`: what every entity shares whose rules the store keeps.
 //! - [`target`]: success-rate windows of what is called downstream.
+//! - [`pool`]: budgets that are given out and never overdrawn.
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
@@ -11,6 +12,7 @@ mod entity;
 pub mod identifier;
 pub mod limit;
 mod operation;
+pub mod pool;
 pub mod queue;
 pub mod rules;
 pub mod store;
@@ -18,5 +20,5 @@ pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS].concat()
+    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &pool::SCRIPTS].concat()
 }

@@ -8,6 +8,7 @@ use anteroom_runtime::Config;
 use anteroom_runtime::config::{AdaptiveConfig, TargetConfig};
 
 use crate::scheduled::Scheduled;
+use crate::served::Entity as _;
 
 /// What is known of the target that the queue follows. Waits no longer for it than the store's
 /// budgets let a call.
@@ -19,7 +20,7 @@ pub async fn read(queue: &Scheduled) -> Health {
     };
     let target = queue.followed.open(&queue.shared().store, name);
     let result = target.snapshot(&rules.rules()).await;
-    queue.note("target.snapshot", &result);
+    queue.served().note("target.snapshot", &result);
     let snapshot = result.ok();
     if let Some(snapshot) = &snapshot {
         queue.followed.note_silence(queue.name(), snapshot, rules);

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::rules;
 use crate::scheduled::Scheduled;
+use crate::served::Entity as _;
 use crate::shared::Shared;
 use crate::tick::Tick;
 use crate::ticks;
@@ -16,15 +17,15 @@ pub async fn serve(shared: Arc<Shared>, name: String, changes: Changes, stop: Ca
     let Some(queue) = Scheduled::open(&shared, &name, changes, stop) else { return };
     tracing::info!(queue = name, "served");
     let ticks = async {
-        queue.rules_written().await;
+        queue.served().rules_written().await;
         tokio::join!(
-            ticks::keep(Tick::Promote, &queue),
-            ticks::keep(Tick::Sweep, &queue),
-            ticks::keep(Tick::Snapshot, &queue),
+            ticks::keep(Tick::Promote, &queue, ticks::promote),
+            ticks::keep(Tick::Sweep, &queue, ticks::sweep),
+            ticks::keep(Tick::Snapshot, &queue, ticks::snapshot),
         );
     };
     tokio::join!(rules::keep(&queue), ticks);
     shared.metrics.forget(&name);
-    shared.failures.forget(&name);
+    shared.failures.forget("queue", &name);
     tracing::info!(queue = name, "no longer served");
 }

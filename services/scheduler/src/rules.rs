@@ -8,46 +8,54 @@ use std::time::Duration;
 
 use rand::Rng as _;
 
-use crate::scheduled::Scheduled;
+use crate::served::{Entity, Served};
 
 /// The pauses before another try, half a second to a whole.
 const TRY_AGAIN: (f64, f64) = (0.5, 1.0);
 
-/// Follows the configuration until the queue is stopped.
-pub async fn keep(queue: &Scheduled) {
-    let mut changes = queue.changes();
+/// Follows the configuration until the entity is stopped.
+pub async fn keep(entity: &impl Entity) {
+    let served = entity.served();
+    let mut changes = served.changes();
     let mut written = None;
-    while !queue.stop.is_cancelled() {
+    while !served.stop.is_cancelled() {
         let config = changes.borrow_and_update().clone();
-        // Without any, the queue has left the configuration and is about to be stopped.
-        let rules = config.queues.get(queue.name()).map(|queue| queue.rules.clone());
+        // Without any, the entity has left the configuration and is about to be stopped.
+        let rules = entity.rules_in(&config);
         let mut try_again = false;
         if let Some(rules) = rules.filter(|rules| written.as_ref() != Some(rules)) {
             // For a store that holds none while none were seen.
-            queue.queue.set_rules(rules.clone());
-            let result = queue.queue.apply_rules(&rules).await;
-            queue.note("apply_rules", &result);
+            entity.set_rules(rules.clone());
+            let result = entity.apply_rules(&rules).await;
+            served.note("apply_rules", &result);
             match result {
                 Ok(changed) => {
                     if changed {
-                        tracing::info!(queue = queue.name(), "the file's rules are in force");
+                        let (queue, pool) = named(served);
+                        tracing::info!(queue, pool, "the file's rules are in force");
                     }
                     written = Some(rules);
-                    queue.set_rules_written();
+                    served.set_rules_written();
                 }
                 Err(_) => try_again = true,
             }
         }
         let pause = rand::rng().random_range(TRY_AGAIN.0..=TRY_AGAIN.1);
         tokio::select! {
-            () = queue.stop.cancelled() => return,
+            () = served.stop.cancelled() => return,
             changed = changes.changed() => {
                 if changed.is_err() {
                     // The watch on the file is over, as at the end of the service.
-                    queue.stop.cancelled().await;
+                    served.stop.cancelled().await;
                 }
             }
             () = tokio::time::sleep(Duration::from_secs_f64(pause)), if try_again => {}
         }
     }
+}
+
+/// The name as the fields of a log have it: one for each kind.
+fn named(served: &Served) -> (Option<&str>, Option<&str>) {
+    let name = |kind| (served.kind == kind).then_some(served.name.as_str());
+    (name("queue"), name("pool"))
 }

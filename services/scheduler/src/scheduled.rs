@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::followed::Followed;
 use crate::metrics::QueueMetrics;
+use crate::served::{Entity, Served};
 use crate::shared::Shared;
 
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
@@ -22,15 +23,11 @@ pub struct Scheduled {
     pub queue: Queue,
     /// What it counts.
     pub metrics: QueueMetrics,
-    /// Cancelled when it is to be served no longer.
-    pub stop: CancellationToken,
     /// What the newest snapshot said of the line.
     pub line: LineLength,
     /// The target that it follows.
     pub followed: Followed,
-    shared: Arc<Shared>,
-    changes: Changes,
-    rules_written: CancellationToken,
+    served: Served,
 }
 
 impl Scheduled {
@@ -46,12 +43,9 @@ impl Scheduled {
         Some(Self {
             queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
             metrics: shared.metrics.queue(name),
-            stop,
             line: LineLength::default(),
             followed: Followed::default(),
-            shared: shared.clone(),
-            changes,
-            rules_written: CancellationToken::new(),
+            served: Served::new(shared, "queue", name, changes, stop),
         })
     }
 
@@ -60,39 +54,34 @@ impl Scheduled {
         self.queue.name()
     }
 
-    /// The configuration in force, again at each change.
-    pub fn changes(&self) -> Changes {
-        self.changes.clone()
-    }
-
     /// The configuration in force.
     pub fn config(&self) -> Arc<Config> {
-        self.changes.borrow().clone()
+        self.served.config()
     }
 
     /// The way to Redis and what else all queues share.
     pub fn shared(&self) -> &Shared {
-        &self.shared
+        &self.served.shared
+    }
+}
+
+impl Entity for Scheduled {
+    type Rules = Rules;
+
+    fn rules_in(&self, config: &Config) -> Option<Rules> {
+        config.queues.get(self.name()).map(|queue| queue.rules.clone())
     }
 
-    /// Notes that the file's rules stand in the store.
-    pub fn set_rules_written(&self) {
-        self.rules_written.cancel();
+    fn set_rules(&self, rules: Rules) {
+        self.queue.set_rules(rules);
     }
 
-    /// Waits until the file's rules were written once, or until there is nothing to wait for.
-    pub async fn rules_written(&self) {
-        tokio::select! {
-            () = self.rules_written.cancelled() => {}
-            () = self.stop.cancelled() => {}
-        }
+    async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
+        self.queue.apply_rules(rules).await
     }
 
-    /// Counts how a call for this queue went, and logs it when it begins or ends to fail.
-    pub fn note<T>(&self, call: &'static str, result: &Result<T, Error>) {
-        let error = result.as_ref().err();
-        self.shared.operations.record(error.is_none());
-        self.shared.failures.note(self.name(), call, error);
+    fn served(&self) -> &Served {
+        &self.served
     }
 }
 

@@ -13,11 +13,16 @@ pub enum Tick {
     Sweep,
     /// The gauges are read.
     Snapshot,
+    /// Of a pool: what ended holds had reserved is taken back.
+    PoolSweep,
+    /// Of a pool: the gauges are read.
+    PoolSnapshot,
 }
 
 impl Tick {
     /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 3] = [Self::Promote, Self::Sweep, Self::Snapshot];
+    pub const ALL: [Self; 5] =
+        [Self::Promote, Self::Sweep, Self::Snapshot, Self::PoolSweep, Self::PoolSnapshot];
 
     /// The label.
     pub fn name(self) -> &'static str {
@@ -25,6 +30,8 @@ impl Tick {
             Self::Promote => "promote",
             Self::Sweep => "sweep",
             Self::Snapshot => "snapshot",
+            Self::PoolSweep => "pool_sweep",
+            Self::PoolSnapshot => "pool_snapshot",
         }
     }
 
@@ -35,7 +42,7 @@ impl Tick {
             // Never early: a slice that is not due yet would wait for the next tick.
             Self::Promote => (1.0, 1.2),
             // Never late: gauges are at most 5 s old, which is also the longest interval.
-            Self::Sweep | Self::Snapshot => (0.75, 0.95),
+            Self::Sweep | Self::Snapshot | Self::PoolSweep | Self::PoolSnapshot => (0.75, 0.95),
         }
     }
 
@@ -44,7 +51,9 @@ impl Tick {
         match self {
             Self::Promote => config.tick,
             Self::Sweep => config.sweep_tick,
-            Self::Snapshot => config.snapshot_tick,
+            // A hold goes back within a second of its end.
+            Self::PoolSweep => config.sweep_tick.min(Duration::from_secs(1)),
+            Self::Snapshot | Self::PoolSnapshot => config.snapshot_tick,
         }
     }
 }

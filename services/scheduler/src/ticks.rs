@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::health;
 use crate::scheduled::Scheduled;
+use crate::served::{Entity, Served};
 use crate::tick::Tick;
 
 /// Calls of one promotion, 100 places each: 100 000 a second at the default tick.
@@ -21,33 +22,31 @@ const SWEEPS_PER_SECOND: u32 = 100;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
 const WALKED_BY_A_CALL: u64 = 150;
 
-/// Ticks until the queue is no longer served. A tick in hand is finished.
-pub async fn keep(tick: Tick, queue: &Scheduled) {
-    let mut next = Instant::now() + pause(tick, queue, (0.0, 1.0));
+/// Ticks until the entity is no longer served. A tick in hand is finished.
+pub async fn keep<E: Entity>(tick: Tick, entity: &E, run: impl AsyncFn(&E) -> Result<(), Error>) {
+    let served = entity.served();
+    let mut next = Instant::now() + pause(tick, served, (0.0, 1.0));
     loop {
         tokio::select! {
-            () = queue.stop.cancelled() => return,
+            () = served.stop.cancelled() => return,
             () = sleep_until(next) => {}
         }
         let begun = Instant::now();
-        let result = match tick {
-            Tick::Promote => promote(queue).await,
-            Tick::Sweep => sweep(queue).await,
-            Tick::Snapshot => snapshot(queue).await,
-        };
-        queue.note(tick.name(), &result);
-        queue.shared().metrics.ticked(tick, begun.elapsed(), result.is_ok());
-        next = begun + pause(tick, queue, tick.spread());
+        let result = run(entity).await;
+        served.note(tick.name(), &result);
+        served.shared.metrics.ticked(tick, begun.elapsed(), result.is_ok());
+        next = begun + pause(tick, served, tick.spread());
     }
 }
 
 /// A random time between these shares of the interval in force.
-fn pause(tick: Tick, queue: &Scheduled, (least, most): (f64, f64)) -> Duration {
-    let interval = tick.interval(&queue.config().scheduler);
+fn pause(tick: Tick, served: &Served, (least, most): (f64, f64)) -> Duration {
+    let interval = tick.interval(&served.config().scheduler);
     interval.mul_f64(rand::rng().random_range(least..=most))
 }
 
-async fn promote(queue: &Scheduled) -> Result<(), Error> {
+/// Moves the head of the line on.
+pub async fn promote(queue: &Scheduled) -> Result<(), Error> {
     let (mut promoted, mut lag) = (0, Duration::ZERO);
     let health = health::read(queue).await;
     for _ in 0..PROMOTE_CALLS {
@@ -56,7 +55,7 @@ async fn promote(queue: &Scheduled) -> Result<(), Error> {
         promoted += promotion.promoted;
         lag = lag.max(promotion.lag);
         // Every call is whole in itself, so a service that is to end need not wait for the rest.
-        if !promotion.more || queue.stop.is_cancelled() {
+        if !promotion.more || queue.served().stop.is_cancelled() {
             break;
         }
     }
@@ -66,7 +65,8 @@ async fn promote(queue: &Scheduled) -> Result<(), Error> {
     Ok(())
 }
 
-async fn sweep(queue: &Scheduled) -> Result<(), Error> {
+/// Clears away what has ended.
+pub async fn sweep(queue: &Scheduled) -> Result<(), Error> {
     let (depth, idle_ttl) = queue.line.get();
     let sweep_tick = queue.config().scheduler.sweep_tick;
     let most = most_sweeps(sweep_tick);
@@ -74,14 +74,15 @@ async fn sweep(queue: &Scheduled) -> Result<(), Error> {
     for call in 1..=most {
         let swept = queue.queue.sweep().await?;
         queue.metrics.swept(&swept);
-        if (!swept.more && call >= walk) || queue.stop.is_cancelled() {
+        if (!swept.more && call >= walk) || queue.served().stop.is_cancelled() {
             break;
         }
     }
     Ok(())
 }
 
-async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
+/// Reads the gauges.
+pub async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
     let snapshot = queue.queue.snapshot().await?;
     queue.line.set(snapshot.depth + snapshot.away, &snapshot.rules);
     queue.shared().metrics.gauges.show(queue.name(), &snapshot);

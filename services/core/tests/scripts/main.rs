@@ -6,6 +6,7 @@ mod header;
 mod limit;
 mod monitor;
 mod names;
+mod pool;
 mod queue;
 mod target;
 mod text;
@@ -29,7 +30,8 @@ struct Subsystem {
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
-const SUBSYSTEMS: &[Subsystem] = &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM];
+const SUBSYSTEMS: &[Subsystem] =
+    &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM, pool::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

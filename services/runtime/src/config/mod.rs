@@ -15,6 +15,7 @@ mod load;
 mod log;
 mod moment;
 mod parse;
+mod pool;
 mod queue;
 mod read;
 pub mod reload;
@@ -39,6 +40,7 @@ pub use limit::{LimitConfig, LimitWithoutStore};
 pub use load::Loader;
 pub use log::{Level, LogConfig, LogFormat};
 pub use moment::Moment;
+pub use pool::PoolConfig;
 pub use queue::{OnStoreError, PublicUrl, QueueConfig, Rate, WithoutStore};
 pub use scheduler::SchedulerConfig;
 pub use store::{Address, StoreConfig, StoreMode};
@@ -71,6 +73,8 @@ pub struct Config {
     pub limits: BTreeMap<String, LimitConfig>,
     /// The success-rate windows, by name.
     pub targets: BTreeMap<String, TargetConfig>,
+    /// The pools, by name.
+    pub pools: BTreeMap<String, PoolConfig>,
 }
 
 /// The same as it stands in the merged layers.
@@ -86,6 +90,7 @@ struct Sections {
     queues: Tables,
     limits: Tables,
     targets: Tables,
+    pools: Tables,
 }
 
 impl Sections {
@@ -100,6 +105,7 @@ impl Sections {
             queues: section::read(self.queues)?,
             limits: section::read(self.limits)?,
             targets: section::read(self.targets)?,
+            pools: section::read(self.pools)?,
         })
     }
 }
@@ -129,9 +135,12 @@ impl Config {
         warnings
     }
 
-    /// Whether no queue, no limit and no target is declared.
+    /// Whether no queue, no limit, no target and no pool is declared.
     pub fn declares_nothing(&self) -> bool {
-        self.queues.is_empty() && self.limits.is_empty() && self.targets.is_empty()
+        self.queues.is_empty()
+            && self.limits.is_empty()
+            && self.targets.is_empty()
+            && self.pools.is_empty()
     }
 
     /// Keys that differ from `running` and take effect only after a restart of the service.
