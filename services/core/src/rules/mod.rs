@@ -4,12 +4,18 @@
 //! single rule, and a list of [`Rule`]s: by name, with what a value may be. By that list the store
 //! keeps rules, the configuration reads them, and operators change and see them.
 
+mod amounts;
+mod stored;
 mod table;
 
 use std::time::Duration;
 
+pub use amounts::{Amounts, MAX_AMOUNT};
+pub(crate) use stored::{Stored, read, write};
 pub use table::{Field, Typed};
-pub(crate) use table::{always, at_least, choice, field, rule, rules, typed};
+pub(crate) use table::{
+    always, at_least, choice, field, overrides, rule, rule_table, rules, typed,
+};
 
 /// One rule of a table.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +60,11 @@ pub enum Kind {
         /// The most.
         most: usize,
     },
+    /// So many [`Amounts`] at most.
+    Amounts {
+        /// The most.
+        most: usize,
+    },
 }
 
 /// A value of a rule.
@@ -71,6 +82,8 @@ pub enum Value {
     Flag(bool),
     /// A text.
     Text(String),
+    /// Amounts by name.
+    Amounts(Amounts),
 }
 
 /// How the values of two rules must stand to each other, where both are set.
@@ -103,6 +116,12 @@ impl Kind {
         good.then(|| Value::text(text))
     }
 
+    /// The value of this kind that these are; `None` when there are too many.
+    pub fn amounts(self, amounts: Amounts) -> Option<Value> {
+        let Self::Amounts { most } = self else { return None };
+        (amounts.len() <= most).then_some(Value::Amounts(amounts))
+    }
+
     /// Reads what the store holds; `Some(None)` for no such rule, `None` for what is no value.
     pub(crate) fn stored(self, text: &str) -> Option<Option<Value>> {
         let number = || text.parse::<u64>().ok();
@@ -118,12 +137,15 @@ impl Kind {
             }
             Self::Flag => Some(Value::Flag(number()? == 1)),
             Self::Text { .. } => Some(text).filter(|text| !text.is_empty()).map(Value::text),
+            Self::Amounts { .. } => Some(text.parse::<Amounts>().ok()?)
+                .filter(|amounts| !amounts.is_empty())
+                .map(Value::Amounts),
         })
     }
 
     /// How the store holds "no such rule".
     pub(crate) fn none(self) -> &'static str {
-        if matches!(self, Self::Text { .. }) { "" } else { "0" }
+        if matches!(self, Self::Text { .. } | Self::Amounts { .. }) { "" } else { "0" }
     }
 }
 
@@ -141,6 +163,7 @@ impl Value {
             Self::Choice(_, at) => (at + 1).to_string(),
             Self::Flag(on) => u8::from(*on).to_string(),
             Self::Text(text) => text.clone(),
+            Self::Amounts(amounts) => amounts.to_string(),
         }
     }
 }
@@ -153,7 +176,7 @@ impl Relation {
 }
 
 impl PartialOrd for Value {
-    /// Values of one kind, but for texts.
+    /// Values of one kind, but for texts and amounts.
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         match (self, other) {
             (Self::Whole(one), Self::Whole(two)) | (Self::Moment(one), Self::Moment(two)) => {

@@ -7,7 +7,8 @@
 
 use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
 
-use anteroom_core::rules::{Kind, Value};
+use anteroom_core::rules::{Amounts, Kind, MAX_AMOUNT, Value};
+use config::ValueKind;
 use ipnet::IpNet;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -109,6 +110,9 @@ pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
 
 /// A value of a rule of this kind.
 pub fn rule(kind: Kind, value: config::Value) -> Result<Value, String> {
+    if matches!(kind, Kind::Amounts { .. }) {
+        return amounts(kind, value);
+    }
     let given = value.deserialize_any(Scalar).map_err(|error| error.to_string())?;
     match kind {
         Kind::Whole { least, most } => given.whole(least, most).map(Value::Whole),
@@ -124,7 +128,35 @@ pub fn rule(kind: Kind, value: config::Value) -> Result<Value, String> {
             .text(&format!("must be 1 to {most} characters without control characters"), |text| {
                 kind.text(text)
             }),
+        // Read above, since it is no single value.
+        Kind::Amounts { .. } => Err("must be a table".to_owned()),
     }
+}
+
+/// A table of names with their amounts; the environment has it as text, `small=1,large=20`.
+fn amounts(kind: Kind, value: config::Value) -> Result<Value, String> {
+    let Kind::Amounts { most } = kind else { return Err("must be a table".to_owned()) };
+    let rule = || {
+        let largest = grouped(MAX_AMOUNT);
+        format!(
+            "must be a table of at most {most} names of a-z, 0-9 and -, each with a whole number \
+             from 1 to {largest}"
+        )
+    };
+    let table = match value.kind {
+        ValueKind::Table(table) => table,
+        ValueKind::String(text) => {
+            let amounts = text.parse().ok().and_then(|amounts| kind.amounts(amounts));
+            return amounts.ok_or_else(rule);
+        }
+        _ => return Err(rule()),
+    };
+    let pairs = table.into_iter().map(|(name, amount)| {
+        let given = amount.deserialize_any(Scalar).map_err(|_| rule())?;
+        Ok((name, given.whole(1, MAX_AMOUNT).map_err(|_| rule())?))
+    });
+    let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
+    Amounts::new(pairs).ok().and_then(|amounts| kind.amounts(amounts)).ok_or_else(rule)
 }
 
 /// Plain text, never empty. A number is not taken for its digits, so that nothing gets lost.

@@ -46,7 +46,7 @@ impl Given {
             Kind::Whole { .. } | Kind::Span { .. } => {
                 Option::deserialize(reader)?.map(Self::Number)
             }
-            Kind::Moment | Kind::Choice(_) | Kind::Text { .. } => {
+            Kind::Moment | Kind::Choice(_) | Kind::Text { .. } | Kind::Amounts { .. } => {
                 Option::deserialize(reader)?.map(Self::Text)
             }
             Kind::Flag => Option::deserialize(reader)?.map(Self::Flag),
@@ -68,6 +68,9 @@ impl Given {
             (Kind::Choice(_), Self::Text(text)) => kind.choice(text),
             (Kind::Text { .. }, Self::Text(text)) => kind.text(text),
             (Kind::Flag, Self::Flag(on)) => Some(Value::Flag(*on)),
+            (Kind::Amounts { .. }, Self::Text(text)) => {
+                text.parse().ok().and_then(|amounts| kind.amounts(amounts))
+            }
             _ => None,
         };
         value.ok_or_else(|| sentence(kind))
@@ -85,6 +88,7 @@ fn sentence(kind: Kind) -> String {
         Kind::Text { most } => {
             format!("must be 1 to {most} characters without control characters")
         }
+        Kind::Amounts { most } => format!("must be at most {most} of NAME=AMOUNT, with commas"),
     }
 }
 
@@ -109,6 +113,7 @@ pub fn shown(value: Value) -> Option<OverrideValue> {
         Value::Choice(name, _) => OverrideValue::Text(name.to_owned()),
         Value::Flag(on) => OverrideValue::Flag(on),
         Value::Text(text) => OverrideValue::Text(text),
+        Value::Amounts(amounts) => OverrideValue::Text(amounts.to_string()),
     })
 }
 
@@ -140,6 +145,7 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
             .min_length(Some(1))
             .max_length(Some(most))
             .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]+$")),
+        Kind::Amounts { .. } => object.schema_type(of(Type::String)),
     }
 }
 
