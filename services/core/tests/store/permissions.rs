@@ -40,7 +40,7 @@ fn the_documented_commands_are_those_of_the_scripts_and_of_the_client() {
     let documented = PERMISSIONS.iter().filter_map(|rule| rule.strip_prefix('+'));
     assert_eq!(documented.map(str::to_owned).collect::<BTreeSet<_>>(), needed);
     let others: Vec<_> = PERMISSIONS.iter().filter(|rule| !rule.starts_with('+')).collect();
-    assert_eq!(others, ["~anteroom:*", "-@all"]);
+    assert_eq!(others, ["~anteroom:*", "&anteroom:*", "-@all"]);
 }
 
 #[tokio::test]
