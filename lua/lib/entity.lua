@@ -15,6 +15,14 @@ local function load_meta(fields)
   return true
 end
 
+-- Gives each rule that the version which wrote the others did not know its default.
+local function fill_rules(known, defaults)
+  if m.known >= known then return end
+  for rule, value in pairs(defaults()) do
+    if m[rule] == nil then m[rule] = value end
+  end
+end
+
 -- Queue time never goes back and runs at most this far past the last tick.
 local STEP = 5000000
 

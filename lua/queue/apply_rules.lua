@@ -1,5 +1,5 @@
 -- queue.apply_rules: the rules of a scheduler's file, written where they differ from the newest.
--- Uses: lib/store lib/entity meta life withheld rules write_rules
+-- Uses: lib/store lib/entity lib/rule_parts meta life withheld rules write_rules
 -- KEYS: meta held
 -- ARGV: now, epoch, file_revision, file, over_revision, over, (rule, value)*
 --       (lib/write_rules.lua, and the scheduler's file)
@@ -8,10 +8,5 @@
 -- Codes: OK
 
 read_parts()
-local rules = file and cmsgpack.unpack(file) or {}
-local differs = put_rules(rules, 7)
--- A file at revision 0 only seeded the store.
-if differs or (file_revision or 0) == 0 then
-  file_revision, file = next_revision(file_revision or 0), cmsgpack.pack(rules)
-end
+apply_file(7)
 return write_parts()

@@ -1,6 +1,6 @@
 -- queue.override_rules: rules that an operator puts in force until an end. What they have in common
 -- with older overrides replaces these; the others keep their own ends.
--- Uses: lib/store lib/entity meta life withheld rules write_rules
+-- Uses: lib/store lib/entity lib/rule_parts meta life withheld rules write_rules
 -- KEYS: meta held
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, (rule, value)*
 --       (lib/write_rules.lua; the end in µs, 0 none; an empty value takes an override back)
@@ -9,10 +9,10 @@
 -- Codes: OK NO_RULES
 
 read_parts()
-if not file then return { NO_RULES } end
-local till, overrides = tonumber(ARGV[7]), cmsgpack.unpack(over)
+if not file.revision then return { NO_RULES } end
+local till, overrides = tonumber(ARGV[7]), cmsgpack.unpack(over.packed)
 for i = 8, #ARGV, 2 do
   overrides[ARGV[i]] = ARGV[i + 1] ~= '' and { ARGV[i + 1], till } or nil
 end
-over_revision, over = next_revision(over_revision), cmsgpack.pack(overrides)
+over.revision, over.packed = next_revision(over.revision), cmsgpack.pack(overrides)
 return write_parts()

@@ -1,6 +1,6 @@
 -- queue.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
 -- caller's own file counts only where nobody knows another, and then at revision 0.
--- Uses: lib/store lib/entity meta life withheld rules write_rules
+-- Uses: lib/store lib/entity lib/rule_parts meta life withheld rules write_rules
 -- KEYS: meta held
 -- ARGV: now, epoch, file_revision, file, over_revision, over, (rule, value)*
 --       (lib/write_rules.lua, and the caller's file)
@@ -9,9 +9,5 @@
 -- Codes: OK
 
 read_parts()
-if not file then
-  local rules = {}
-  put_rules(rules, 7)
-  file_revision, file = 0, cmsgpack.pack(rules)
-end
+seed_file(7)
 return write_parts()

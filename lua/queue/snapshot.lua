@@ -1,5 +1,5 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
--- Uses: lib/store lib/entity meta state withheld rules health
+-- Uses: lib/store lib/entity lib/told_rules meta state withheld rules health
 -- KEYS: meta waiting returned away ready active
 -- ARGV: now, file_revision, over_revision
 --       (the newest that the caller has seen)
@@ -28,10 +28,8 @@ local state, _, _, by_health = state_now()
 local over, adaptive = read_overrides(), is_adaptive() and 1 or 0
 local from = '(' .. string.format('%.0f', now)
 local bypass = state == BYPASS and over.state[2] or 0
-local parts = call('HMGET', META, 'file_revision', 'file', 'over_revision', 'over')
-local function unseen(revision, part, seen)
-  return tonumber(revision) > tonumber(seen) and part or ''
-end
+local file_revision, file = unseen('file', ARGV[2])
+local over_revision, over_part = unseen('over', ARGV[3])
 local reply = {
   OK, m.epoch, wall, state,
   call('ZCARD', WAITING) + call('ZCARD', RETURNED),
@@ -43,8 +41,7 @@ local reply = {
   health(), health() > HEALTHY and 0 or quarters(),
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,
-  tonumber(parts[1]), unseen(parts[1], parts[2], ARGV[2]),
-  tonumber(parts[3]), unseen(parts[3], parts[4], ARGV[3]),
+  file_revision, file, over_revision, over_part,
 }
 for _, rule in ipairs(RULES) do
   reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule])

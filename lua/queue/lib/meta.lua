@@ -27,11 +27,7 @@ end
 -- for this queue.
 local function load(fields)
   if not load_meta(fields) then return false end
-  if m.known < KNOWN_RULES then
-    for rule, value in pairs(default_rules()) do
-      if m[rule] == nil then m[rule] = value end
-    end
-  end
+  fill_rules(KNOWN_RULES, default_rules)
   m.ticket = m.ticket or 0
   return true
 end

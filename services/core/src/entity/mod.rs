@@ -5,22 +5,40 @@
 
 mod newest;
 
-use newest::Newest;
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+use newest::Newest;
+use rand::Rng as _;
+
+use crate::rules::{self, Stored};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
+/// The rules of a kind of entity.
+pub(crate) trait Ruled: Stored + Send + Sync + 'static {
+    /// In how many parts they stand in the store: the file's, and the overrides where there are
+    /// any.
+    const PARTS: usize;
+
+    /// The script that gives rules to a store that holds none.
+    fn seed_script() -> &'static Script;
+}
+
 /// One entity in the store, such as a queue.
-pub(crate) struct Entity {
+pub(crate) struct Entity<R> {
     name: String,
     store: Store,
     clock: Clock,
     newest: Newest,
+    rules: ArcSwap<R>,
 }
 
-impl Entity {
-    pub(crate) fn new(store: &Store, name: &str, clock: Clock) -> Self {
+impl<R: Ruled> Entity<R> {
+    /// `rules` are given to a store that holds none, as long as none were seen there.
+    pub(crate) fn new(store: &Store, name: &str, clock: Clock, rules: R) -> Self {
         let (name, store) = (name.to_owned(), store.clone());
-        Self { name, store, clock, newest: Newest::default() }
+        let rules = ArcSwap::from_pointee(rules);
+        Self { name, store, clock, newest: Newest::of(R::PARTS), rules }
     }
 
     /// The name in the configuration.
@@ -31,6 +49,16 @@ impl Entity {
     /// The newest rules that were seen in the store.
     pub(crate) fn newest(&self) -> &Newest {
         &self.newest
+    }
+
+    /// The rules of our configuration.
+    pub(crate) fn rules(&self) -> Arc<R> {
+        self.rules.load_full()
+    }
+
+    /// Takes those of a reloaded one.
+    pub(crate) fn set_rules(&self, rules: R) {
+        self.rules.store(Arc::new(rules));
     }
 
     /// Arguments that begin with the clock, as every script takes them.
@@ -47,8 +75,49 @@ impl Entity {
         args: &Args,
         repeat: Repeat,
     ) -> Result<Option<Reply>, Error> {
-        let reply = self.store.call(script, &script.keys_of(&self.name), args, repeat).await?;
+        self.call_with(script, &script.keys_of(&self.name), args, repeat).await
+    }
+
+    /// [`call`](Self::call) with keys that are not the same in every call.
+    pub(crate) async fn call_with(
+        &self,
+        script: &'static Script,
+        keys: &Args,
+        args: &Args,
+        repeat: Repeat,
+    ) -> Result<Option<Reply>, Error> {
+        let reply = self.store.call(script, keys, args, repeat).await?;
         Reply::ruled(script.name, reply)
+    }
+
+    /// [`call`](Self::call); where the store holds no rules, gives it ours first.
+    pub(crate) async fn ask(
+        &self,
+        script: &'static Script,
+        args: Args,
+        repeat: Repeat,
+    ) -> Result<Reply, Error> {
+        self.seeded(script, || self.call(script, &args, repeat)).await
+    }
+
+    /// Asks; where the store holds no rules for the entity, gives it some and asks again.
+    pub(crate) async fn seeded<T, A>(
+        &self,
+        script: &'static Script,
+        ask: impl Fn() -> A,
+    ) -> Result<T, Error>
+    where
+        A: Future<Output = Result<Option<T>, Error>>,
+    {
+        if let Some(answer) = ask().await? {
+            return Ok(answer);
+        }
+        // On the heap, since it is rare: the future of every call would be as large.
+        Box::pin(self.seed_rules()).await?;
+        ask().await?.ok_or_else(|| {
+            let detail = "the store lost the rules that it was just given".to_owned();
+            Error::Reply { operation: script.name, detail }
+        })
     }
 
     /// Writes rules over the newest that were seen; `rules` is what the script takes behind these.
@@ -56,11 +125,10 @@ impl Entity {
     pub(crate) async fn write_rules(
         &self,
         script: &'static Script,
-        epoch: [u8; 8],
         rules: &Args,
     ) -> Result<Option<bool>, Error> {
         let mut args = self.args();
-        args.push(epoch.as_slice());
+        args.push(new_epoch().as_slice());
         self.newest.push_parts(&mut args);
         args.append(rules);
         let Some(mut reply) = self.call(script, &args, Repeat::IfUnknown).await? else {
@@ -70,25 +138,40 @@ impl Entity {
         self.newest.read(&mut reply)?;
         Ok(Some(changed))
     }
+
+    /// Writes the rules of a file by this script. Returns whether the store's have changed.
+    pub(crate) async fn write_file(
+        &self,
+        script: &'static Script,
+        rules: &R,
+    ) -> Result<bool, Error> {
+        let written = self.write_rules(script, &named(rules::write(rules))).await?;
+        Ok(written == Some(true))
+    }
+
+    /// Gives a store that holds no rules for the entity, or older ones than were seen, the newest
+    /// that were seen; one that holds none while none were seen, those of our configuration.
+    pub(crate) async fn seed_rules(&self) -> Result<(), Error> {
+        let script = R::seed_script();
+        if self.write_file(script, &self.rules()).await? {
+            let (operation, entity) = (script.name, self.name());
+            let detail = "the store held no rules, or older ones; the newest are in force";
+            tracing::info!(operation, entity, "{detail}");
+        }
+        Ok(())
+    }
 }
 
-/// Asks; where the store holds no rules for the entity, gives it some by `seed` and asks again.
-pub(crate) async fn ask_seeded<T, A, S>(
-    script: &'static Script,
-    ask: impl Fn() -> A,
-    seed: impl FnOnce() -> S,
-) -> Result<T, Error>
-where
-    A: Future<Output = Result<Option<T>, Error>>,
-    S: Future<Output = Result<(), Error>>,
-{
-    if let Some(answer) = ask().await? {
-        return Ok(answer);
+/// The name of a life of an entity.
+pub(crate) fn new_epoch() -> [u8; 8] {
+    rand::rng().random()
+}
+
+/// Rules as the scripts that write them take them: name and value by turns.
+pub(crate) fn named(rules: impl IntoIterator<Item = (&'static str, String)>) -> Args {
+    let mut args = Args::new();
+    for (name, value) in rules {
+        args.push(name).push(value);
     }
-    // On the heap, since it is rare: the future of every call would be as large.
-    Box::pin(seed()).await?;
-    ask().await?.ok_or_else(|| {
-        let detail = "the store lost the rules that it was just given".to_owned();
-        Error::Reply { operation: script.name, detail }
-    })
+    args
 }

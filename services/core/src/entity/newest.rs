@@ -1,8 +1,8 @@
 //! The newest rules that this process has seen in the store, for a store that loses them.
 //!
-//! The rules stand there in two parts, the file's and the overrides, each under a revision that
-//! only grows. A store that was emptied, or an older replica, lacks what came later; whoever has
-//! seen that puts it back. What is packed in a part only the scripts know, so a version keeps the
+//! The rules stand there in parts, the file's and the overrides where there are any, each under a
+//! revision that only grows. A store that was emptied, or an older replica, lacks what came later;
+//! whoever has seen that puts it back. What is packed in a part only the scripts know, so a version keeps the
 //! rules that it does not know itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,37 +18,39 @@ struct Part {
 }
 
 /// The newest of each part.
-#[derive(Debug, Default)]
-pub(crate) struct Newest(Mutex<[Part; 2]>);
+#[derive(Debug)]
+pub(crate) struct Newest(Mutex<Vec<Part>>);
 
 impl Newest {
-    fn parts(&self) -> MutexGuard<'_, [Part; 2]> {
+    /// None seen yet of so many.
+    pub(crate) fn of(parts: usize) -> Self {
+        Self(Mutex::new(vec![Part::default(); parts]))
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Vec<Part>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names the revisions, for a script that tells what is newer.
     pub(crate) fn push_revisions(&self, args: &mut Args) {
-        for part in &*self.parts() {
+        for part in self.parts().iter() {
             args.push(part.revision);
         }
     }
 
     /// Names all of it, for a script that puts it back.
     pub(crate) fn push_parts(&self, args: &mut Args) {
-        for part in &*self.parts() {
+        for part in self.parts().iter() {
             args.push(part.revision).push(part.packed.as_slice());
         }
     }
 
-    /// Reads what a script tells of both parts, and keeps what is newer. False when the store holds
+    /// Reads what a script tells of each part, and keeps what is newer. False when the store holds
     /// an older part than was seen.
     pub(crate) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
-        let mut told = [Part::default(), Part::default()];
-        for part in &mut told {
-            *part = Part { revision: reply.count()?, packed: reply.bytes()? };
-        }
         let mut has_all = true;
-        for (seen, told) in self.parts().iter_mut().zip(told) {
+        for seen in self.parts().iter_mut() {
+            let told = Part { revision: reply.count()?, packed: reply.bytes()? };
             has_all &= told.revision >= seen.revision;
             if told.revision > seen.revision {
                 *seen = told;

@@ -21,8 +21,6 @@ mod visits;
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-
 pub use assertion::{
     ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
 };
@@ -39,16 +37,15 @@ pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};
 
-use crate::entity::{Entity, ask_seeded};
-use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
+use crate::entity::Entity;
+use crate::store::{Clock, Store};
 
 /// One queue in the store. A clone is another handle.
 #[derive(Clone)]
 pub struct Queue(Arc<QueueInner>);
 
 struct QueueInner {
-    entity: Entity,
-    rules: ArcSwap<Rules>,
+    entity: Entity<Rules>,
     lanes: visits::Lanes,
 }
 
@@ -70,8 +67,7 @@ impl Queue {
     ) -> Self {
         Self(Arc::new(QueueInner {
             lanes: visits::Lanes::start(store, name, &clock, lane_bound),
-            entity: Entity::new(store, name, clock),
-            rules: ArcSwap::from_pointee(rules),
+            entity: Entity::new(store, name, clock, rules),
         }))
     }
 
@@ -83,30 +79,15 @@ impl Queue {
     /// Takes the rules of a reloaded configuration, for a store that holds none while none were
     /// seen.
     pub fn set_rules(&self, rules: Rules) {
-        self.0.rules.store(Arc::new(rules));
+        self.entity().set_rules(rules);
     }
 
-    fn rules(&self) -> Arc<Rules> {
-        self.0.rules.load_full()
-    }
-
-    fn entity(&self) -> &Entity {
+    fn entity(&self) -> &Entity<Rules> {
         &self.0.entity
     }
 
     fn lanes(&self) -> &visits::Lanes {
         &self.0.lanes
-    }
-
-    /// Calls a script; where the store holds no rules for the queue, gives it ours first.
-    async fn ask(
-        &self,
-        script: &'static Script,
-        args: Args,
-        repeat: Repeat,
-    ) -> Result<Reply, Error> {
-        let ask = || self.entity().call(script, &args, repeat);
-        ask_seeded(script, ask, || self.seed_rules()).await
     }
 }
 

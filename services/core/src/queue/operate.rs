@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use rand::Rng as _;
-
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Status, Ticket};
 use super::reply::{Code, reason};
 use super::rules::{Override, Rules};
 use super::stored;
 use super::{Queue, scripts};
-use crate::entity::{Entity, ask_seeded};
+use crate::entity::{Entity, named, new_epoch};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 
 /// What a script tells instead of where a place stands.
@@ -65,24 +63,13 @@ impl Queue {
     /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
     /// differ. Returns whether it wrote.
     pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        let rules = named(stored::write(rules));
-        let written = self.entity().write_rules(&scripts::APPLY_RULES, new_epoch(), &rules).await?;
-        Ok(written == Some(true))
+        self.entity().write_file(&scripts::APPLY_RULES, rules).await
     }
 
     /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest
     /// that were seen; one that holds none while none were seen, those of our configuration.
     pub(super) async fn seed_rules(&self) -> Result<(), Error> {
-        let rules = named(stored::write(&self.rules()));
-        let written = self.entity().write_rules(&scripts::SEED_RULES, new_epoch(), &rules).await?;
-        if written == Some(true) {
-            let queue = self.name();
-            tracing::info!(
-                queue,
-                "the store held no rules, or older ones; the newest are in force"
-            );
-        }
-        Ok(())
+        self.entity().seed_rules().await
     }
 
     /// Puts these overrides in force until an end in seconds since 1970 (`None`: until taken back).
@@ -97,23 +84,23 @@ impl Queue {
         let stored = overrides.iter().map(stored::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         let mut rules = Args::new().with(until);
-        push_named(&mut rules, stored);
+        rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
-        let write = || self.entity().write_rules(script, new_epoch(), &rules);
-        ask_seeded(script, write, || self.seed_rules()).await.map(drop)
+        let write = || self.entity().write_rules(script, &rules);
+        self.entity().seeded(script, write).await.map(drop)
     }
 
     /// Takes away the place of a ticket; false when nobody holds it.
     pub async fn evict(&self, ticket: Ticket) -> Result<bool, Error> {
         let args = self.entity().args().with(ticket);
-        let mut reply = self.ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
         Ok(reply.count()? != 0)
     }
 
     /// What the store knows of a ticket; `None` when it was never given.
     pub async fn inspect(&self, ticket: Ticket) -> Result<Option<Inspection>, Error> {
         let args = self.entity().args().with(ticket);
-        let mut reply = self.ask(&scripts::INSPECT, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask(&scripts::INSPECT, args, Repeat::IfUnknown).await?;
         let (status, why) = (reply.count()?, reply.count()?);
         let gone = || reason(why).ok_or_else(|| reply.error(format!("unknown reason {why}")));
         let status = match status {
@@ -136,7 +123,7 @@ impl Queue {
     ) -> Result<Places, Error> {
         let state = state.map_or(0, |state| state as u64);
         let args = self.entity().args().with(after).with(limit.clamp(1, MAX_PLACES)).with(state);
-        let mut reply = self.ask(&scripts::PLACES, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask(&scripts::PLACES, args, Repeat::IfUnknown).await?;
         let epoch = Epoch(reply.exactly()?);
         let next = Some(reply.count()?).filter(|ticket| *ticket > 0);
         let mut places = Vec::new();
@@ -153,13 +140,13 @@ impl Queue {
     /// Rules, overrides and the log of promotions stay.
     pub async fn reset(&self) -> Result<(), Error> {
         let args = self.entity().args().with(new_epoch().as_slice());
-        self.ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
+        self.entity().ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
     }
 
     /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still
     /// has the queue open gives the store its rules again.
     pub async fn purge(store: &Store, name: &str) -> Result<Purged, Error> {
-        let entity = Entity::new(store, name, Clock::Store);
+        let entity = Entity::new(store, name, Clock::Store, Rules::default());
         let purged = entity.call(&scripts::PURGE, &entity.args(), Repeat::IfUnknown).await?;
         let Some(mut reply) = purged else { return Ok(Purged::default()) };
         Ok(Purged { keys: reply.count()?, in_line: reply.count()?, admitted: reply.count()? })
@@ -180,21 +167,4 @@ fn inspection(reply: &mut Reply, status: Inspected) -> Result<Inspection, Error>
     let left = Duration::from_millis(reply.count()?);
     let expires_in = Some(left).filter(|left| !left.is_zero());
     Ok(Inspection { status, joined_at, since, expires_in })
-}
-
-fn new_epoch() -> [u8; 8] {
-    rand::rng().random()
-}
-
-/// Rules as the scripts that write them take them: name and value by turns.
-fn named(rules: impl IntoIterator<Item = (&'static str, String)>) -> Args {
-    let mut args = Args::new();
-    push_named(&mut args, rules);
-    args
-}
-
-fn push_named(args: &mut Args, rules: impl IntoIterator<Item = (&'static str, String)>) {
-    for (name, value) in rules {
-        args.push(name).push(value);
-    }
 }

@@ -27,7 +27,7 @@ impl Queue {
     pub async fn revocations(&self, since: Option<u64>) -> Result<Revocations, Error> {
         let since = since.map(|version| version.to_string()).unwrap_or_default();
         let args = self.entity().args().with(since);
-        let mut reply = self.ask(&scripts::REVOCATIONS, args, Repeat::Never).await?;
+        let mut reply = self.entity().ask(&scripts::REVOCATIONS, args, Repeat::Never).await?;
         let mut revocations = Revocations {
             epoch: Epoch(reply.exactly()?),
             queue_time_us: reply.count()?,

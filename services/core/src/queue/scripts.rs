@@ -81,7 +81,7 @@ pub(super) static SWEEP: Script = script!(
 pub(super) static SNAPSHOT: Script = script!(
     "queue", "snapshot",
     keys: "meta waiting returned away ready active",
-    lib: ["store", "entity"],
+    lib: ["store", "entity", "told_rules"],
     own: ["meta", "state", "withheld", "rules", "health"],
 );
 pub(super) static REVOCATIONS: Script = script!(
@@ -93,19 +93,19 @@ pub(super) static REVOCATIONS: Script = script!(
 pub(super) static SEED_RULES: Script = script!(
     "queue", "seed_rules",
     keys: "meta held",
-    lib: ["store", "entity"],
+    lib: ["store", "entity", "rule_parts"],
     own: ["meta", "life", "withheld", "rules", "write_rules"],
 );
 pub(super) static APPLY_RULES: Script = script!(
     "queue", "apply_rules",
     keys: "meta held",
-    lib: ["store", "entity"],
+    lib: ["store", "entity", "rule_parts"],
     own: ["meta", "life", "withheld", "rules", "write_rules"],
 );
 pub(super) static OVERRIDE_RULES: Script = script!(
     "queue", "override_rules",
     keys: "meta held",
-    lib: ["store", "entity"],
+    lib: ["store", "entity", "rule_parts"],
     own: ["meta", "life", "withheld", "rules", "write_rules"],
 );
 pub(super) static EVICT: Script = script!(

@@ -2,15 +2,17 @@
 
 use super::reply::Reply;
 use super::rules::{Override, RULES, Rules};
-use crate::rules::{Rule, Typed as _, Value};
-use crate::store::Error;
+use super::scripts;
+use crate::entity::Ruled;
+use crate::rules::{self, Rule, Typed as _, Value};
+use crate::store::{Error, Script};
 
-/// The rules of a file, and what only operators set as it is without them.
-pub(super) fn write(rules: &Rules) -> impl Iterator<Item = (&'static str, String)> {
-    RULES.iter().map(|rule| {
-        let value = rules.value(rule);
-        (rule.name, value.map_or_else(|| rule.kind.none().to_owned(), |value| value.stored()))
-    })
+impl Ruled for Rules {
+    const PARTS: usize = 2;
+
+    fn seed_script() -> &'static Script {
+        &scripts::SEED_RULES
+    }
 }
 
 /// The name of an override and its value; `None` takes it back.
@@ -29,8 +31,7 @@ pub(super) fn read_override(name: &str, value: &str) -> Option<Override> {
 pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> {
     let mut value = |rule: &Rule| -> Result<Option<Value>, Error> {
         let text = reply.text()?;
-        let value = rule.kind.stored(&text);
-        value.ok_or_else(|| reply.error(format!("{text:?} is no value of {}", rule.name)))
+        rules::read(rule, &text).map_err(|detail| reply.error(detail))
     };
     let mut reason = None;
     // The stored state is passed over: the one in force stands further up in the reply.
@@ -46,7 +47,7 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::Kind;
+    use crate::rules::{Amounts, Kind, write};
 
     const RULES_LUA: &str = include_str!("../../../../lua/queue/lib/rules.lua");
     const META: &str = include_str!("../../../../lua/queue/lib/meta.lua");
@@ -61,11 +62,15 @@ mod tests {
     fn some_value(rule: &Rule) -> Value {
         match rule.kind {
             Kind::Whole { least, .. } => Value::Whole(least + 1),
+            Kind::Millionths { least, .. } => Value::Millionths(least + 1),
             Kind::Span { most, .. } => Value::Span(std::time::Duration::from_millis(most)),
             Kind::Moment => Value::Moment(1_800_000_000),
             Kind::Choice(names) => Value::Choice(names[1], 1),
             Kind::Flag => Value::Flag(true),
             Kind::Text { .. } => Value::Text("7".to_owned()),
+            Kind::Amounts { .. } => {
+                Value::Amounts(Amounts::new([("small".to_owned(), 7)]).expect("an amount"))
+            }
         }
     }
 

@@ -106,7 +106,7 @@ impl Queue {
     pub async fn promote(&self, health: &Health) -> Result<Promotion, Error> {
         let mut args = self.entity().args();
         health.push_to(&mut args);
-        let mut reply = self.ask(&scripts::PROMOTE, args, Repeat::Never).await?;
+        let mut reply = self.entity().ask(&scripts::PROMOTE, args, Repeat::Never).await?;
         let mut promotion = Promotion {
             promoted: reply.count()?,
             more: reply.count()? == 1,
@@ -128,7 +128,8 @@ impl Queue {
 
     /// Clears away what has ended, a bounded part of it.
     pub async fn sweep(&self) -> Result<Sweep, Error> {
-        let mut reply = self.ask(&scripts::SWEEP, self.entity().args(), Repeat::Never).await?;
+        let mut reply =
+            self.entity().ask(&scripts::SWEEP, self.entity().args(), Repeat::Never).await?;
         Ok(Sweep {
             unclaimed: reply.count()?,
             expired: reply.count()?,
@@ -152,7 +153,7 @@ impl Queue {
     async fn look(&self) -> Result<(Snapshot, bool), Error> {
         let mut args = self.entity().args();
         self.entity().newest().push_revisions(&mut args);
-        let mut reply = self.ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
         let epoch = Epoch(reply.exactly()?);
         let store_time_us = reply.count()?;
         let state = reply.count()?;

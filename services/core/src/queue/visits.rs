@@ -9,7 +9,6 @@ use redis::Value;
 use super::place::{Epoch, GoneReason, Place, PlaceId, PlaceRef, Ticket};
 use super::reply::{Code, PackedOutcome};
 use super::{Queue, scripts};
-use crate::entity::ask_seeded;
 use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
 
 /// The answer to a join.
@@ -82,7 +81,7 @@ impl Queue {
     /// The place of this identity: the one it has, or a new one at the end of the line.
     pub async fn join(&self, id: PlaceId) -> Result<Join, Error> {
         let ask = || self.lanes().join.submit(id);
-        ask_seeded(&scripts::JOIN, ask, || self.seed_rules()).await
+        self.entity().seeded(&scripts::JOIN, ask).await
     }
 
     /// Where a place stands. A waiting place counts as seen. Claims nothing.
@@ -132,7 +131,7 @@ impl Queue {
     }
 
     async fn ask_of(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Told, Error> {
-        ask_seeded(lane.script(), || lane.submit(item), || self.seed_rules()).await
+        self.entity().seeded(lane.script(), || lane.submit(item)).await
     }
 }
 

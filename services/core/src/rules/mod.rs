@@ -4,12 +4,18 @@
 //! single rule, and a list of [`Rule`]s: by name, with what a value may be. By that list the store
 //! keeps rules, the configuration reads them, and operators change and see them.
 
+mod amounts;
+mod stored;
 mod table;
 
 use std::time::Duration;
 
+pub use amounts::{Amounts, MAX_AMOUNT};
+pub(crate) use stored::{Stored, read, write};
 pub use table::{Field, Typed};
-pub(crate) use table::{always, at_least, choice, field, rule, rules, typed};
+pub(crate) use table::{
+    always, at_least, choice, field, overrides, rule, rule_table, rules, typed,
+};
 
 /// One rule of a table.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +49,13 @@ pub enum Kind {
         /// The longest.
         most: u64,
     },
+    /// A number with up to six decimals, in this range of millionths.
+    Millionths {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
     /// A second of the calendar.
     Moment,
     /// One of these names.
@@ -51,6 +64,11 @@ pub enum Kind {
     Flag,
     /// So many characters at most, at least one, and no control characters.
     Text {
+        /// The most.
+        most: usize,
+    },
+    /// So many [`Amounts`] at most.
+    Amounts {
         /// The most.
         most: usize,
     },
@@ -63,6 +81,8 @@ pub enum Value {
     Whole(u64),
     /// A time.
     Span(Duration),
+    /// A number in millionths.
+    Millionths(u64),
     /// Seconds since 1970.
     Moment(u64),
     /// A name, and which of its kind's names it is.
@@ -71,6 +91,8 @@ pub enum Value {
     Flag(bool),
     /// A text.
     Text(String),
+    /// Amounts by name.
+    Amounts(Amounts),
 }
 
 /// How the values of two rules must stand to each other, where both are set.
@@ -103,12 +125,19 @@ impl Kind {
         good.then(|| Value::text(text))
     }
 
+    /// The value of this kind that these are; `None` when there are too many.
+    pub fn amounts(self, amounts: Amounts) -> Option<Value> {
+        let Self::Amounts { most } = self else { return None };
+        (amounts.len() <= most).then_some(Value::Amounts(amounts))
+    }
+
     /// Reads what the store holds; `Some(None)` for no such rule, `None` for what is no value.
     pub(crate) fn stored(self, text: &str) -> Option<Option<Value>> {
         let number = || text.parse::<u64>().ok();
         Some(match self {
             Self::Whole { .. } => Some(number()?).filter(|n| *n > 0).map(Value::Whole),
             Self::Span { .. } => Some(Value::Span(Duration::from_micros(number()?))),
+            Self::Millionths { .. } => Some(Value::Millionths(number()?)),
             Self::Moment => {
                 Some(number()? / 1_000_000).filter(|seconds| *seconds > 0).map(Value::Moment)
             }
@@ -118,12 +147,15 @@ impl Kind {
             }
             Self::Flag => Some(Value::Flag(number()? == 1)),
             Self::Text { .. } => Some(text).filter(|text| !text.is_empty()).map(Value::text),
+            Self::Amounts { .. } => Some(text.parse::<Amounts>().ok()?)
+                .filter(|amounts| !amounts.is_empty())
+                .map(Value::Amounts),
         })
     }
 
     /// How the store holds "no such rule".
     pub(crate) fn none(self) -> &'static str {
-        if matches!(self, Self::Text { .. }) { "" } else { "0" }
+        if matches!(self, Self::Text { .. } | Self::Amounts { .. }) { "" } else { "0" }
     }
 }
 
@@ -135,12 +167,13 @@ impl Value {
     /// The value as the store holds it: times in microseconds, names as their number, from 1.
     pub(crate) fn stored(&self) -> String {
         match self {
-            Self::Whole(number) => number.to_string(),
+            Self::Whole(number) | Self::Millionths(number) => number.to_string(),
             Self::Span(time) => time.as_micros().to_string(),
             Self::Moment(seconds) => ((*seconds).min(LAST_MOMENT) * 1_000_000).to_string(),
             Self::Choice(_, at) => (at + 1).to_string(),
             Self::Flag(on) => u8::from(*on).to_string(),
             Self::Text(text) => text.clone(),
+            Self::Amounts(amounts) => amounts.to_string(),
         }
     }
 }
@@ -153,12 +186,12 @@ impl Relation {
 }
 
 impl PartialOrd for Value {
-    /// Values of one kind, but for texts.
+    /// Values of one kind, but for texts and amounts.
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         match (self, other) {
-            (Self::Whole(one), Self::Whole(two)) | (Self::Moment(one), Self::Moment(two)) => {
-                one.partial_cmp(two)
-            }
+            (Self::Whole(one), Self::Whole(two))
+            | (Self::Millionths(one), Self::Millionths(two))
+            | (Self::Moment(one), Self::Moment(two)) => one.partial_cmp(two),
             (Self::Span(one), Self::Span(two)) => one.partial_cmp(two),
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Value};
+use super::{Amounts, Kind, Value};
 
 /// A type that the values of a rule have in Rust.
 pub trait Typed: Clone + Sized {
@@ -14,11 +14,18 @@ pub trait Typed: Clone + Sized {
 
 impl Typed for u64 {
     fn value(self, kind: Kind) -> Value {
-        if kind == Kind::Moment { Value::Moment(self) } else { Value::Whole(self) }
+        match kind {
+            Kind::Moment => Value::Moment(self),
+            Kind::Millionths { .. } => Value::Millionths(self),
+            _ => Value::Whole(self),
+        }
     }
 
     fn typed(value: Value) -> Option<Self> {
-        let (Value::Whole(number) | Value::Moment(number)) = value else { return None };
+        let (Value::Whole(number) | Value::Millionths(number) | Value::Moment(number)) = value
+        else {
+            return None;
+        };
         Some(number)
     }
 }
@@ -94,6 +101,7 @@ always!(u64);
 typed!(Duration, Span);
 typed!(bool, Flag);
 typed!(String, Text);
+typed!(Amounts, Amounts);
 
 /// Declares an enum whose values have names; in the store they are numbers, from 1, in their order.
 macro_rules! choice {
@@ -137,22 +145,36 @@ macro_rules! choice {
     };
 }
 
-/// Declares the rules of a kind of entity: `operator` are those that only operators set, `file`
-/// those that the configuration names too.
+/// Declares the rules of a kind of entity: `file` are those that the configuration names. Where
+/// operators override rules, `operator` are those that only they set.
 ///
-/// Makes `Rules` (a field for each rule of the configuration), `Override` (one rule and its value,
-/// or `None` to take the override back), and the table `RULES`, in the order of the script's list.
+/// Makes `Rules` (a field for each rule of the configuration), and the table `RULES`, in the order
+/// of the scripts' list; where operators override them also `Override` (one rule and its value, or
+/// `None` to take the override back).
 macro_rules! rules {
+    (operator { $($operator:tt)* } file { $($file:tt)* } $($relations:tt)*) => {
+        $crate::rules::rule_table! {
+            operator { $($operator)* } file { $($file)* } $($relations)*
+        }
+        $crate::rules::overrides! { operator { $($operator)* } file { $($file)* } }
+    };
+    (file { $($file:tt)* } $($relations:tt)*) => {
+        $crate::rules::rule_table! { operator { } file { $($file)* } $($relations)* }
+    };
+}
+
+/// The part of `rules!` that every kind of entity has.
+macro_rules! rule_table {
     (
         operator { $(
             $(#[doc = $odoc:literal])+
             $oname:ident $ovariant:ident: $otype:ty, $okind:expr, $odefault:expr;
-        )+ }
+        )* }
         file { $(
             $(#[doc = $doc:literal])+
             $name:ident $variant:ident: $type:ty, $kind:expr, $default:expr;
         )+ }
-        relations { $($one:ident $relation:tt $two:ident;)+ }
+        relations { $($one:ident $relation:tt $two:ident;)* }
     ) => {
         /// The rules, as the configuration declares them.
         #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,20 +182,13 @@ macro_rules! rules {
             $($(#[doc = $doc])+ pub $name: $type,)+
         }
 
-        /// A rule that an operator overrides; without a value the override is taken back.
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub enum Override {
-            $($(#[doc = $odoc])+ $ovariant(Option<<$otype as $crate::rules::Field>::Held>),)+
-            $($(#[doc = $doc])+ $variant(Option<<$type as $crate::rules::Field>::Held>),)+
-        }
-
         #[allow(non_camel_case_types, reason = "the names of the rules")]
         #[derive(Clone, Copy)]
-        enum At { $($oname,)+ $($name,)+ }
+        enum At { $($oname,)* $($name,)+ }
 
         /// Every rule.
         pub const RULES: &[$crate::rules::Rule] = &[
-            $($crate::rules::rule!($oname, $okind, $otype, $odefault, false, concat!($($odoc, "\n"),+)),)+
+            $($crate::rules::rule!($oname, $okind, $otype, $odefault, false, concat!($($odoc, "\n"),+)),)*
             $($crate::rules::rule!($name, $kind, $type, $default, true, concat!($($doc, "\n"),+)),)+
         ];
 
@@ -183,7 +198,7 @@ macro_rules! rules {
                 rule: RULES[At::$one as usize],
                 at_least: $crate::rules::at_least!($relation),
                 other: RULES[At::$two as usize],
-            },)+
+            },)*
         ];
 
         impl Default for Rules {
@@ -216,6 +231,44 @@ macro_rules! rules {
                 }
             }
 
+            /// The relations that do not hold.
+            pub fn broken(&self) -> impl Iterator<Item = &'static $crate::rules::Relation> {
+                RELATIONS.iter().filter(|relation| {
+                    !relation.holds(self.value(&relation.rule), self.value(&relation.other))
+                })
+            }
+        }
+
+        impl $crate::rules::Stored for Rules {
+            const RULES: &'static [$crate::rules::Rule] = RULES;
+
+            fn value_of(&self, rule: &$crate::rules::Rule) -> Option<$crate::rules::Value> {
+                self.value(rule)
+            }
+        }
+    };
+}
+
+/// The part of `rules!` for what operators override.
+macro_rules! overrides {
+    (
+        operator { $(
+            $(#[doc = $odoc:literal])+
+            $oname:ident $ovariant:ident: $otype:ty, $okind:expr, $odefault:expr;
+        )+ }
+        file { $(
+            $(#[doc = $doc:literal])+
+            $name:ident $variant:ident: $type:ty, $kind:expr, $default:expr;
+        )+ }
+    ) => {
+        /// A rule that an operator overrides; without a value the override is taken back.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Override {
+            $($(#[doc = $odoc])+ $ovariant(Option<<$otype as $crate::rules::Field>::Held>),)+
+            $($(#[doc = $doc])+ $variant(Option<<$type as $crate::rules::Field>::Held>),)+
+        }
+
+        impl Rules {
             /// Puts an override in force; one that is taken back leaves the value of `file`.
             pub fn apply(&mut self, change: &Override, file: &Self) {
                 match change.clone() {
@@ -226,13 +279,6 @@ macro_rules! rules {
                             .unwrap_or_else(|| file.$name.clone());
                     })+
                 }
-            }
-
-            /// The relations that do not hold.
-            pub fn broken(&self) -> impl Iterator<Item = &'static $crate::rules::Relation> {
-                RELATIONS.iter().filter(|relation| {
-                    !relation.holds(self.value(&relation.rule), self.value(&relation.other))
-                })
             }
         }
 
@@ -298,4 +344,4 @@ macro_rules! at_least {
     };
 }
 
-pub(crate) use {always, at_least, choice, rule, rules};
+pub(crate) use {always, at_least, choice, overrides, rule, rule_table, rules};

@@ -7,7 +7,8 @@
 
 use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
 
-use anteroom_core::rules::{Kind, Value};
+use anteroom_core::rules::{Amounts, Kind, MAX_AMOUNT, Value};
+use config::ValueKind;
 use ipnet::IpNet;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -109,10 +110,14 @@ pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
 
 /// A value of a rule of this kind.
 pub fn rule(kind: Kind, value: config::Value) -> Result<Value, String> {
+    if matches!(kind, Kind::Amounts { .. }) {
+        return amounts(kind, value);
+    }
     let given = value.deserialize_any(Scalar).map_err(|error| error.to_string())?;
     match kind {
         Kind::Whole { least, most } => given.whole(least, most).map(Value::Whole),
         Kind::Span { least, most } => given.span(least, most).map(Value::Span),
+        Kind::Millionths { least, most } => given.millionths(least, most).map(Value::Millionths),
         Kind::Flag => given.flag().map(Value::Flag),
         Kind::Moment => given.text(Moment::RULE, |text| {
             Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
@@ -124,7 +129,35 @@ pub fn rule(kind: Kind, value: config::Value) -> Result<Value, String> {
             .text(&format!("must be 1 to {most} characters without control characters"), |text| {
                 kind.text(text)
             }),
+        // Read above, since it is no single value.
+        Kind::Amounts { .. } => Err("must be a table".to_owned()),
     }
+}
+
+/// A table of names with their amounts; the environment has it as text, `small=1,large=20`.
+fn amounts(kind: Kind, value: config::Value) -> Result<Value, String> {
+    let Kind::Amounts { most } = kind else { return Err("must be a table".to_owned()) };
+    let rule = || {
+        let largest = grouped(MAX_AMOUNT);
+        format!(
+            "must be a table of at most {most} names of a-z, 0-9 and -, each with a whole number \
+             from 1 to {largest}"
+        )
+    };
+    let table = match value.kind {
+        ValueKind::Table(table) => table,
+        ValueKind::String(text) => {
+            let amounts = text.parse().ok().and_then(|amounts| kind.amounts(amounts));
+            return amounts.ok_or_else(rule);
+        }
+        _ => return Err(rule()),
+    };
+    let pairs = table.into_iter().map(|(name, amount)| {
+        let given = amount.deserialize_any(Scalar).map_err(|_| rule())?;
+        Ok((name, given.whole(1, MAX_AMOUNT).map_err(|_| rule())?))
+    });
+    let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
+    Amounts::new(pairs).ok().and_then(|amounts| kind.amounts(amounts)).ok_or_else(rule)
 }
 
 /// Plain text, never empty. A number is not taken for its digits, so that nothing gets lost.
@@ -255,18 +288,32 @@ impl Given {
     }
 
     fn share(&self) -> Result<u32, String> {
-        let millionths = match self {
-            Self::Whole(number) => *number as f64 * 1e6,
-            Self::Float(number) => number * 1e6,
-            _ => f64::NAN,
-        };
-        // A decimal of six places is no exact double, but close to one.
-        let whole = millionths.round();
-        if (1.0..=1e6).contains(&whole) && (millionths - whole).abs() < 1e-6 {
-            return Ok(whole as u32);
+        if let Some(millionths) = self.decimal().filter(|number| (1..=1_000_000).contains(number)) {
+            return Ok(millionths as u32);
         }
         let hint = self.hint(|text| text.parse::<f64>().is_ok());
         Err(format!("must be a number above 0 and at most 1, of at most six decimals{hint}"))
+    }
+
+    fn millionths(&self, least: u64, most: u64) -> Result<u64, String> {
+        if let Some(millionths) = self.decimal().filter(|number| (least..=most).contains(number)) {
+            return Ok(millionths);
+        }
+        let hint = self.hint(|text| text.parse::<f64>().is_ok());
+        let (least, most) = (least as f64 / 1e6, most as f64 / 1e6);
+        Err(format!("must be a number from {least} to {most}, of at most six decimals{hint}"))
+    }
+
+    /// A number of at most six decimals, in millionths.
+    fn decimal(&self) -> Option<u64> {
+        let millionths = match self {
+            Self::Whole(number) => *number as f64 * 1e6,
+            Self::Float(number) => number * 1e6,
+            _ => return None,
+        };
+        // A decimal of six places is no exact double, but close to one.
+        let whole = millionths.round();
+        ((0.0..1e15).contains(&whole) && (millionths - whole).abs() < 1e-6).then_some(whole as u64)
     }
 
     fn flag(&self) -> Result<bool, String> {

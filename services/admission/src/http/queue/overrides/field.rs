@@ -43,10 +43,10 @@ impl Given {
         reader: D,
     ) -> Result<Option<Self>, D::Error> {
         Ok(match kind {
-            Kind::Whole { .. } | Kind::Span { .. } => {
+            Kind::Whole { .. } | Kind::Span { .. } | Kind::Millionths { .. } => {
                 Option::deserialize(reader)?.map(Self::Number)
             }
-            Kind::Moment | Kind::Choice(_) | Kind::Text { .. } => {
+            Kind::Moment | Kind::Choice(_) | Kind::Text { .. } | Kind::Amounts { .. } => {
                 Option::deserialize(reader)?.map(Self::Text)
             }
             Kind::Flag => Option::deserialize(reader)?.map(Self::Flag),
@@ -62,12 +62,18 @@ impl Given {
             (Kind::Span { least, most }, Self::Number(number)) => integer(number)
                 .filter(|number| (least..=most).contains(number))
                 .map(|millis| Value::Span(Duration::from_millis(millis))),
+            (Kind::Millionths { least, most }, Self::Number(number)) => integer(number)
+                .filter(|number| (least..=most).contains(number))
+                .map(Value::Millionths),
             (Kind::Moment, Self::Text(text)) => {
                 Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
             }
             (Kind::Choice(_), Self::Text(text)) => kind.choice(text),
             (Kind::Text { .. }, Self::Text(text)) => kind.text(text),
             (Kind::Flag, Self::Flag(on)) => Some(Value::Flag(*on)),
+            (Kind::Amounts { .. }, Self::Text(text)) => {
+                text.parse().ok().and_then(|amounts| kind.amounts(amounts))
+            }
             _ => None,
         };
         value.ok_or_else(|| sentence(kind))
@@ -76,7 +82,9 @@ impl Given {
 
 fn sentence(kind: Kind) -> String {
     match kind {
-        Kind::Whole { least, most } | Kind::Span { least, most } => {
+        Kind::Whole { least, most }
+        | Kind::Span { least, most }
+        | Kind::Millionths { least, most } => {
             format!("must be a whole number from {least} to {most}")
         }
         Kind::Moment => Moment::RULE.to_owned(),
@@ -85,6 +93,7 @@ fn sentence(kind: Kind) -> String {
         Kind::Text { most } => {
             format!("must be 1 to {most} characters without control characters")
         }
+        Kind::Amounts { most } => format!("must be at most {most} of NAME=AMOUNT, with commas"),
     }
 }
 
@@ -103,12 +112,13 @@ pub enum OverrideValue {
 /// A value as it is shown; `None` for a moment that RFC 3339 cannot write.
 pub fn shown(value: Value) -> Option<OverrideValue> {
     Some(match value {
-        Value::Whole(number) => OverrideValue::Number(number),
+        Value::Whole(number) | Value::Millionths(number) => OverrideValue::Number(number),
         Value::Span(time) => OverrideValue::Number(millis(time)),
         Value::Moment(seconds) => OverrideValue::Text(moment(seconds)?),
         Value::Choice(name, _) => OverrideValue::Text(name.to_owned()),
         Value::Flag(on) => OverrideValue::Flag(on),
         Value::Text(text) => OverrideValue::Text(text),
+        Value::Amounts(amounts) => OverrideValue::Text(amounts.to_string()),
     })
 }
 
@@ -121,7 +131,9 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
     let object = Object::builder().description(Some(description(rule)));
     let int64 = Some(SchemaFormat::KnownFormat(KnownFormat::Int64));
     match rule.kind {
-        Kind::Whole { least, most } | Kind::Span { least, most } => {
+        Kind::Whole { least, most }
+        | Kind::Span { least, most }
+        | Kind::Millionths { least, most } => {
             let object = object.schema_type(of(Type::Integer)).format(int64);
             object.minimum(Some(least as f64)).maximum(Some(most as f64))
         }
@@ -140,6 +152,7 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
             .min_length(Some(1))
             .max_length(Some(most))
             .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]+$")),
+        Kind::Amounts { .. } => object.schema_type(of(Type::String)),
     }
 }
 
@@ -151,6 +164,7 @@ pub fn description(rule: &Rule) -> String {
     });
     match rule.kind {
         Kind::Span { .. } => format!("{told} In milliseconds."),
+        Kind::Millionths { .. } => format!("{told} In millionths."),
         Kind::Moment => format!("{told} As RFC 3339."),
         _ => told,
     }

@@ -1,0 +1,19 @@
+-- What a look tells of the rules.
+-- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `unseen`, `tell_rules`. Needs
+-- entity.lua.
+
+-- The revision of a part, and the packed part, or an empty text where the caller has seen it.
+local function unseen(name, seen)
+  local part = call('HMGET', META, name .. '_revision', name)
+  local revision = tonumber(part[1])
+  return revision, revision > tonumber(seen) and part[2] or ''
+end
+
+-- Appends the name and the value of each rule in force that `rules` names.
+local function tell_rules(reply, rules)
+  for rule in pairs(rules) do
+    local value = m[rule]
+    local text = type(value) == 'number' and string.format('%.0f', value) or value
+    reply[#reply + 1], reply[#reply + 2] = rule, text
+  end
+end
