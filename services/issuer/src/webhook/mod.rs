@@ -15,9 +15,8 @@
 //! [`MOST_OF_A_BODY`] is read, and nothing of it is believed. Redirects are not followed, proxies
 //! of the environment are not used, and the time-out holds from the connection to the last byte.
 
-mod address;
 mod answer;
-mod endpoint;
+mod resolver;
 pub mod signature;
 
 use std::{error::Error as _, sync::Arc, time::Duration};
@@ -31,7 +30,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 pub use answer::Answer;
-pub use endpoint::{Endpoint, EndpointError};
+use anteroom_runtime::config::Endpoint;
+use resolver::Resolver;
 
 /// So much of an answer is read, so that its connection can be used again.
 pub const MOST_OF_A_BODY: usize = 64 * 1024;
@@ -95,7 +95,7 @@ impl Webhook {
             .http1_only()
             .tcp_nodelay(true)
             .pool_idle_timeout(IDLE)
-            .dns_resolver(Arc::new(endpoint.guard))
+            .dns_resolver(Arc::new(Resolver(endpoint.guard)))
             .build()?;
         Ok(Self { client, endpoint, secrets })
     }
@@ -163,6 +163,7 @@ fn told(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use anteroom_runtime::config::EndpointError;
     use tokio::{net::TcpListener, time::timeout};
 
     use super::*;

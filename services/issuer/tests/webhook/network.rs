@@ -2,7 +2,8 @@
 
 use std::{path::Path, process::Command, time::Duration};
 
-use anteroom_issuer::webhook::{Answer, Endpoint, Webhook};
+use anteroom_issuer::webhook::{Answer, Webhook};
+use anteroom_runtime::config::Endpoint;
 use anteroom_testkit::{Certificates, PATIENCE, Process};
 use tokio::{net::TcpListener, time::timeout};
 

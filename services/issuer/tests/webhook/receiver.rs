@@ -2,7 +2,8 @@
 
 use std::{path::Path, process::Command, time::Duration};
 
-use anteroom_issuer::webhook::{Answer, Application, Endpoint, Webhook};
+use anteroom_issuer::webhook::{Answer, Application, Webhook};
+use anteroom_runtime::config::Endpoint;
 use anteroom_testkit::{PATIENCE, Process};
 use serde_json::Value;
 
