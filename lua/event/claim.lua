@@ -31,7 +31,7 @@ local waiting, free, returned = count_units()
 local UNIT = 1000000
 local function free_by_rate()
   local rate = m.max_per_second
-  if rate == 0 then return MOST, 0 end
+  if rate == 0 then return math.huge, 0 end
   local full = math.max(1, math.floor(rate / 10)) * UNIT
   local passed = math.min(now - m.debt_at, 2 * UNIT)
   m.debt, m.debt_at = math.max(0, math.min(m.debt, full) - passed * rate), now
@@ -76,10 +76,7 @@ if count > 0 then
 end
 
 local again = -1
-if free > count and by_rate <= count then
-  if count > 0 then _, rest = free_by_rate() end
-  again = rest
-end
+if free > count and by_rate <= count then again = count > 0 and select(2, free_by_rate()) or rest end
 local next = call('ZRANGE', RETRY, 0, 0, 'WITHSCORES')[2]
 if next then
   local till = math.max(0, tonumber(next) - now)
