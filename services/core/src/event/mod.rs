@@ -7,6 +7,7 @@
 mod applications;
 mod claims;
 mod dead;
+mod metrics;
 mod reply;
 mod rules;
 mod scripts;
