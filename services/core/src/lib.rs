@@ -2,6 +2,7 @@
 //!
 //! - [`queue`]: the waiting room: places, tickets, tokens, promotion.
 //! - [`limit`]: how many units a key may take in any window of time.
+//! - [`event`]: a limited stock, given out first come, first served.
 //! - `entity`: what every entity shares whose rules the store keeps.
 //! - [`target`]: success-rate windows of what is called downstream.
 //! - [`pool`]: budgets that are given out and never overdrawn.
@@ -9,6 +10,7 @@
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
 mod entity;
+pub mod event;
 pub mod identifier;
 pub mod limit;
 mod operation;
@@ -20,5 +22,5 @@ pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &pool::SCRIPTS].concat()
+    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS].concat()
 }

@@ -7,6 +7,8 @@ pub enum Service {
     Admission,
     /// The ticks.
     Scheduler,
+    /// The job processor.
+    Issuer,
 }
 
 impl Service {
@@ -15,6 +17,7 @@ impl Service {
         match self {
             Self::Admission => "admission",
             Self::Scheduler => "scheduler",
+            Self::Issuer => "issuer",
         }
     }
 
@@ -23,6 +26,7 @@ impl Service {
         match self {
             Self::Admission => "anteroom-admission",
             Self::Scheduler => "anteroom-scheduler",
+            Self::Issuer => "anteroom-issuer",
         }
     }
 
@@ -33,6 +37,9 @@ impl Service {
                 "The HTTP face of Anteroom, for visitors, gateways, backends and operators"
             }
             Self::Scheduler => "The ticks of Anteroom: promotes places and sweeps ends",
+            Self::Issuer => {
+                "The job processor of Anteroom: claims applications to events and issues them"
+            }
         }
     }
 }

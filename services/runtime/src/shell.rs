@@ -68,6 +68,7 @@ pub fn command(service: Service) -> Command {
             Arg::new("config")
                 .long("config")
                 .value_name("FILE")
+                .global(true)
                 .env("ANTEROOM_CONFIG")
                 .hide_env_values(true)
                 .value_parser(value_parser!(PathBuf))
@@ -207,6 +208,7 @@ fn metrics_listen(service: Service, config: &Config) -> SocketAddr {
     match service {
         Service::Admission => config.admission.metrics_listen,
         Service::Scheduler => config.scheduler.metrics_listen,
+        Service::Issuer => config.issuer.metrics_listen,
     }
 }
 

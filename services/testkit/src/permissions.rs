@@ -16,5 +16,5 @@ fn rules(line: &str) -> Vec<String> {
     let found = text.lines().find(|it| it.starts_with(line));
     let found = found.unwrap_or_else(|| panic!("docs/OPERATIONS.md has no line {line:?}"));
     let words = found.split(' ').map(str::to_owned);
-    words.filter(|word| word.starts_with(['+', '-', '~'])).collect()
+    words.filter(|word| word.starts_with(['+', '-', '~', '&'])).collect()
 }

@@ -62,6 +62,7 @@ mod tests {
     fn some_value(rule: &Rule) -> Value {
         match rule.kind {
             Kind::Whole { least, .. } => Value::Whole(least + 1),
+            Kind::Millionths { least, .. } => Value::Millionths(least + 1),
             Kind::Span { most, .. } => Value::Span(std::time::Duration::from_millis(most)),
             Kind::Moment => Value::Moment(1_800_000_000),
             Kind::Choice(names) => Value::Choice(names[1], 1),

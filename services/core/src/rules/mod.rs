@@ -49,6 +49,13 @@ pub enum Kind {
         /// The longest.
         most: u64,
     },
+    /// A number with up to six decimals, in this range of millionths.
+    Millionths {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
     /// A second of the calendar.
     Moment,
     /// One of these names.
@@ -74,6 +81,8 @@ pub enum Value {
     Whole(u64),
     /// A time.
     Span(Duration),
+    /// A number in millionths.
+    Millionths(u64),
     /// Seconds since 1970.
     Moment(u64),
     /// A name, and which of its kind's names it is.
@@ -128,6 +137,7 @@ impl Kind {
         Some(match self {
             Self::Whole { .. } => Some(number()?).filter(|n| *n > 0).map(Value::Whole),
             Self::Span { .. } => Some(Value::Span(Duration::from_micros(number()?))),
+            Self::Millionths { .. } => Some(Value::Millionths(number()?)),
             Self::Moment => {
                 Some(number()? / 1_000_000).filter(|seconds| *seconds > 0).map(Value::Moment)
             }
@@ -157,7 +167,7 @@ impl Value {
     /// The value as the store holds it: times in microseconds, names as their number, from 1.
     pub(crate) fn stored(&self) -> String {
         match self {
-            Self::Whole(number) => number.to_string(),
+            Self::Whole(number) | Self::Millionths(number) => number.to_string(),
             Self::Span(time) => time.as_micros().to_string(),
             Self::Moment(seconds) => ((*seconds).min(LAST_MOMENT) * 1_000_000).to_string(),
             Self::Choice(_, at) => (at + 1).to_string(),
@@ -179,9 +189,9 @@ impl PartialOrd for Value {
     /// Values of one kind, but for texts and amounts.
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         match (self, other) {
-            (Self::Whole(one), Self::Whole(two)) | (Self::Moment(one), Self::Moment(two)) => {
-                one.partial_cmp(two)
-            }
+            (Self::Whole(one), Self::Whole(two))
+            | (Self::Millionths(one), Self::Millionths(two))
+            | (Self::Moment(one), Self::Moment(two)) => one.partial_cmp(two),
             (Self::Span(one), Self::Span(two)) => one.partial_cmp(two),
             _ => None,
         }

@@ -14,11 +14,18 @@ pub trait Typed: Clone + Sized {
 
 impl Typed for u64 {
     fn value(self, kind: Kind) -> Value {
-        if kind == Kind::Moment { Value::Moment(self) } else { Value::Whole(self) }
+        match kind {
+            Kind::Moment => Value::Moment(self),
+            Kind::Millionths { .. } => Value::Millionths(self),
+            _ => Value::Whole(self),
+        }
     }
 
     fn typed(value: Value) -> Option<Self> {
-        let (Value::Whole(number) | Value::Moment(number)) = value else { return None };
+        let (Value::Whole(number) | Value::Millionths(number) | Value::Moment(number)) = value
+        else {
+            return None;
+        };
         Some(number)
     }
 }

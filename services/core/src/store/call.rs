@@ -17,7 +17,7 @@ use tokio::{
 use tracing::Instrument as _;
 
 use super::{
-    Args, Config, ConfigError, Error, Mode, Refused, Script,
+    Args, Config, ConfigError, Error, Mode, Refused, Script, Subscription,
     client::Target,
     fault::{Fault, judge},
     metrics::{Metrics, Operation},
@@ -43,6 +43,7 @@ pub struct Store(Arc<StoreInner>);
 
 struct StoreInner {
     config: Config,
+    target: Arc<Target>,
     shared: Arc<Shared>,
     metrics: Metrics,
     has_run: AtomicBool,
@@ -60,7 +61,7 @@ impl Store {
         scripts: &[&'static Script],
         registry: &Registry,
     ) -> Result<Self, ConfigError> {
-        let target = Target::new(config)?;
+        let target = Arc::new(Target::new(config)?);
         let metrics =
             Metrics::new(scripts, registry).expect("names and labels are valid constants");
         let shared = Arc::new(Shared::new());
@@ -68,13 +69,14 @@ impl Store {
         tokio::spawn(supervisor::keep(
             shared.clone(),
             config.clone(),
-            target,
+            target.clone(),
             scripts.to_vec(),
             stopped,
         ));
         let has_run = AtomicBool::new(false);
         Ok(Self(Arc::new(StoreInner {
             config: config.clone(),
+            target,
             shared,
             metrics,
             has_run,
@@ -102,6 +104,13 @@ impl Store {
     /// and waits for the permission to come back.
     pub async fn refused_at_start(&self) -> Refused {
         Refused(self.0.shared.forbidden_at_start().await)
+    }
+
+    /// Listens to this channel, on a connection of its own, until the subscription is dropped. Must
+    /// be called inside a Tokio runtime.
+    pub fn subscribe(&self, channel: impl Into<String>) -> Subscription {
+        let StoreInner { config, shared, target, .. } = &*self.0;
+        Subscription::start(config.clone(), shared.clone(), target.clone(), channel.into())
     }
 
     /// Runs `script` once and returns its reply, within the request's budget.

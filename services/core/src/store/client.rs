@@ -2,6 +2,7 @@
 //!
 //! Commands carry no time-out of the crate's own: who sends sets the budget.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ impl Target {
     /// once, also of an idle one.
     pub(super) async fn connect(&self, loss: &Arc<Loss>, within: Duration) -> RedisResult<Link> {
         match &self.config.mode {
-            Mode::Single => self.connect_node(self.client()?, loss, within).await,
+            Mode::Single => self.connect_node(self.client(0)?, loss, within).await,
             Mode::Sentinel { master } => {
                 let primary = self.sentinel(master)?.build()?.async_get_client().await?;
                 self.connect_node(primary, loss, within).await
@@ -76,21 +77,35 @@ impl Target {
         within: Duration,
     ) -> RedisResult<Link> {
         let loss = loss.clone();
-        let config = redis::AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(within))
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(PIPELINE_BUFFER)
-            .set_push_sender(move |push: PushInfo| {
-                if push.kind == PushKind::Disconnection {
-                    loss.lose("the server closed the connection");
-                }
-                Ok::<(), std::convert::Infallible>(())
-            });
+        let on_push = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                loss.lose("the server closed the connection");
+            }
+            Ok::<(), Infallible>(())
+        };
+        let config = connection_config(within).set_push_sender(on_push);
         client.get_multiplexed_async_connection_with_config(&config).await.map(Link::Node)
     }
 
-    fn client(&self) -> RedisResult<Client> {
-        let address = self.addresses[0].clone();
+    /// Connects to one server to listen there, within this time: the one that takes the writes, or
+    /// of a cluster the node at this address, counted round.
+    pub(super) async fn connect_listener(
+        &self,
+        nth: usize,
+        within: Duration,
+        on_push: impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static,
+    ) -> RedisResult<Link> {
+        let client = match &self.config.mode {
+            Mode::Single => self.client(0)?,
+            Mode::Sentinel { master } => self.sentinel(master)?.build()?.async_get_client().await?,
+            Mode::Cluster => self.client(nth % self.addresses.len())?,
+        };
+        let config = connection_config(within).set_push_sender(on_push);
+        client.get_multiplexed_async_connection_with_config(&config).await.map(Link::Node)
+    }
+
+    fn client(&self, nth: usize) -> RedisResult<Client> {
+        let address = self.addresses[nth].clone();
         let mut settings = address.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         if let Some(username) = &self.config.username {
             settings = settings.set_username(username);
@@ -168,6 +183,14 @@ impl Target {
     }
 }
 
+/// Whoever sends sets the budget of an answer.
+fn connection_config(within: Duration) -> redis::AsyncConnectionConfig {
+    redis::AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(within))
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(PIPELINE_BUFFER)
+}
+
 fn is_tls(address: &ConnectionInfo) -> bool {
     matches!(address.addr(), ConnectionAddr::TcpTls { .. })
 }
@@ -227,6 +250,14 @@ impl Link {
         let Self::Cluster(cluster) = self else { return self.send(command).await };
         let routing = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
         failed(cluster.clone().route_command(command.clone(), routing).await?)
+    }
+
+    /// Listens to a channel, on a connection to one server.
+    pub(super) async fn subscribe(&self, channel: &str) -> RedisResult<()> {
+        match self {
+            Self::Node(node) => node.clone().subscribe(channel).await,
+            Self::Cluster(cluster) => cluster.clone().subscribe(channel).await,
+        }
     }
 
     /// Teaches the store the scripts. One that a node misses is loaded by the first call to it.

@@ -1,10 +1,10 @@
-//! The end of a connection, told once to whoever keeps it.
+//! The end of a connection, told to whoever keeps it and to whoever depends on it.
 
-use std::sync::OnceLock;
+use std::{pin::pin, sync::OnceLock};
 
 use tokio::sync::Notify;
 
-/// Tells the supervisor, once, that a connection is of no more use.
+/// Tells, once, that a connection is of no more use.
 #[derive(Default)]
 pub(super) struct Loss {
     reason: OnceLock<String>,
@@ -15,7 +15,7 @@ impl Loss {
     /// Gives the connection up. The first reason stays.
     pub(super) fn lose(&self, reason: impl Into<String>) {
         if self.reason.set(reason.into()).is_ok() {
-            self.lost.notify_one();
+            self.lost.notify_waiters();
         }
     }
 
@@ -27,10 +27,13 @@ impl Loss {
     /// Waits until the connection is given up.
     pub(super) async fn until_lost(&self) -> &str {
         loop {
+            let mut told = pin!(self.lost.notified());
+            // From here on it is told, so a loss after the look is not missed.
+            told.as_mut().enable();
             if let Some(reason) = self.lost() {
                 return reason;
             }
-            self.lost.notified().await;
+            told.await;
         }
     }
 }

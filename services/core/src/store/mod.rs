@@ -5,6 +5,7 @@
 //!   [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
 //! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`]
 //!   is one lane over several hash tags, or on Cluster a lane for each.
+//! - [`Subscription`] listens to a channel, on a connection of its own.
 //! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
 
 mod address;
@@ -25,6 +26,7 @@ mod reply;
 mod script;
 mod server;
 mod sharded;
+mod subscription;
 mod supervisor;
 
 pub use address::{Address, redacted};
@@ -38,3 +40,4 @@ pub(crate) use reply::{Numbers, Reply, codes, millis};
 pub use script::Script;
 pub use server::{ServerReport, Warning};
 pub use sharded::Sharded;
+pub use subscription::{Heard, Subscription};

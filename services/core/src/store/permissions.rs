@@ -12,12 +12,12 @@ use super::{
 };
 use crate::script;
 
-/// Says which commands of the scripts are refused.
+/// Says what of the scripts is refused.
 static PERMISSIONS: Script = script!("store", "permissions", keys: "", lib: [], own: []);
 /// Ours, like every key; nothing ever stands there.
 const KEY: &str = "anteroom:v1:permissions";
 
-/// What the user has no permission for, as an ACL rule writes it: `+zadd +script|load ~anteroom:*`.
+/// What the user has no permission for, as an ACL rule writes it: `+zadd ~anteroom:* &anteroom:*`.
 /// `None` when nothing is refused. A server that answers nothing else fails at once; after that,
 /// any other failure is left to whoever meets it next.
 pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
@@ -48,7 +48,7 @@ pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     {
         let refused =
             keyed.ok().and_then(|reply| redis::from_redis_value::<Vec<String>>(reply).ok());
-        missing.extend(refused.into_iter().flatten().map(|name| format!("+{name}")));
+        missing.extend(refused.into_iter().flatten());
     }
     Ok((!missing.is_empty()).then(|| missing.join(" ")))
 }

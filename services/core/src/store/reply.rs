@@ -25,13 +25,20 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// The one of this number, which `numbers` told.
-            $visibility fn of(number: u64, numbers: &$crate::store::Numbers) -> Result<Self, Error> {
+            /// The one of this number.
+            $visibility fn numbered(number: u64) -> Option<Self> {
                 match number {
-                    0 => Ok(Self::Ok),
-                    $($number => Ok(Self::$code),)+
-                    _ => Err(numbers.error(format!("unknown code {number}"))),
+                    0 => Some(Self::Ok),
+                    $($number => Some(Self::$code),)+
+                    _ => None,
                 }
+            }
+
+            /// The one of this number, which `numbers` told.
+            #[allow(dead_code, reason = "where a script tells its codes among numbers")]
+            $visibility fn of(number: u64, numbers: &$crate::store::Numbers) -> Result<Self, Error> {
+                Self::numbered(number)
+                    .ok_or_else(|| numbers.error(format!("unknown code {number}")))
             }
 
             /// The line that gives its own their names in the scripts.

@@ -107,6 +107,11 @@ impl Live {
         }
     }
 
+    /// Waits until the connection is of no more use.
+    pub(super) async fn until_lost(&self) -> &str {
+        self.loss.until_lost().await
+    }
+
     /// The connection is of no more use.
     pub(super) fn lose(&self, reason: &str) {
         self.loss.lose(reason);
@@ -185,17 +190,21 @@ impl Shared {
 
     /// Waits for a connection until `deadline`.
     pub(super) async fn live_by(&self, deadline: Instant) -> Option<Arc<Live>> {
+        timeout_at(deadline, self.until_live()).await.ok()
+    }
+
+    /// Waits for a connection as long as it takes.
+    pub(super) async fn until_live(&self) -> Arc<Live> {
         let mut down = self.down.subscribe();
-        let found = timeout_at(deadline, async {
-            loop {
-                down.mark_unchanged();
-                if let Some(live) = self.live() {
-                    return Some(live);
-                }
-                down.changed().await.ok()?;
+        loop {
+            down.mark_unchanged();
+            if let Some(live) = self.live() {
+                return live;
             }
-        });
-        found.await.ok().flatten()
+            if down.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     fn publish(&self, live: Arc<Live>) {
@@ -227,12 +236,12 @@ impl Shared {
 pub(super) async fn keep(
     shared: Arc<Shared>,
     config: Config,
-    target: Target,
+    target: Arc<Target>,
     scripts: Vec<&'static Script>,
     stop: oneshot::Receiver<()>,
 ) {
     let work = async {
-        let (config, target, scripts) = (&config, &target, &scripts);
+        let (config, target, scripts) = (&config, &*target, &scripts);
         let (mut wait, mut pause, mut timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
         let mut slow = FuturesUnordered::new();
         loop {
@@ -339,7 +348,7 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
     };
     tokio::select! {
         biased;
-        reason = live.loss.until_lost() => reason,
+        reason = live.until_lost() => reason,
         () = probing => live.loss.lost().unwrap_or_default(),
     }
 }

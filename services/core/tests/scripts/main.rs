@@ -2,6 +2,7 @@
 //! header that holds, also for the calls that a Redis really sees.
 
 mod calls;
+mod event;
 mod header;
 mod limit;
 mod monitor;
@@ -31,7 +32,7 @@ type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
 const SUBSYSTEMS: &[Subsystem] =
-    &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM, pool::SUBSYSTEM];
+    &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM, event::SUBSYSTEM, pool::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

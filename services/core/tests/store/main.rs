@@ -6,5 +6,6 @@ mod cluster;
 mod lane;
 mod permissions;
 mod recovery;
+mod subscription;
 mod support;
 mod unknown;

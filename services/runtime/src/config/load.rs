@@ -94,6 +94,11 @@ impl Loader {
         if self.service.is_none_or(|service| service == Service::Admission) {
             config.admission.read_secrets()?;
         }
+        if self.service.is_none_or(|service| service == Service::Issuer) {
+            for (name, event) in &mut config.events {
+                event.read_secrets(&format!("events.{name}.secret"))?;
+            }
+        }
         config.check(self.service)?;
         Ok(config)
     }

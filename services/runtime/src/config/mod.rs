@@ -7,8 +7,11 @@
 mod adaptive;
 mod admission;
 mod document;
+mod endpoint;
 mod environment;
 mod error;
+mod event;
+mod issuer;
 mod keys;
 mod limit;
 mod load;
@@ -34,7 +37,10 @@ use serde::Deserialize;
 
 pub use adaptive::AdaptiveConfig;
 pub use admission::{AdmissionConfig, Origin};
+pub use endpoint::{Endpoint, EndpointError, Guard};
 pub use error::ConfigError;
+pub use event::EventConfig;
+pub use issuer::IssuerConfig;
 pub use keys::{Digest, KeyConfig, Role, Scope};
 pub use limit::{LimitConfig, LimitWithoutStore};
 pub use load::Loader;
@@ -67,12 +73,16 @@ pub struct Config {
     pub admission: AdmissionConfig,
     /// The ticks.
     pub scheduler: SchedulerConfig,
+    /// The job processor.
+    pub issuer: IssuerConfig,
     /// The waiting rooms, by name.
     pub queues: BTreeMap<String, QueueConfig>,
     /// The limits, by name.
     pub limits: BTreeMap<String, LimitConfig>,
     /// The success-rate windows, by name.
     pub targets: BTreeMap<String, TargetConfig>,
+    /// The events, by name.
+    pub events: BTreeMap<String, EventConfig>,
     /// The pools, by name.
     pub pools: BTreeMap<String, PoolConfig>,
 }
@@ -87,9 +97,11 @@ struct Sections {
     keys: BTreeMap<String, KeyConfig>,
     admission: AdmissionConfig,
     scheduler: SchedulerConfig,
+    issuer: IssuerConfig,
     queues: Tables,
     limits: Tables,
     targets: Tables,
+    events: Tables,
     pools: Tables,
 }
 
@@ -102,9 +114,11 @@ impl Sections {
             keys: self.keys,
             admission: self.admission,
             scheduler: self.scheduler,
+            issuer: self.issuer,
             queues: section::read(self.queues)?,
             limits: section::read(self.limits)?,
             targets: section::read(self.targets)?,
+            events: section::read(self.events)?,
             pools: section::read(self.pools)?,
         })
     }
@@ -129,17 +143,21 @@ impl Config {
             warnings.extend(self.admission.warnings(!self.keys.is_empty()));
             warnings.extend(queue::warning(&self.queues, self.admission.listen));
         }
-        if self.declares_nothing() {
+        if service == Service::Issuer && self.events.is_empty() {
+            warnings.push("no [events.*] are declared: there is nothing to issue".to_owned());
+        }
+        if service != Service::Issuer && self.declares_nothing() {
             warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
         }
         warnings
     }
 
-    /// Whether no queue, no limit, no target and no pool is declared.
+    /// Whether nothing is declared: no queue, limit, target, event or pool.
     pub fn declares_nothing(&self) -> bool {
         self.queues.is_empty()
             && self.limits.is_empty()
             && self.targets.is_empty()
+            && self.events.is_empty()
             && self.pools.is_empty()
     }
 
@@ -151,6 +169,7 @@ impl Config {
         match service {
             Service::Admission => keys.extend(self.admission.needs_restart(&running.admission)),
             Service::Scheduler => keys.extend(self.scheduler.needs_restart(&running.scheduler)),
+            Service::Issuer => keys.extend(self.issuer.needs_restart(&running.issuer)),
         }
         keys
     }
@@ -161,6 +180,9 @@ impl Config {
         if service.is_none_or(|service| service == Service::Admission) {
             files.push(&self.admission.token_secrets_file);
             files.push(&self.admission.identity_secrets_file);
+        }
+        if service.is_none_or(|service| service == Service::Issuer) {
+            files.extend(self.events.values().map(|event| &event.secret_file));
         }
         files.into_iter().flatten().cloned().collect()
     }

@@ -117,6 +117,7 @@ pub fn rule(kind: Kind, value: config::Value) -> Result<Value, String> {
     match kind {
         Kind::Whole { least, most } => given.whole(least, most).map(Value::Whole),
         Kind::Span { least, most } => given.span(least, most).map(Value::Span),
+        Kind::Millionths { least, most } => given.millionths(least, most).map(Value::Millionths),
         Kind::Flag => given.flag().map(Value::Flag),
         Kind::Moment => given.text(Moment::RULE, |text| {
             Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
@@ -287,18 +288,32 @@ impl Given {
     }
 
     fn share(&self) -> Result<u32, String> {
-        let millionths = match self {
-            Self::Whole(number) => *number as f64 * 1e6,
-            Self::Float(number) => number * 1e6,
-            _ => f64::NAN,
-        };
-        // A decimal of six places is no exact double, but close to one.
-        let whole = millionths.round();
-        if (1.0..=1e6).contains(&whole) && (millionths - whole).abs() < 1e-6 {
-            return Ok(whole as u32);
+        if let Some(millionths) = self.decimal().filter(|number| (1..=1_000_000).contains(number)) {
+            return Ok(millionths as u32);
         }
         let hint = self.hint(|text| text.parse::<f64>().is_ok());
         Err(format!("must be a number above 0 and at most 1, of at most six decimals{hint}"))
+    }
+
+    fn millionths(&self, least: u64, most: u64) -> Result<u64, String> {
+        if let Some(millionths) = self.decimal().filter(|number| (least..=most).contains(number)) {
+            return Ok(millionths);
+        }
+        let hint = self.hint(|text| text.parse::<f64>().is_ok());
+        let (least, most) = (least as f64 / 1e6, most as f64 / 1e6);
+        Err(format!("must be a number from {least} to {most}, of at most six decimals{hint}"))
+    }
+
+    /// A number of at most six decimals, in millionths.
+    fn decimal(&self) -> Option<u64> {
+        let millionths = match self {
+            Self::Whole(number) => *number as f64 * 1e6,
+            Self::Float(number) => number * 1e6,
+            _ => return None,
+        };
+        // A decimal of six places is no exact double, but close to one.
+        let whole = millionths.round();
+        ((0.0..1e15).contains(&whole) && (millionths - whole).abs() < 1e-6).then_some(whole as u64)
     }
 
     fn flag(&self) -> Result<bool, String> {

@@ -11,7 +11,7 @@ use anteroom_runtime::config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, Wi
 use std::time::Duration;
 
 /// Every key that the specification names, by section.
-const EXPECTED: [(&str, &str); 10] = [
+const EXPECTED: [(&str, &str); 12] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -28,6 +28,7 @@ const EXPECTED: [(&str, &str); 10] = [
          lane_bound",
     ),
     ("scheduler", "metrics_listen tick sweep_tick snapshot_tick"),
+    ("issuer", "metrics_listen concurrency drain_timeout"),
     (
         "queues.*",
         "capacity batch interval pace claim_ttl session_ttl session_max renew_on_authorize \
@@ -38,6 +39,11 @@ const EXPECTED: [(&str, &str); 10] = [
     ("queues.*.adaptive", "min_batch max_batch success_target p95_target"),
     ("limits.*", "algorithm limit window shadow on_store_error"),
     ("targets.*", "window threshold min_samples store quorum open_for probes"),
+    (
+        "events.*",
+        "stock over_apply opens_at ends_at issue lease max_attempts max_per_second kick_interval \
+         keep_ttl url timeout secret_file allow_private",
+    ),
     ("pools.*", "funds on_failover hold_ttl ledger_keep options"),
 ];
 
@@ -104,6 +110,7 @@ fn the_types_know_exactly_the_expected_keys() {
             "limits.*" => "limits.some",
             "queues.*.adaptive" => "queues.some.adaptive",
             "targets.*" => "targets.some",
+            "events.*" => "events.some",
             "pools.*" => "pools.some",
             other => other,
         };
@@ -118,7 +125,7 @@ fn the_types_know_exactly_the_expected_keys() {
 
 #[test]
 fn unknown_sections_are_refused() {
-    for section in ["events.x", "issuer", "stroe"] {
+    for section in ["stroe", "event"] {
         let error = load(&format!("[{section}]\nlimit = 5\n")).expect_err("unknown section");
         assert!(
             error.starts_with(section.split('.').next().expect("one"))

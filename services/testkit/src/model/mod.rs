@@ -1,5 +1,6 @@
 //! Reference models: the rules again in plain Rust, without a store, to hold the scripts against.
 
+pub mod event;
 pub mod limit;
 pub mod pool;
 pub mod queue;

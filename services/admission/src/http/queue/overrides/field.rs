@@ -43,7 +43,7 @@ impl Given {
         reader: D,
     ) -> Result<Option<Self>, D::Error> {
         Ok(match kind {
-            Kind::Whole { .. } | Kind::Span { .. } => {
+            Kind::Whole { .. } | Kind::Span { .. } | Kind::Millionths { .. } => {
                 Option::deserialize(reader)?.map(Self::Number)
             }
             Kind::Moment | Kind::Choice(_) | Kind::Text { .. } | Kind::Amounts { .. } => {
@@ -62,6 +62,9 @@ impl Given {
             (Kind::Span { least, most }, Self::Number(number)) => integer(number)
                 .filter(|number| (least..=most).contains(number))
                 .map(|millis| Value::Span(Duration::from_millis(millis))),
+            (Kind::Millionths { least, most }, Self::Number(number)) => integer(number)
+                .filter(|number| (least..=most).contains(number))
+                .map(Value::Millionths),
             (Kind::Moment, Self::Text(text)) => {
                 Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
             }
@@ -79,7 +82,9 @@ impl Given {
 
 fn sentence(kind: Kind) -> String {
     match kind {
-        Kind::Whole { least, most } | Kind::Span { least, most } => {
+        Kind::Whole { least, most }
+        | Kind::Span { least, most }
+        | Kind::Millionths { least, most } => {
             format!("must be a whole number from {least} to {most}")
         }
         Kind::Moment => Moment::RULE.to_owned(),
@@ -107,7 +112,7 @@ pub enum OverrideValue {
 /// A value as it is shown; `None` for a moment that RFC 3339 cannot write.
 pub fn shown(value: Value) -> Option<OverrideValue> {
     Some(match value {
-        Value::Whole(number) => OverrideValue::Number(number),
+        Value::Whole(number) | Value::Millionths(number) => OverrideValue::Number(number),
         Value::Span(time) => OverrideValue::Number(millis(time)),
         Value::Moment(seconds) => OverrideValue::Text(moment(seconds)?),
         Value::Choice(name, _) => OverrideValue::Text(name.to_owned()),
@@ -126,7 +131,9 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
     let object = Object::builder().description(Some(description(rule)));
     let int64 = Some(SchemaFormat::KnownFormat(KnownFormat::Int64));
     match rule.kind {
-        Kind::Whole { least, most } | Kind::Span { least, most } => {
+        Kind::Whole { least, most }
+        | Kind::Span { least, most }
+        | Kind::Millionths { least, most } => {
             let object = object.schema_type(of(Type::Integer)).format(int64);
             object.minimum(Some(least as f64)).maximum(Some(most as f64))
         }
@@ -157,6 +164,7 @@ pub fn description(rule: &Rule) -> String {
     });
     match rule.kind {
         Kind::Span { .. } => format!("{told} In milliseconds."),
+        Kind::Millionths { .. } => format!("{told} In millionths."),
         Kind::Moment => format!("{told} As RFC 3339."),
         _ => told,
     }

@@ -1,0 +1,26 @@
+-- event.add_stock: more units, once for each name of the call. Those who were told that it is sold
+-- out stay so.
+-- Uses: lib/store lib/entity lib/memory lib/repeated meta wake
+-- KEYS: meta (operation)*
+--       (the name of the call)
+-- ARGV: now, wake, said, units
+--       (the channel of the issuers; a digest of what the call says, 8 bytes)
+-- Reply: OK, code (OK, REPEATED, MISMATCH, TOO_LARGE, FULL), the units given since the birth of the
+--        event, as the first call of this name left them; or NO_RULES
+-- Codes: OK REPEATED MISMATCH TOO_LARGE FULL NO_RULES
+
+local DAY, LARGEST = 86400000000, 9007199254740991
+
+if not load({ 'given' }) then return { NO_RULES } end
+read_clock()
+local name, said, units = KEYS[2], ARGV[3], tonumber(ARGV[4])
+local same, note = repeated(name, said, now - DAY)
+if same then return { OK, REPEATED, (struct.unpack('>d', note)) } end
+if same == false then return { OK, MISMATCH, m.given } end
+if units > LARGEST - m.given then return { OK, TOO_LARGE, m.given } end
+if not has_memory() then return { OK, FULL, m.given } end
+m.given = m.given + units
+remember(name, said .. struct.pack('>d', m.given), now, 2 * DAY / 1000)
+save({ 'last', 'given' })
+wake()
+return { OK, OK, m.given }

@@ -1,0 +1,87 @@
+-- event.claim: the next applications for an issuer, in the order in which they were made, each
+-- under a lease and all under one fence. First those whose time to be tried again has come, and
+-- those that were given back.
+-- Uses: lib/store lib/entity meta taken units
+-- KEYS: meta line taken leases returned retry codes
+-- ARGV: now, most
+-- Reply: OK, fence, lease_ms, again_us (-1: unknown), more (1 or 0: further ones wait, and there
+--        are units for them), then for each its sequence, the number of the attempt and the
+--        visitor_id; or NO_RULES
+-- Codes: OK NO_RULES
+
+local MOST = 64
+
+if not load({ 'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at' }) then
+  return { NO_RULES }
+end
+read_clock()
+write_even_if_full()
+
+local due = call('ZRANGEBYSCORE', RETRY, '-inf', now, 'LIMIT', 0, MOST)
+if #due > 0 then
+  call('ZREM', RETRY, unpack(due))
+  call('ZADD', RETURNED, unpack(by_sequence(due)))
+end
+local waiting, free, returned = count_units()
+
+-- `max_per_second` of the whole fleet, as a leaky bucket that holds a tenth of a second: the debt
+-- counts millionths of a claim. How many may go, and how long until the next may.
+local UNIT = 1000000
+local function free_by_rate()
+  local rate = m.max_per_second
+  if rate == 0 then return math.huge, 0 end
+  local full = math.max(1, math.floor(rate / 10)) * UNIT
+  local passed = math.min(now - m.debt_at, 2 * UNIT)
+  m.debt, m.debt_at = math.max(0, math.min(m.debt, full) - passed * rate), now
+  local may = math.floor((full - m.debt) / UNIT)
+  return may, may < 1 and math.ceil((m.debt + UNIT - full) / rate) or 0
+end
+local by_rate, rest = free_by_rate()
+local count = math.min(tonumber(ARGV[2]), MOST, free, by_rate)
+
+-- The fence is a time, so that none comes twice, also where the store has lost the last one.
+if count > 0 then m.fence = math.max(wall, m.fence + 1) end
+local lease, leases, entries, works = now + m.lease, {}, {}, {}
+
+local function take(sequence, attempts, visitor_id)
+  local k = #leases
+  leases[k + 1], leases[k + 2] = lease, sequence
+  entries[k + 1], entries[k + 2] = sequence, entry(m.fence, attempts, visitor_id)
+  k = #works
+  works[k + 1], works[k + 2], works[k + 3] = tonumber(sequence), attempts + 1, visitor_id
+end
+
+local back = math.min(count, returned)
+if back > 0 then
+  local sequences = call('ZRANGE', RETURNED, 0, back - 1)
+  for i, packed in ipairs(call('HMGET', TAKEN, unpack(sequences))) do
+    local _, attempts, visitor_id = read_entry(packed)
+    take(sequences[i], attempts, visitor_id)
+  end
+  call('ZREM', RETURNED, unpack(sequences))
+end
+if count > back then
+  for _, visitor_id in ipairs(call('LPOP', LINE, count - back)) do
+    m.head = m.head + 1
+    take(m.head, 0, visitor_id)
+  end
+end
+if count > 0 then
+  call('ZADD', LEASES, unpack(leases))
+  call('HSET', TAKEN, unpack(entries))
+  m.debt = m.debt + (m.max_per_second > 0 and count * UNIT or 0)
+  save({ 'last', 'head', 'fence', 'debt', 'debt_at' })
+end
+
+local again = -1
+if free > count and by_rate <= count then
+  again = count > 0 and select(2, free_by_rate()) or rest
+end
+local next = call('ZRANGE', RETRY, 0, 0, 'WITHSCORES')[2]
+if next then
+  local till = math.max(0, tonumber(next) - now)
+  again = again < 0 and till or math.min(again, till)
+end
+return {
+  OK, m.fence, math.floor(m.lease / 1000), again, free > count and 1 or 0, unpack(works),
+}

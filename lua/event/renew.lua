@@ -1,0 +1,21 @@
+-- event.renew: leases that an issuer still holds begin anew.
+-- Uses: lib/store lib/entity meta taken held
+-- KEYS: meta taken leases
+-- ARGV: now, fence, (sequence)*
+-- Reply: OK, for each 1 when it is still the issuer's, else 0; or NO_RULES
+-- Codes: OK NO_RULES
+
+if not load({}) then return { NO_RULES } end
+read_clock()
+write_even_if_full()
+local sequences = { unpack(ARGV, 3) }
+local leases, reply = {}, { OK }
+for i, is_held in ipairs(held(sequences, tonumber(ARGV[2]))) do
+  reply[i + 1] = is_held and 1 or 0
+  if is_held then
+    leases[#leases + 1], leases[#leases + 2] = now + m.lease, sequences[i]
+  end
+end
+if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
+save({ 'last' })
+return reply

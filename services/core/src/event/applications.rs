@@ -1,0 +1,242 @@
+//! What visitors do, by their backends: apply, and look where their application stands. Both are
+//! batched.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use redis::Value;
+
+use super::reply::{Code, Texts};
+use super::{Event, scripts, visitor};
+use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
+
+/// Where an application stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Application {
+    /// It waits to be issued.
+    Pending {
+        /// 1 = next.
+        position: u64,
+    },
+    /// An issuer has it, or it is to be tried again.
+    Claimed,
+    /// It has its unit.
+    Issued {
+        /// When, in seconds since 1970 by the store's clock.
+        issued_at: u64,
+        /// Its code, when the event issues codes.
+        code: Option<String>,
+    },
+    /// The last unit was issued to another.
+    SoldOut,
+    /// It could not be issued. An operator may have it tried again.
+    Failed,
+}
+
+/// The answer to an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Apply {
+    /// It is a new one.
+    Accepted(Application),
+    /// The visitor applied before, and this has come of it.
+    Same(Application),
+    /// No unit is left, or as many have applied as there are units for.
+    SoldOut,
+    /// No applications are taken now.
+    NotOpen {
+        /// Time until they are; `None` when the event is over.
+        opens_in: Option<Duration>,
+    },
+}
+
+impl Event {
+    /// The application of this visitor: the one it made, or a new one at the end of the line.
+    pub async fn apply(&self, visitor_id: &str) -> Result<Apply, Error> {
+        let lane = &self.0.lanes.apply;
+        let ask = || lane.submit(visitor_id.to_owned());
+        self.entity().seeded(lane.script(), ask).await
+    }
+
+    /// Where the application of this visitor stands; `None` when it made none.
+    pub async fn status(&self, visitor_id: &str) -> Result<Option<Application>, Error> {
+        let lane = &self.0.lanes.status;
+        let ask = || lane.submit(self.visitor(visitor_id));
+        self.entity().seeded(lane.script(), ask).await
+    }
+}
+
+/// The lanes of one event.
+pub(super) struct Lanes {
+    apply: Lane<Applies>,
+    status: Lane<Looks>,
+}
+
+impl Lanes {
+    pub(super) fn start(store: &Store, event: &str, clock: &Clock, bound: usize) -> Self {
+        let applies = Applies {
+            event: event.to_owned(),
+            keys: scripts::APPLY.keys_of(event),
+            clock: clock.clone(),
+        };
+        let looks = Looks { keys: scripts::STATUS.keys_of(event), clock: clock.clone() };
+        Self { apply: Lane::start(store, applies, bound), status: Lane::start(store, looks, bound) }
+    }
+}
+
+/// So many keep a call well below a millisecond with a million in line.
+const MOST_ITEMS: usize = 64;
+
+/// Applications that share a call. `None`: the store holds no rules for the event.
+struct Applies {
+    event: String,
+    keys: Args,
+    clock: Clock,
+}
+
+impl Batch for Applies {
+    type Item = String;
+    type Outcome = Option<Apply>;
+    const MAX_ITEMS: usize = MOST_ITEMS;
+
+    fn script(&self) -> &'static Script {
+        &scripts::APPLY
+    }
+
+    fn keys(&self, _items: &[String]) -> Cow<'_, Args> {
+        Cow::Borrowed(&self.keys)
+    }
+
+    fn args(&self, items: &[String]) -> Args {
+        let mut args = Args::with_capacity(2 + items.len(), 96 + 48 * items.len());
+        self.clock.push_to(&mut args);
+        args.push(Event::wake_channel(&self.event));
+        for visitor_id in items {
+            args.push(visitor(&self.event, visitor_id).as_slice());
+            args.extend_last(visitor_id.as_bytes());
+        }
+        args
+    }
+
+    fn outcomes(
+        &self,
+        reply: Value,
+        items: &[String],
+    ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
+        outcomes(scripts::APPLY.name, reply, items.len(), |code, told, numbers| {
+            let application = |told: Told| told.application(numbers);
+            Ok(match code {
+                Code::Created => Ok(Apply::Accepted(application(told)?)),
+                Code::Ok => Ok(Apply::Same(application(told)?)),
+                Code::SoldOut => Ok(Apply::SoldOut),
+                Code::NotOpen => {
+                    let opens_in = Duration::from_millis(told.detail);
+                    Ok(Apply::NotOpen { opens_in: Some(opens_in).filter(|left| !left.is_zero()) })
+                }
+                Code::Full => Err(Error::Full),
+                other => return Err(numbers.error(format!("{other:?} of an application"))),
+            })
+        })
+    }
+}
+
+/// Looks that share a call. The outer `None`: the store holds no rules for the event.
+struct Looks {
+    keys: Args,
+    clock: Clock,
+}
+
+impl Batch for Looks {
+    type Item = [u8; 14];
+    type Outcome = Option<Option<Application>>;
+    const MAX_ITEMS: usize = MOST_ITEMS;
+
+    fn script(&self) -> &'static Script {
+        &scripts::STATUS
+    }
+
+    fn keys(&self, _items: &[Self::Item]) -> Cow<'_, Args> {
+        Cow::Borrowed(&self.keys)
+    }
+
+    fn args(&self, items: &[Self::Item]) -> Args {
+        let mut args = Args::with_capacity(1 + items.len(), 16 + 14 * items.len());
+        self.clock.push_to(&mut args);
+        for visitor in items {
+            args.push(visitor.as_slice());
+        }
+        args
+    }
+
+    fn outcomes(
+        &self,
+        reply: Value,
+        items: &[Self::Item],
+    ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
+        outcomes(scripts::STATUS.name, reply, items.len(), |code, told, numbers| match code {
+            Code::Ok => Ok(Ok(Some(told.application(numbers)?))),
+            Code::Unknown => Ok(Ok(None)),
+            other => Err(numbers.error(format!("{other:?} of a look"))),
+        })
+    }
+}
+
+/// What `lua/event/lib/applications.lua` tells of one application.
+struct Told {
+    state: u64,
+    detail: u64,
+    code: Option<String>,
+}
+
+const ISSUED: u64 = 3;
+
+impl Told {
+    fn application(self, numbers: &Numbers) -> Result<Application, Error> {
+        Ok(match self.state {
+            1 => Application::Pending { position: self.detail },
+            2 => Application::Claimed,
+            ISSUED => Application::Issued { issued_at: self.detail, code: self.code },
+            4 => Application::SoldOut,
+            5 => Application::Failed,
+            other => return Err(numbers.error(format!("unknown state {other}"))),
+        })
+    }
+}
+
+/// Reads the outcomes of a call, each by its code.
+fn outcomes<T>(
+    operation: &'static str,
+    reply: Value,
+    items: usize,
+    read: impl Fn(Code, Told, &Numbers) -> Result<Result<T, Error>, Error>,
+) -> Result<Vec<Result<Option<T>, Error>>, Error> {
+    let Some(mut reply) = Reply::ruled(operation, reply)? else {
+        return Ok((0..items).map(|_| Ok(None)).collect());
+    };
+    let mut texts = Texts::new(reply.bytes()?);
+    let mut numbers = reply.numbers()?;
+    let mut next = || {
+        let head = numbers.count()?;
+        let (state, detail) = (head >> 4, numbers.count()?);
+        let code = if state == ISSUED {
+            let length = numbers.count()?;
+            Some(texts.next(length, &numbers)?).filter(|code| !code.is_empty())
+        } else {
+            None
+        };
+        let told = Told { state, detail, code };
+        read(Code::of(head & 15, &numbers)?, told, &numbers).map(|outcome| outcome.map(Some))
+    };
+    let outcomes = (0..items).map(|_| next()).collect::<Result<_, _>>()?;
+    numbers.end()?;
+    Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn states_are_those_of_the_scripts() {
+        let meta = include_str!("../../../../lua/event/lib/meta.lua");
+        let line = "local S_PENDING, S_CLAIMED, S_ISSUED, S_SOLD_OUT, S_FAILED = 1, 2, 3, 4, 5\n";
+        assert!(meta.contains(line));
+    }
+}

@@ -1,0 +1,124 @@
+//! Events: a limited stock that is given out first come, first served.
+//!
+//! An [`Event`] is one configured event. Each of its methods is one script under `lua/event/`,
+//! which decides atomically: `applications` for visitors, `claims` for issuers, `stock` and `dead`
+//! for operators, `ticks` for the scheduler.
+
+mod applications;
+mod claims;
+mod dead;
+mod metrics;
+mod reply;
+mod rules;
+mod scripts;
+mod stock;
+mod ticks;
+
+use std::sync::Arc;
+
+pub use applications::{Application, Apply};
+pub use claims::{Claimed, Failed, Finished, MAX_CLAIM, Work};
+pub use dead::{DeadLetter, DeadLetters, MAX_DEAD};
+pub use rules::{Issue, RELATIONS, RULES, Rules};
+pub use scripts::SCRIPTS;
+pub use stock::{AddStock, Loaded, MAX_CODE, MAX_CODES};
+pub use ticks::{Reclaimed, Snapshot};
+
+use crate::entity::{Entity, Ruled};
+use crate::operation::digest;
+use crate::store::{Args, Clock, Error, Script, Store};
+
+/// One event in the store. A clone is another handle.
+#[derive(Clone)]
+pub struct Event(Arc<EventInner>);
+
+struct EventInner {
+    entity: Entity<Rules>,
+    lanes: applications::Lanes,
+}
+
+impl Ruled for Rules {
+    const PARTS: usize = 1;
+
+    fn seed_script() -> &'static Script {
+        &scripts::SEED_RULES
+    }
+}
+
+impl Event {
+    /// Opens an event. `rules` are given to a store that holds none for it, as long as this handle
+    /// has seen none there; `lane_bound` is how many applications, and how many looks at one, may
+    /// wait. Must be called inside a Tokio runtime.
+    pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
+        Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
+    }
+
+    /// [`open`](Self::open) with a time that a test gives.
+    pub fn open_with_clock(
+        store: &Store,
+        name: &str,
+        rules: Rules,
+        lane_bound: usize,
+        clock: Clock,
+    ) -> Self {
+        Self(Arc::new(EventInner {
+            lanes: applications::Lanes::start(store, name, &clock, lane_bound),
+            entity: Entity::new(store, name, clock, rules),
+        }))
+    }
+
+    /// The name in the configuration.
+    pub fn name(&self) -> &str {
+        self.0.entity.name()
+    }
+
+    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
+    /// seen.
+    pub fn set_rules(&self, rules: Rules) {
+        self.entity().set_rules(rules);
+    }
+
+    /// The Pub/Sub channel by which the issuers of an event are woken. A message says nothing but
+    /// that.
+    pub fn wake_channel(name: &str) -> String {
+        format!("anteroom:v1:event:{{{name}}}:wake")
+    }
+
+    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
+    /// differ. Returns whether it wrote. The first rules give the event its stock.
+    pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
+        self.entity().write_file(&scripts::APPLY_RULES, rules).await
+    }
+
+    /// Gives a store that holds no rules for this event, or older ones than were seen, the newest
+    /// that were seen; one that holds none while none were seen, those of our configuration.
+    async fn seed_rules(&self) -> Result<(), Error> {
+        self.entity().seed_rules().await
+    }
+
+    fn entity(&self) -> &Entity<Rules> {
+        &self.0.entity
+    }
+
+    /// Arguments that go on with the channel, for scripts that wake issuers.
+    fn waking_args(&self) -> Args {
+        let mut args = self.entity().args();
+        args.push(Self::wake_channel(self.name()));
+        args
+    }
+
+    /// By what the store knows a visitor.
+    fn visitor(&self, visitor_id: &str) -> [u8; 14] {
+        visitor(self.name(), visitor_id)
+    }
+}
+
+fn visitor(event: &str, visitor_id: &str) -> [u8; 14] {
+    digest([b"v", event.as_bytes(), visitor_id.as_bytes()].into_iter())
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Event").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! What the scheduler does, any number of them at once: reclaim, kick, and the view of the whole.
+
+use std::collections::BTreeMap;
+
+use super::rules::Rules;
+use super::{Event, scripts};
+use crate::rules;
+use crate::store::{Error, Repeat, Reply};
+
+/// What one tick brought back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// Claims whose lease has ended, in line again.
+    pub returned: u64,
+    /// Those of which it was the last attempt.
+    pub dead: u64,
+    /// Another call would find more.
+    pub more: bool,
+}
+
+/// An event as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The store's clock, in microseconds since 1970.
+    pub store_time_us: u64,
+    /// Units given since the event was born.
+    pub stock: u64,
+    /// Units issued.
+    pub issued: u64,
+    /// Applications that wait to be claimed, those that are to be tried again included.
+    pub pending: u64,
+    /// Applications that issuers hold.
+    pub claimed: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Dead letters that were given up.
+    pub failed: u64,
+    /// Accepted applications for which no unit was left.
+    pub sold_out: u64,
+    /// Codes left to be given out.
+    pub codes: u64,
+    /// The rules in force.
+    pub rules: Rules,
+}
+
+impl Event {
+    /// One tick: queue time moves on, and claims whose lease has ended go back to the head of the
+    /// line in their old order. Long after its end the event's applications are dropped.
+    pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
+        let args = self.waking_args();
+        let mut reply = self.entity().ask(&scripts::RECLAIM, args, Repeat::Never).await?;
+        Ok(Reclaimed { returned: reply.count()?, dead: reply.count()?, more: reply.count()? == 1 })
+    }
+
+    /// Wakes the issuers when there is something to claim; whether there was.
+    pub async fn kick(&self) -> Result<bool, Error> {
+        let args = self.waking_args();
+        let mut reply = self.entity().ask(&scripts::KICK, args, Repeat::IfUnknown).await?;
+        Ok(reply.count()? == 1)
+    }
+
+    /// The event as a whole. A store that holds older rules than were seen gets the newest first.
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let (snapshot, has_all) = self.look().await?;
+        if has_all {
+            return Ok(snapshot);
+        }
+        self.seed_rules().await?;
+        Ok(self.look().await?.0)
+    }
+
+    /// The event as a whole, and whether the store holds the newest rules that were seen.
+    async fn look(&self) -> Result<(Snapshot, bool), Error> {
+        let mut args = self.entity().args();
+        self.entity().newest().push_revisions(&mut args);
+        let mut reply = self.entity().ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
+        let store_time_us = reply.count()?;
+        let (stock, issued) = (reply.count()?, reply.count()?);
+        let (line, returned) = (reply.count()?, reply.count()?);
+        let (claimed, retried) = (reply.count()?, reply.count()?);
+        let (dead, failed) = (reply.count()?, reply.count()?);
+        let (sold_out, codes) = (reply.count()?, reply.count()?);
+        let has_all = self.entity().newest().read(&mut reply)?;
+        let rules = told_rules(&mut reply)?;
+        let pending = line + returned + retried;
+        let snapshot = Snapshot {
+            store_time_us,
+            stock,
+            issued,
+            pending,
+            claimed,
+            dead,
+            failed,
+            sold_out,
+            codes,
+            rules,
+        };
+        Ok((snapshot, has_all))
+    }
+}
+
+/// The rules in force, each behind its name.
+fn told_rules(reply: &mut Reply) -> Result<Rules, Error> {
+    let mut told = BTreeMap::new();
+    while !reply.is_empty() {
+        let name = reply.text()?;
+        told.insert(name, reply.text()?);
+    }
+    Rules::read(|rule| match told.get(rule.name) {
+        Some(text) => rules::read(rule, text).map_err(|detail| reply.error(detail)),
+        None => Ok(None),
+    })
+}

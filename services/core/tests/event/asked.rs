@@ -1,0 +1,43 @@
+//! What the tests of this folder ask, with what they expect of every answer.
+
+use anteroom_core::event::{Application, Apply, Claimed, Event, Finished, Rules};
+use futures_util::future::join_all;
+
+/// So many units, for as many applications.
+pub fn stock(units: u64) -> Rules {
+    Rules { stock: Some(units), ..Rules::default() }
+}
+
+/// One that is taken.
+pub async fn apply(event: &Event, visitor: &str) -> Application {
+    match event.apply(visitor).await {
+        Ok(Apply::Accepted(application)) => application,
+        other => panic!("{visitor}: {other:?}"),
+    }
+}
+
+/// So many, by visitors `v0` and on, in their order.
+pub async fn apply_many(event: &Event, visitors: std::ops::Range<u64>) {
+    let visitors: Vec<_> = visitors.map(|number| format!("v{number}")).collect();
+    join_all(visitors.iter().map(|visitor| apply(event, visitor))).await;
+}
+
+pub async fn status(event: &Event, visitor: &str) -> Application {
+    event.status(visitor).await.expect("an answer").expect("an application")
+}
+
+pub async fn claim(event: &Event, at_most: usize) -> Claimed {
+    event.claim(at_most).await.expect("a claim")
+}
+
+/// The sequences of what was claimed.
+pub fn sequences(claimed: &Claimed) -> Vec<u64> {
+    claimed.work.iter().map(|work| work.sequence).collect()
+}
+
+/// Finishes all of a claim; how many were issued by this call.
+pub async fn finish(event: &Event, claimed: &Claimed) -> usize {
+    let finished = event.finish(claimed.fence, &claimed.work).await.expect("an answer");
+    let issued = |it: &&Finished| matches!(it, Finished::Issued { after: Some(_), .. });
+    finished.iter().filter(issued).count()
+}

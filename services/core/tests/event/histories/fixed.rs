@@ -1,0 +1,1 @@
+//! Histories that failed once.

@@ -1,0 +1,40 @@
+//! Random histories of an event.
+
+use anteroom_testkit::history::{Harness, Outcome, play, random};
+use proptest::prelude::Strategy;
+
+use super::history::EventHistory;
+use super::step::{Base, Step, base, step};
+use crate::support::TimedStore;
+
+impl Harness for TimedStore {
+    type Base = Base;
+    type Step = Step;
+
+    async fn start() -> Self {
+        Self::new().await
+    }
+
+    fn bases() -> impl Strategy<Value = Base> {
+        base()
+    }
+
+    fn steps() -> impl Strategy<Value = Step> {
+        step()
+    }
+
+    async fn play(&self, base: &Base, steps: &[Step]) -> Outcome {
+        self.begin_again().await;
+        play(&mut EventHistory::begin(self, base), steps).await
+    }
+
+    fn code(step: &Step) -> String {
+        let code = format!("Step::{step:?}");
+        code.replace("(Part", "(step::Part").replace("Change(Base", "Change(step::Base")
+    }
+}
+
+#[test]
+fn promises_09_11_12_random_histories_answer_like_the_model() {
+    random::<TimedStore>(800, env!("CARGO_TARGET_TMPDIR"));
+}

@@ -1,0 +1,167 @@
+//! Listening to a channel through everything that breaks.
+
+use anteroom_core::store::{Config, Heard, Mode, Store, Subscription};
+use anteroom_testkit::{Cluster, Fault, Log, PATIENCE, PERMISSIONS, Proxy, Redis, Sentinel, until};
+use redis::Value;
+use tokio::time::timeout;
+
+use crate::support::{brisk, opened, patient};
+
+const CHANNEL: &str = "anteroom:v1:event:{coupon}:wake";
+
+async fn heard(subscription: &Subscription) -> Heard {
+    timeout(PATIENCE, subscription.next()).await.expect("something is heard")
+}
+
+/// A subscription that is in place.
+async fn listening(store: &Store) -> Subscription {
+    let subscription = store.subscribe(CHANNEL);
+    assert_eq!(heard(&subscription).await, Heard::Connected);
+    subscription
+}
+
+/// Says something, and how many heard it.
+async fn say(redis: &Redis) -> u64 {
+    redis.run(&["PUBLISH", CHANNEL, ""]).await
+}
+
+/// Says something again and again until it is heard.
+async fn hears(subscription: &Subscription, redis: &Redis) {
+    let says = async {
+        loop {
+            say(redis).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = says => {}
+        () = message(subscription) => {}
+    }
+}
+
+/// Waits for a message, and passes over further connections.
+async fn message(subscription: &Subscription) {
+    while heard(subscription).await != Heard::Message {}
+}
+
+#[tokio::test]
+async fn what_is_said_is_heard_and_many_at_once_count_once() {
+    let redis = Redis::start().await;
+    let store = opened(&patient(redis.url())).await;
+    let (one, two) = (listening(&store).await, listening(&store).await);
+    assert_eq!(say(&redis).await, 2);
+    assert_eq!((heard(&one).await, heard(&two).await), (Heard::Message, Heard::Message));
+    for _ in 0..100 {
+        say(&redis).await;
+    }
+    redis.run::<u64>(&["PUBLISH", "anteroom:v1:event:{other}:wake", ""]).await;
+    message(&one).await;
+    drop(one);
+    until("its connection is closed", PATIENCE, || async { say(&redis).await == 1 }).await;
+}
+
+#[tokio::test]
+async fn each_new_connection_is_told_of() {
+    let mut redis = Redis::start().await;
+    let store = opened(&patient(redis.url())).await;
+    let subscription = listening(&store).await;
+    redis.run::<Value>(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+    assert_eq!(heard(&subscription).await, Heard::Connected);
+    hears(&subscription, &redis).await;
+    redis.kill();
+    until("the store is down", PATIENCE, || async { !store.is_up() }).await;
+    redis.restart().await;
+    assert_eq!(heard(&subscription).await, Heard::Connected);
+    assert_eq!(say(&redis).await, 1);
+    assert_eq!(heard(&subscription).await, Heard::Message);
+}
+
+/// Its own connection goes silent, as one to a machine that is gone; the store's does not.
+#[tokio::test]
+async fn a_connection_that_goes_silent_is_replaced() {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let store = opened(&brisk(proxy.url())).await;
+    let subscription = listening(&store).await;
+    proxy.silence_open();
+    assert_eq!(heard(&subscription).await, Heard::Connected);
+    hears(&subscription, &redis).await;
+    proxy.set(Fault::Refuse);
+    until("the store is down", PATIENCE, || async { !store.is_up() }).await;
+    proxy.set(Fault::Pass);
+    assert_eq!(heard(&subscription).await, Heard::Connected);
+    hears(&subscription, &redis).await;
+}
+
+#[tokio::test]
+async fn a_frozen_server_is_left_and_found_again() {
+    let redis = Redis::start().await;
+    let store = opened(&brisk(redis.url())).await;
+    let subscription = listening(&store).await;
+    redis.freeze();
+    until("the store is down", PATIENCE, || async { !store.is_up() }).await;
+    redis.thaw();
+    assert_eq!(heard(&subscription).await, Heard::Connected);
+    hears(&subscription, &redis).await;
+}
+
+#[tokio::test]
+async fn behind_sentinel_the_new_primary_is_listened_to() {
+    let mut primary = Redis::start().await;
+    let replica = Redis::builder().replica_of(&primary).start().await;
+    let sentinel = Sentinel::start("room", &primary, 1).await;
+    let mode = Mode::Sentinel { master: "room".into() };
+    let store = opened(&Config { mode, ..brisk(sentinel.url()) }).await;
+    let subscription = listening(&store).await;
+    hears(&subscription, &primary).await;
+    primary.kill();
+    sentinel.names(&replica).await;
+    while heard(&subscription).await != Heard::Connected {}
+    hears(&subscription, &replica).await;
+}
+
+#[tokio::test]
+async fn on_a_cluster_what_any_node_says_is_heard() {
+    let mut cluster = Cluster::start(3, 0).await;
+    let config = Config { urls: cluster.urls(), mode: Mode::Cluster, ..brisk("") };
+    let store = opened(&config).await;
+    let subscription = listening(&store).await;
+    for node in &cluster.primaries {
+        hears(&subscription, node).await;
+    }
+    // The node that it is connected to.
+    let mut connected = None;
+    for (index, node) in cluster.primaries.iter().enumerate() {
+        let listeners: (String, u64) = node.run(&["PUBSUB", "NUMSUB", CHANNEL]).await;
+        connected = connected.or((listeners.1 == 1).then_some(index));
+    }
+    let connected = connected.expect("one node is listened to");
+    cluster.primaries[connected].kill();
+    while heard(&subscription).await != Heard::Connected {}
+    hears(&subscription, &cluster.primaries[(connected + 1) % 3]).await;
+}
+
+#[tokio::test]
+async fn it_needs_no_more_than_is_documented_and_says_what_is_missing() {
+    let redis = Redis::start().await;
+    for (without, works) in [("", true), ("+subscribe", false)] {
+        let rules = PERMISSIONS.iter().filter(|rule| *rule != without).cloned();
+        redis.user("ann", &rules.collect::<Vec<_>>()).await;
+        let (log, _guard) = Log::of_thread();
+        let password = Some("pass".to_owned().into());
+        let config = Config { username: Some("ann".into()), password, ..patient(redis.url()) };
+        let store = opened(&config).await;
+        let subscription = store.subscribe(CHANNEL);
+        let warning = "cannot listen to the store";
+        if works {
+            assert_eq!(heard(&subscription).await, Heard::Connected);
+            hears(&subscription, &redis).await;
+        } else {
+            until("it is said", PATIENCE, || async { log.text().contains(warning) }).await;
+            assert!(log.text().contains("no permission for +subscribe"), "{}", log.text());
+            redis.user("ann", &PERMISSIONS).await;
+            assert_eq!(heard(&subscription).await, Heard::Connected);
+        }
+        assert_eq!(log.text().matches(warning).count(), usize::from(!works), "{}", log.text());
+    }
+}

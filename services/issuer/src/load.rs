@@ -1,0 +1,216 @@
+//! `anteroom-issuer codes load EVENT FILE`: loads the codes that an event gives out.
+//!
+//! The whole file is checked before the first code is loaded. A code that was ever loaded is passed
+//! over by the store, so a load that broke off is simply done again.
+
+use std::fs::File;
+use std::io::{BufReader, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anteroom_core::event::{Event, Issue, Loaded, MAX_CODES};
+use anteroom_core::store::{Error, Store};
+use anteroom_runtime::Service;
+use anteroom_runtime::config::Loader;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use prometheus::Registry;
+
+use crate::codes::{self, Code, Codes};
+
+/// The name of the subcommand.
+pub const NAME: &str = "codes";
+
+/// How long a store that does not answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Between two lines of progress on a terminal.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+/// The same in a log.
+const LOGGED_EVERY: Duration = Duration::from_secs(5);
+
+/// How it may end but for the best (`sysexits.h`).
+#[derive(Clone, Copy)]
+enum Exit {
+    /// The store did not answer: do it again.
+    Failed = 1,
+    /// The configuration is refused, or does not name the event as one of codes.
+    Config = 64,
+    /// A line of the file is no code.
+    Data = 65,
+    /// The file cannot be read.
+    NoInput = 66,
+    /// The store's user may not do it.
+    Refused = 77,
+}
+
+/// Why it ended, in one line.
+struct Failure(Exit, String);
+
+/// The command line.
+pub fn command() -> Command {
+    let load = Command::new("load")
+        .about("Loads a file of codes, one a line; one that was loaded before is passed over")
+        .arg(Arg::new("event").value_name("EVENT").required(true).help("The name of the event"))
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The codes: 1 to 128 bytes of UTF-8 each, no two the same"),
+        )
+        .after_help(
+            "Examples:\n  anteroom-issuer codes load coupon codes.txt --config anteroom.toml\n  \
+             ANTEROOM_STORE__URL=redis://redis:6379 anteroom-issuer codes load coupon codes.txt \
+             --config anteroom.toml\n\nNothing is loaded from a file with a mistake. To go on with \
+             a load that broke off, run it\nagain. Codes stand in the store as they are, not \
+             encrypted.\n\nExit codes: 0 loaded, 1 the store did not answer, 2 wrong arguments, 64 \
+             bad configuration,\n65 a line is no code, 66 the file cannot be read, 77 no permission \
+             at the store.",
+        );
+    Command::new(NAME)
+        .about("Codes that an event gives out")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(load)
+}
+
+/// Runs it with the arguments that [`command`] has read.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let Some(("load", arguments)) = arguments.subcommand() else {
+        // There is no other.
+        return ExitCode::FAILURE;
+    };
+    match load(arguments) {
+        Ok(told) => {
+            // When nobody reads, the exit code still tells.
+            let _ = writeln!(std::io::stdout(), "{told}");
+            ExitCode::SUCCESS
+        }
+        Err(Failure(exit, why)) => {
+            let _ = writeln!(std::io::stderr(), "{}: {why}", Service::Issuer.program());
+            ExitCode::from(exit as u8)
+        }
+    }
+}
+
+fn load(arguments: &ArgMatches) -> Result<String, Failure> {
+    let failed = |exit| move |error: &dyn std::fmt::Display| Failure(exit, error.to_string());
+    let text = |name| arguments.get_one::<String>(name).map_or("", String::as_str);
+    let path = |name| arguments.get_one::<PathBuf>(name).map(PathBuf::as_path);
+    let config = Loader::new(path("config"))
+        .service(Service::Issuer)
+        .process_environment()
+        .and_then(|loader| loader.load())
+        .map_err(|error| failed(Exit::Config)(&error))?;
+    let name = text("event");
+    let event = config.events.get(name).filter(|event| event.rules.issue == Issue::Codes);
+    let event = event.ok_or_else(|| {
+        failed(Exit::Config)(&format!("events.{name}: must be declared with issue = \"codes\""))
+    })?;
+    let file = path("file").unwrap_or(Path::new(""));
+    let total = codes::count(open(file)?).map_err(|error| told(file, &error))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed(Exit::Failed)(&error))?;
+    runtime.block_on(async {
+        let store = Store::open(&config.store(), &anteroom_core::scripts(), &Registry::new())
+            .map_err(|error| failed(Exit::Config)(&error))?;
+        let event = Event::open(&store, name, event.rules.clone(), 1);
+        tokio::select! {
+            loaded = load_into(&store, &event, file, total) => loaded,
+            refused = store.refused_at_start() => Err(failed(Exit::Refused)(&refused)),
+        }
+    })
+}
+
+/// The file, from its beginning.
+fn open(file: &Path) -> Result<BufReader<File>, Failure> {
+    File::open(file)
+        .map(BufReader::new)
+        .map_err(|error| Failure(Exit::NoInput, format!("{}: {error}", file.display())))
+}
+
+/// What is wrong with the file.
+fn told(file: &Path, error: &codes::CodesError) -> Failure {
+    let exit = match error {
+        codes::CodesError::Read { .. } => Exit::NoInput,
+        codes::CodesError::NoCode { .. } | codes::CodesError::Twice { .. } => Exit::Data,
+    };
+    Failure(exit, format!("{}: {error}", file.display()))
+}
+
+async fn load_into(
+    store: &Store,
+    event: &Event,
+    file: &Path,
+    total: u64,
+) -> Result<String, Failure> {
+    store.wait_up(PATIENCE).await;
+    let mut progress = Progress::new(total);
+    let (mut done, mut sum) = (0, Loaded { new: 0, left: 0 });
+    let mut codes = Codes::new(open(file)?).peekable();
+    loop {
+        let part = codes.by_ref().take(MAX_CODES).map(|code| code.map(|Code { text, .. }| text));
+        let part = part.collect::<Result<Vec<_>, _>>().map_err(|error| told(file, &error))?;
+        let loaded = insist(event, &part).await.map_err(|error| {
+            let why = format!(
+                "{error}; {done} of {total} codes are loaded: run it again, these are passed over"
+            );
+            Failure(Exit::Failed, why)
+        })?;
+        done += part.len() as u64;
+        sum = Loaded { new: sum.new + loaded.new, left: loaded.left };
+        progress.show(done);
+        if codes.peek().is_none() {
+            break;
+        }
+    }
+    let Loaded { new, left } = sum;
+    let before = done - new;
+    Ok(format!("{done} codes: {new} new, {before} loaded before; {left} are left to give out"))
+}
+
+/// Loads a part; a store that does not answer is asked again for a while. Loading twice is
+/// harmless.
+async fn insist(event: &Event, part: &[String]) -> Result<Loaded, Error> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match event.load_codes(part).await {
+            Err(Error::Unavailable(_) | Error::Unknown(_)) if Instant::now() < end => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// How far it is, on standard error.
+struct Progress {
+    total: u64,
+    shown: Instant,
+    on_terminal: bool,
+}
+
+impl Progress {
+    fn new(total: u64) -> Self {
+        let on_terminal = std::io::stderr().is_terminal();
+        Self { total, shown: Instant::now(), on_terminal }
+    }
+
+    fn show(&mut self, done: u64) {
+        let every = if self.on_terminal { PROGRESS_EVERY } else { LOGGED_EVERY };
+        let is_last = done == self.total && self.on_terminal;
+        if self.shown.elapsed() < every && !is_last {
+            return;
+        }
+        self.shown = Instant::now();
+        let percent = 100 * done / self.total.max(1);
+        let (front, end) =
+            if self.on_terminal { ("\r", if is_last { "\n" } else { "" }) } else { ("", "\n") };
+        let total = self.total;
+        let _ = write!(std::io::stderr(), "{front}{done} of {total} codes ({percent} %){end}");
+    }
+}

@@ -1,0 +1,18 @@
+//! `anteroom-issuer`: claims applications to events and issues them.
+//!
+//! Any number of issuers may run. Each claims a few applications at a time under a lease and a
+//! fence; whatever becomes of it, the store lets only the holder of the claim finish, and gives the
+//! claims of one that died to another.
+
+use std::process::ExitCode;
+
+use anteroom_issuer::{load, role};
+use anteroom_runtime::{Service, shell};
+
+fn main() -> ExitCode {
+    let arguments = shell::command(Service::Issuer).subcommand(load::command()).get_matches();
+    match arguments.subcommand() {
+        Some((load::NAME, arguments)) => load::run(arguments),
+        _ => shell::run(Service::Issuer, &arguments, role::run),
+    }
+}

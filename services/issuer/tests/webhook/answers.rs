@@ -1,0 +1,88 @@
+//! What each behaviour of a receiver comes to.
+
+use std::time::Duration;
+
+use anteroom_issuer::webhook::{Answer, Application};
+use anteroom_testkit::PATIENCE;
+
+use crate::receiver::{ANN, Receiver, failure, signed_by, webhook};
+
+/// Long enough for an answer that comes, short enough to wait for one that does not.
+const SHORT: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn an_application_is_issued_once_however_often_it_is_sent() {
+    let receiver = Receiver::start().await;
+    let webhook = receiver.webhook("/issue");
+    for attempt in 1..=3 {
+        assert_eq!(webhook.issue(&ANN, attempt).await, Answer::Issued, "201, then 409");
+    }
+    let other = Application { visitor_id: "bob", sequence: 18, ..ANN };
+    assert_eq!(webhook.issue(&other, 1).await, Answer::Issued);
+    assert_eq!(receiver.issued().await, [ANN.idempotency_key(), other.idempotency_key()]);
+}
+
+#[tokio::test]
+async fn a_receiver_that_issued_but_never_said_so_is_asked_again() {
+    let receiver = Receiver::start().await;
+    let webhook = receiver.webhook("/silent/2");
+    for attempt in 1..=2 {
+        let error = failure(webhook.issue(&ANN, attempt).await);
+        assert!(error.starts_with("the answer broke off"), "{error}");
+    }
+    assert_eq!(webhook.issue(&ANN, 3).await, Answer::Issued);
+    assert_eq!(receiver.issued().await, [ANN.idempotency_key()]);
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_and_what_may_not_is_not() {
+    let receiver = Receiver::start().await;
+    for status in [400, 404, 422] {
+        let answer = receiver.webhook(&format!("/status/{status}")).issue(&ANN, 1).await;
+        assert!(matches!(&answer, Answer::Refused { .. }), "{status}: {answer:?}");
+    }
+    for status in [408, 429, 500, 503] {
+        let answer = receiver.webhook(&format!("/status/{status}")).issue(&ANN, 1).await;
+        let Answer::Failed { error, retry_after } = answer else { panic!("{status}: {answer:?}") };
+        assert!(error.contains(&status.to_string()), "{error}");
+        assert_eq!(retry_after, Some(Duration::from_secs(3)));
+    }
+    assert_eq!(receiver.issued().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_receiver_that_hangs_costs_a_time_out() {
+    let receiver = Receiver::start().await;
+    let hangs = webhook(&receiver.url("/hang"), SHORT);
+    assert_eq!(failure(hangs.issue(&ANN, 1).await), "no answer in time");
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let receiver = Receiver::start().await;
+    let error = failure(receiver.webhook("/redirect").issue(&ANN, 1).await);
+    assert!(error.contains("redirects are not followed"), "{error}");
+    assert_eq!(receiver.issued().await, [""; 0]);
+}
+
+/// The time-out of the webhook is as long as the test's: only an answer that is cut ends in time.
+#[tokio::test]
+async fn an_endless_answer_is_cut() {
+    let receiver = Receiver::start().await;
+    let webhook = receiver.webhook("/endless");
+    let answer = tokio::time::timeout(PATIENCE / 2, webhook.issue(&ANN, 1)).await;
+    assert_eq!(answer, Ok(Answer::Issued));
+}
+
+#[tokio::test]
+async fn any_of_the_secrets_is_believed_and_no_other() {
+    let receiver = Receiver::start().await;
+    let url = receiver.url("/issue");
+    let secrets = |secrets| signed_by(&url, PATIENCE, secrets);
+    for forged in [&[][..], &["another-secret"]] {
+        let answer = secrets(forged).issue(&ANN, 1).await;
+        assert!(matches!(&answer, Answer::Refused { .. }), "{answer:?}");
+    }
+    let both = secrets(&["another-secret", crate::receiver::SECRET]);
+    assert_eq!(both.issue(&ANN, 1).await, Answer::Issued);
+}

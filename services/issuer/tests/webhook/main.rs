@@ -1,0 +1,6 @@
+//! The webhook against a real receiver, a process of its own.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod answers;
+mod network;
+mod receiver;

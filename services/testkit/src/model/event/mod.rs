@@ -1,0 +1,242 @@
+//! An event in plain Rust: every application is remembered with where it stands, and everything
+//! else is counted anew each time.
+
+mod claims;
+mod operate;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub use claims::{Claimed, Failed, Finished, Work};
+pub use operate::{AddStock, Letter, Look};
+
+/// A visitor, a code or the name of a call, as a number.
+pub type Name = u64;
+/// What names a claim; the history makes it.
+pub type Fence = u64;
+
+/// Queue time runs at most so far past the last tick.
+const STEP: u64 = 5_000_000;
+/// A call that has a name counts for so long.
+const DAY: u64 = 86_400_000_000;
+
+/// The rules, times in microseconds.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names of the configuration")]
+pub struct Rules {
+    pub stock: u64,
+    /// In millionths.
+    pub over_apply: u64,
+    pub opens_at: u64,
+    /// 0: never.
+    pub ends_at: u64,
+    pub codes: bool,
+    pub lease: u64,
+    pub max_attempts: u64,
+    pub max_per_second: u64,
+    pub keep_ttl: u64,
+}
+
+/// Where an application stands, as its visitor sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the specification")]
+pub enum Application {
+    Pending(u64),
+    Claimed,
+    Issued { at: u64, code: Option<Name> },
+    SoldOut,
+    Failed,
+}
+
+/// The answer to an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the specification")]
+pub enum Apply {
+    Accepted(Application),
+    Same(Application),
+    SoldOut,
+    NotOpen(Option<u64>),
+}
+
+/// What is known of an application.
+#[derive(Clone, Debug)]
+struct Made {
+    visitor: Name,
+    /// In milliseconds of queue time.
+    at: u64,
+    attempts: u64,
+    /// Of its last claim.
+    fence: Fence,
+    stands: Stands,
+}
+
+/// Where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stands {
+    /// In line, for the first time or again.
+    InLine,
+    Held {
+        until: u64,
+    },
+    ToRetry {
+        due: u64,
+    },
+    Dead {
+        at: u64,
+        cause: String,
+    },
+    Issued {
+        at: u64,
+        code: Option<Name>,
+    },
+    SoldOut,
+    Failed,
+}
+
+/// An event.
+#[derive(Clone, Debug)]
+pub struct Event {
+    rules: Rules,
+    is_born: bool,
+    wall: u64,
+    now: u64,
+    offset: i64,
+    last: u64,
+    tick: u64,
+    given: u64,
+    /// By sequence.
+    made: BTreeMap<u64, Made>,
+    by_visitor: BTreeMap<Name, u64>,
+    tail: u64,
+    codes: VecDeque<Name>,
+    known_codes: BTreeSet<Name>,
+    calls: BTreeMap<Name, (u64, u64, u64)>,
+    debt: u64,
+    debt_at: u64,
+    sold_out: u64,
+    failed: u64,
+    /// Issued by applications that were dropped long after the end.
+    dropped: u64,
+}
+
+impl Event {
+    /// One that the store knows nothing of.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            is_born: false,
+            wall: 0,
+            now: 0,
+            offset: 0,
+            last: 0,
+            tick: 0,
+            given: 0,
+            made: BTreeMap::new(),
+            by_visitor: BTreeMap::new(),
+            tail: 0,
+            codes: VecDeque::new(),
+            known_codes: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            debt: 0,
+            debt_at: 0,
+            sold_out: 0,
+            failed: 0,
+            dropped: 0,
+        }
+    }
+
+    /// The store loses everything.
+    pub fn empty(&mut self) {
+        *self = Self::new(self.rules);
+    }
+
+    /// Each call begins here: the first is the birth of the event.
+    fn begin(&mut self, wall: u64) {
+        self.wall = wall;
+        if !self.is_born {
+            self.is_born = true;
+            (self.offset, self.last, self.tick) = (0, wall, wall);
+            self.given = self.rules.stock;
+        }
+        self.now = wall.saturating_add_signed(self.offset).max(self.last).min(self.tick + STEP);
+    }
+
+    /// What a call writes keeps its time.
+    fn written(&mut self) {
+        self.last = self.now;
+    }
+
+    fn count(&self, of: impl Fn(&Stands) -> bool) -> u64 {
+        self.made.values().filter(|made| of(&made.stands)).count() as u64
+    }
+
+    fn in_line(&self) -> impl Iterator<Item = u64> {
+        let waiting = self.made.iter().filter(|(_, made)| made.stands == Stands::InLine);
+        waiting.map(|(sequence, _)| *sequence)
+    }
+
+    fn issued(&self) -> u64 {
+        self.dropped + self.count(|stands| matches!(stands, Stands::Issued { .. }))
+    }
+
+    fn held(&self) -> u64 {
+        self.count(|stands| matches!(stands, Stands::Held { .. }))
+    }
+
+    /// For how many of those in line there is a unit, and with codes a code.
+    fn free(&self) -> u64 {
+        let bound = self.count(|stands| {
+            let holds = matches!(stands, Stands::Held { .. } | Stands::ToRetry { .. });
+            holds || matches!(stands, Stands::Dead { .. })
+        });
+        let mut free = self.given - bound - self.issued();
+        if self.rules.codes {
+            free = free.min((self.codes.len() as u64).saturating_sub(self.held()));
+        }
+        free.min(self.in_line().count() as u64)
+    }
+
+    fn shown(&self, sequence: u64) -> Application {
+        match &self.made[&sequence].stands {
+            Stands::InLine => {
+                Application::Pending(self.in_line().take_while(|it| *it <= sequence).count() as u64)
+            }
+            Stands::Held { .. } | Stands::ToRetry { .. } => Application::Claimed,
+            Stands::Issued { at, code } => Application::Issued { at: *at, code: *code },
+            Stands::SoldOut => Application::SoldOut,
+            Stands::Dead { .. } | Stands::Failed => Application::Failed,
+        }
+    }
+
+    /// A visitor applies.
+    pub fn apply(&mut self, wall: u64, visitor: Name) -> Apply {
+        self.begin(wall);
+        if let Some(sequence) = self.by_visitor.get(&visitor) {
+            return Apply::Same(self.shown(*sequence));
+        }
+        if wall < self.rules.opens_at {
+            return Apply::NotOpen(Some((self.rules.opens_at - wall).div_ceil(1_000)));
+        }
+        if self.rules.ends_at != 0 && wall >= self.rules.ends_at {
+            return Apply::NotOpen(None);
+        }
+        let most = u128::from(self.given) * u128::from(self.rules.over_apply) / 1_000_000;
+        let over = |stands: &Stands| matches!(stands, Stands::SoldOut | Stands::Failed);
+        let on_their_way = self.dropped + self.count(|stands| !over(stands));
+        if self.issued() >= self.given || u128::from(on_their_way) >= most {
+            return Apply::SoldOut;
+        }
+        self.tail += 1;
+        let at = self.now / 1_000;
+        let made = Made { visitor, at, attempts: 0, fence: 0, stands: Stands::InLine };
+        self.made.insert(self.tail, made);
+        self.by_visitor.insert(visitor, self.tail);
+        self.written();
+        Apply::Accepted(self.shown(self.tail))
+    }
+
+    /// A look at the application of a visitor.
+    pub fn status(&mut self, wall: u64, visitor: Name) -> Option<Application> {
+        self.begin(wall);
+        self.by_visitor.get(&visitor).map(|sequence| self.shown(*sequence))
+    }
+}
