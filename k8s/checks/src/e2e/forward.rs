@@ -38,7 +38,9 @@ impl Forward {
         timeout(WITHIN, lines.read_line(&mut line)).await.with_context(there)??;
         // Forwarding from 127.0.0.1:40001 -> 8080
         let address = line.split_whitespace().nth(2).with_context(there)?.to_owned();
-        let client = Client::builder().no_proxy().timeout(WITHIN).build()?;
+        // A connection that was kept may end as the next request goes out.
+        let client =
+            Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(WITHIN).build()?;
         Ok(Self { _child: child, _lines: lines, address, client })
     }
 
