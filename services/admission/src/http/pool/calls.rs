@@ -91,8 +91,8 @@ pub async fn extend(
     Ok(Json(HoldLookView::from(hold)).into_response())
 }
 
-/// Pays an amount of a hold, and frees the rest. One that has ended is paid while the balance covers
-/// it. The same again for the same amount.
+/// Pays an amount of a hold, and frees the rest. One that has ended is paid while the balance
+/// covers it. The same again for the same amount.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/settle", tag = "backends",
     operation_id = "settle_hold",
