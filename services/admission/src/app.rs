@@ -23,6 +23,7 @@ use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{Entities, EntityContext};
 use crate::limit::{self, LimitState};
 use crate::metrics::AdmissionMetrics;
+use crate::pool::{self, PoolState};
 use crate::problem::retry::PendingRetries;
 use crate::queue::{self, QueueState};
 use crate::target::{self, TargetState};
@@ -65,6 +66,7 @@ pub(crate) struct LiveConfig {
     pub queues: Entities<QueueState>,
     pub limits: Entities<LimitState>,
     pub targets: Entities<TargetState>,
+    pub pools: Entities<PoolState>,
 }
 
 impl App {
@@ -112,6 +114,11 @@ impl App {
         self.live.load().targets.get(name)
     }
 
+    /// The pool of this name, if one is configured.
+    pub(crate) fn pool(&self, name: &str) -> Option<Arc<PoolState>> {
+        self.live.load().pools.get(name)
+    }
+
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
@@ -124,6 +131,9 @@ impl App {
         }
         for name in before.targets.left_out(&live.targets) {
             metrics.targets.gauges.forget(name);
+        }
+        for name in before.pools.left_out(&live.pools) {
+            metrics.pools.gauges.forget(name);
         }
         self.live.store(Arc::new(live));
     }
@@ -143,13 +153,15 @@ impl LiveConfig {
         let limits = limit::reload(&config, limits, &metrics.limits);
         let targets = before.map(|before| &before.targets);
         let targets = target::reload(&config, targets, context, &metrics.targets);
+        let pools = before.map(|before| &before.pools);
+        let pools = pool::reload(&config, pools, context, &metrics.pools);
         let tokens = TokenKeys::new(&config.admission.token_secrets)
             .or_else(|| TokenKeys::new(std::slice::from_ref(own_secret)))
             .expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
         let forwarding = metrics.forwarding.clone();
-        Self { config, tokens, assertions, origins, forwarding, queues, limits, targets }
+        Self { config, tokens, assertions, origins, forwarding, queues, limits, targets, pools }
     }
 }
 
@@ -168,6 +180,12 @@ impl AsRef<Entities<LimitState>> for LiveConfig {
 impl AsRef<Entities<TargetState>> for LiveConfig {
     fn as_ref(&self) -> &Entities<TargetState> {
         &self.targets
+    }
+}
+
+impl AsRef<Entities<PoolState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<PoolState> {
+        &self.pools
     }
 }
 

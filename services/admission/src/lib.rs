@@ -12,6 +12,7 @@ mod entities;
 mod http;
 mod limit;
 mod metrics;
+mod pool;
 mod problem;
 mod queue;
 pub mod role;

@@ -14,8 +14,8 @@ use crate::{pools, queues};
 /// How long the first tick waits for the store.
 const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 
-/// Runs the ticks of every configured queue and pool until the shell asks for an end; then lets those in
-/// hand finish.
+/// Runs the ticks of every configured queue and pool until the shell asks for an end; then lets
+/// those in hand finish.
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations, supervisor } =
         context;

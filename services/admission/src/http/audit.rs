@@ -115,7 +115,8 @@ impl Audit {
         tracing::info!(
             target: AUDIT,
             // The name stands under the label of its kind: one field for each kind.
-            key, operation, queue = subject.under("queue"), limit = subject.under("limit"), ticket,
+            key, operation, queue = subject.under("queue"), limit = subject.under("limit"),
+            pool = subject.under("pool"), ticket,
             outcome, %before, %after, left_out,
             "operator call"
         );

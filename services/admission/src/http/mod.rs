@@ -10,6 +10,7 @@ pub mod extract;
 pub mod fast_path;
 pub mod identifier;
 pub mod limit;
+pub mod pool;
 pub mod queue;
 pub mod shell;
 pub mod target;
@@ -74,6 +75,7 @@ pub fn service(app: &Arc<App>) -> PortService {
     let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
     let routes =
         routes.merge(queue::service(&audit)).merge(limit::service(&audit)).merge(target::service());
+    let routes = routes.merge(pool::service(&audit));
     let hot = [queue::hot::SERVICE, limit::hot::SERVICE, target::hot::SERVICE].concat();
     port(app, false, routes, &hot)
 }

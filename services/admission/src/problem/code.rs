@@ -101,6 +101,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::limit::codes::LIMIT;
+    use crate::pool::codes::POOL;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
     use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
@@ -110,7 +111,7 @@ pub(super) mod tests {
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {
         let groups =
-            [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET];
+            [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET, POOL];
         groups.into_iter().flatten().copied()
     }
 

@@ -1,6 +1,7 @@
 //! Pools on a real Redis: random histories against the reference model, and the promises one by
 //! one.
 
+mod bounds;
 mod cases;
 mod conservation;
 mod failover;

@@ -2,6 +2,10 @@
 
 use anteroom_runtime::{Service, config::Loader};
 
+/// The rule of a pool's options.
+const OPTIONS: &str = "must be a table of at most 100 names of a-z, 0-9 and -, each with a whole \
+    number from 1 to 9_007_199_254_740_991";
+
 /// Loads this TOML and these variables; the error, with the path of the file as `FILE`.
 fn refused(toml: &str, variables: &[(&str, &str)]) -> String {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -164,6 +168,11 @@ fn every_rule_has_its_line() {
         ("[pools.shop]\non_failover = \"stop\"".into(), "pools.shop.on_failover = \"stop\" (FILE): must be one of continue, hold".into()),
         ("[pools.shop]\nhold_ttl = \"999ms\"".into(), format!("pools.shop.hold_ttl = \"999ms\" (FILE): {}", span("1s", "1day"))),
         ("[pools.shop]\nledger_keep = \"1m\"".into(), format!("pools.shop.ledger_keep = \"1m\" (FILE): {}", span("1h", "9years 11months 27days 21h 50m 24s"))),
+        ("[pools.shop]\noptions = { a = 0 }".into(), format!("pools.shop.options (FILE): {OPTIONS}")),
+        ("[pools.shop]\noptions = { A = 1 }".into(), format!("pools.shop.options (FILE): {OPTIONS}")),
+        ("[pools.shop]\noptions = { a = \"1\" }".into(), format!("pools.shop.options (FILE): {OPTIONS}")),
+        ("[pools.shop]\noptions = 7".into(), format!("pools.shop.options = 7 (FILE): {OPTIONS}")),
+        ("[pools.shop]\noptions = \"a=1,b\"".into(), format!("pools.shop.options = \"a=1,b\" (FILE): {OPTIONS}")),
         ("[pools.shop]\nbalance = 1".into(), "pools.shop.balance (FILE): unknown key, expected one of `funds`, `hold_ttl`, `on_failover`, `ledger_keep`, `options`".into()),
         ("[targets.\"*\"]\nstore = \"log\"\nmin_samples = 100_001".into(), "targets.*.min_samples = 100001 (FILE): must be at most 100_000 with store = \"log\"".into()),
         ("[limits.\"*\"]\nlimit = 10_001".into(), "limits.*.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),

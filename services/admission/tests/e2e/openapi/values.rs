@@ -127,7 +127,8 @@ async fn a_body_is_needed_where_the_document_says_so() {
         for (path, method, operation) in Book::of(&room, port).await.operations() {
             let body = &operation["requestBody"];
             let needed = port == "service"
-                && ([TOKENS, OUTCOMES].contains(&path) || path.contains("/limits/"));
+                && ([TOKENS, OUTCOMES].contains(&path)
+                    || ["/limits/", "/pools/"].iter().any(|part| path.contains(part)));
             assert!(
                 body.is_null() || body["required"].as_bool() == Some(needed),
                 "{method} {path}"
