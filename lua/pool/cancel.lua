@@ -1,4 +1,4 @@
--- pool.cancel: ends a hold, and pays nothing. Ended holds are taken back first.
+-- pool.cancel: ends a hold, and pays nothing, nor late. Ended holds are taken back first.
 -- Uses: lib/store lib/entity rules sums holds primary
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now
@@ -14,11 +14,15 @@ if not hold then
   code = NO_HOLD
 elseif hold.state == SETTLED then
   code = IS_SETTLED
-elseif hold.state == HELD then
+elseif hold.state ~= CANCELLED then
   if is_unconfirmed() then
     code = UNCONFIRMED
   else
-    record(CANCELLED, 0, free(hold), hold.id)
+    -- One that has ended as well: who was told that it is cancelled is not to see it settled late.
+    local released = free(hold)
+    if released > 0 then
+      record(hold.state == EXPIRED and EXPIRED or CANCELLED, 0, released, hold.id)
+    end
     hold.state = CANCELLED
     write_hold(hold)
   end

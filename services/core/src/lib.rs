@@ -22,5 +22,6 @@ pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS].concat()
+    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS]
+        .concat()
 }

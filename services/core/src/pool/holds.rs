@@ -84,7 +84,7 @@ impl Pool {
         }))
     }
 
-    /// Ends a hold, and pays nothing; one that is cancelled or has ended stays so.
+    /// Ends a hold, and pays nothing; one that has ended is not settled late any more.
     ///
     /// # Errors
     ///

@@ -89,6 +89,20 @@ async fn promise_10_a_hold_ends_exactly_once() {
 }
 
 #[tokio::test]
+async fn promise_10_a_hold_that_is_over_and_then_cancelled_is_not_settled_late() {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", funded(10));
+    let over = hold(&pool, 6, "over").await;
+    pass(&world, &pool, 60).await;
+    for _ in 0..2 {
+        assert_eq!(pool.cancel(over.id).await, Ok(Answer::Done(())));
+    }
+    assert_eq!(pool.settle(over.id, 6).await, Ok(Answer::Refused(Refusal::Cancelled)));
+    let sums = sums(&pool).await;
+    assert_eq!((sums.balance, sums.held, sums.paid), (10, 0, 0));
+}
+
+#[tokio::test]
 async fn promise_10_a_hold_that_is_over_is_settled_late_while_the_balance_covers_it() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(10));

@@ -305,11 +305,11 @@ impl Pool {
         }
         if hold.is_reserved {
             hold.is_reserved = false;
-            hold.is_cancelled = true;
             self.sums.held -= hold.amount;
             self.sums.balance += hold.amount;
             self.sums.lines += 1;
         }
+        hold.is_cancelled = true;
         Ok(())
     }
 
