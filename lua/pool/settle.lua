@@ -4,7 +4,7 @@
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now, amount
 -- Reply: OK, doubles: a code, the amount settled, the amount held, the balance; or NO_RULES
--- Codes: OK NO_RULES AGAIN UNCONFIRMED NO_HOLD IS_SETTLED IS_CANCELLED IS_EXPIRED EXCEEDS
+-- Codes: OK NO_RULES REPEATED AGAIN UNCONFIRMED NO_HOLD IS_SETTLED IS_CANCELLED IS_EXPIRED EXCEEDS
 
 if not load() then return { NO_RULES } end
 read_clock()
@@ -15,7 +15,7 @@ local hold, amount, code = read_hold(KEYS[4]), tonumber(ARGV[2]), OK
 if not hold then
   code = NO_HOLD
 elseif hold.state == SETTLED then
-  if hold.settled ~= amount then code = IS_SETTLED end
+  code = hold.settled == amount and REPEATED or IS_SETTLED
 elseif hold.state == CANCELLED then
   code = IS_CANCELLED
 elseif amount > hold.amount then

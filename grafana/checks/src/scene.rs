@@ -1,6 +1,6 @@
 //! A rush as dashboards see it: the real services, two of each, with a crowd that joins, waits,
-//! comes in and finishes, or does not, backends that check limits and report outcomes, and a few
-//! things that go wrong. A real Prometheus scrapes all of them.
+//! comes in and finishes, or does not, backends that check limits, report outcomes and draw money,
+//! and a few things that go wrong. A real Prometheus scrapes all of them.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -44,6 +44,10 @@ window = "10s"
 quorum = 1
 open_for = "1s"
 probes = 3
+
+[pools.reward]
+funds = 1_000_000
+hold_ttl = "2s"
 "#;
 
 /// How often somebody who waits looks, and backends call.
@@ -113,6 +117,7 @@ impl Scene {
         for admission in &self.admissions {
             backends.spawn(report(admission.url("service"), whole));
             backends.spawn(check_limits(admission.url("service"), whole));
+            backends.spawn(give_out(admission.url("service"), whole));
         }
         tokio::join!(self.crowd(whole), self.go_wrong(whole), async {
             while !whole.is_over() {
@@ -212,6 +217,21 @@ async fn check_limits(service: String, whole: Part) {
         }
         let body = json!({"key": format!("customer-{}", number % 2)});
         json_of(client.post(format!("{service}/v1/limits/login/check")).json(&body)).await;
+        sleep(CALL).await;
+    }
+}
+
+/// A backend that gives money out: it draws, and holds what it never settles.
+async fn give_out(service: String, whole: Part) {
+    let client = Client::new();
+    for number in 0_u64.. {
+        if whole.is_over() {
+            break;
+        }
+        let body = json!({"amount": 7, "operation_id": format!("{service} {number}")});
+        for call in ["draws", "holds"] {
+            json_of(client.post(format!("{service}/v1/pools/reward/{call}")).json(&body)).await;
+        }
         sleep(CALL).await;
     }
 }

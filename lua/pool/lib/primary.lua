@@ -17,7 +17,9 @@ end
 -- Looks, and counts a change; whether there was one.
 local function watch_primary()
   local found = primary()
-  if not found or found == call('HGET', META, 'primary') then return false end
+  if found and found == call('HGET', META, 'primary') then return false end
+  -- Who must look at a change must see it.
+  if not found and m.on_failover ~= HOLD then return false end
   m.failovers = (m.failovers or 0) + 1
   m.unconfirmed = m.on_failover == HOLD and 1 or 0
   save({ 'failovers', 'unconfirmed' })
@@ -30,5 +32,5 @@ end
 local function is_unconfirmed()
   if m.on_failover ~= HOLD then return false end
   if m.unconfirmed ~= 1 then watch_primary() end
-  return m.unconfirmed == 1 or not primary()
+  return m.unconfirmed == 1
 end

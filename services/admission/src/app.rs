@@ -25,6 +25,7 @@ use crate::entities::{Entities, EntityContext};
 use crate::event::{self, EventState};
 use crate::limit::{self, LimitState};
 use crate::metrics::AdmissionMetrics;
+use crate::pool::{self, PoolState};
 use crate::problem::retry::PendingRetries;
 use crate::queue::{self, QueueState};
 use crate::target::{self, TargetState};
@@ -70,6 +71,7 @@ pub(crate) struct LiveConfig {
     pub limits: Entities<LimitState>,
     pub targets: Entities<TargetState>,
     pub events: Entities<EventState>,
+    pub pools: Entities<PoolState>,
 }
 
 impl App {
@@ -117,6 +119,11 @@ impl App {
         self.live.load().targets.get(name)
     }
 
+    /// The pool of this name, if one is configured.
+    pub(crate) fn pool(&self, name: &str) -> Option<Arc<PoolState>> {
+        self.live.load().pools.get(name)
+    }
+
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
@@ -129,6 +136,9 @@ impl App {
         }
         for name in before.targets.left_out(&live.targets) {
             metrics.targets.gauges.forget(name);
+        }
+        for name in before.pools.left_out(&live.pools) {
+            metrics.pools.gauges.forget(name);
         }
         self.live.store(Arc::new(live));
     }
@@ -150,6 +160,8 @@ impl LiveConfig {
         let targets = target::reload(&config, targets, context, &metrics.targets);
         let events = before.map(|before| &before.events);
         let events = event::reload(&config, events, context, &metrics.events);
+        let pools = before.map(|before| &before.pools);
+        let pools = pool::reload(&config, pools, context, &metrics.pools);
         let own_secret = std::slice::from_ref(own_secret);
         let secrets = Some(config.admission.token_secrets.as_slice());
         let secrets = secrets.filter(|secrets| !secrets.is_empty()).unwrap_or(own_secret);
@@ -168,6 +180,7 @@ impl LiveConfig {
             limits,
             targets,
             events,
+            pools,
             config,
         }
     }
@@ -194,6 +207,12 @@ impl AsRef<Entities<TargetState>> for LiveConfig {
 impl AsRef<Entities<EventState>> for LiveConfig {
     fn as_ref(&self) -> &Entities<EventState> {
         &self.events
+    }
+}
+
+impl AsRef<Entities<PoolState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<PoolState> {
+        &self.pools
     }
 }
 

@@ -13,6 +13,7 @@ mod event;
 mod http;
 mod limit;
 mod metrics;
+mod pool;
 mod problem;
 mod queue;
 pub mod role;

@@ -11,6 +11,7 @@ use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, R
 use crate::callers::client_address::Forwarding;
 use crate::event::metrics::EventFamilies;
 use crate::limit::metrics::LimitFamilies;
+use crate::pool::metrics::PoolFamilies;
 use crate::queue::metrics::QueueFamilies;
 use crate::target::metrics::TargetFamilies;
 
@@ -64,6 +65,8 @@ pub struct AdmissionMetrics {
     pub targets: TargetFamilies,
     /// Those of the events.
     pub events: EventFamilies,
+    /// Those of the pools.
+    pub pools: PoolFamilies,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -96,6 +99,7 @@ impl AdmissionMetrics {
             limits: LimitFamilies::register(registry)?,
             targets: TargetFamilies::register(registry)?,
             events: EventFamilies::register(registry)?,
+            pools: PoolFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",

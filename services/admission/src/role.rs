@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http;
 use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
-use crate::tasks::{revocations, snapshots, target_snapshots};
+use crate::tasks::{pool_snapshots, revocations, snapshots, target_snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -37,11 +37,13 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     tokio::spawn(follow_changes(app.clone(), changes, tell));
     let config = app.live().config.clone();
     // Limits run a script only when they are asked.
-    let nothing_to_run = config.queues.is_empty() && config.targets.is_empty();
+    let nothing_to_run =
+        config.queues.is_empty() && config.targets.is_empty() && config.pools.is_empty();
     watch_store(&app.store, &readiness, nothing_to_run, &registry)?;
     spawn_for(QUEUES, &supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
     spawn_for(QUEUES, &supervisor, "queue_revocations", &app, &in_force, revocations::keep);
     spawn_for(TARGETS, &supervisor, "target_snapshots", &app, &in_force, target_snapshots::keep);
+    spawn_for(POOLS, &supervisor, "pool_snapshots", &app, &in_force, pool_snapshots::keep);
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
@@ -83,6 +85,7 @@ async fn follow_changes(app: Arc<App>, mut changes: Changes, tell: watch::Sender
 /// The names of the entities of a kind.
 type Names = fn(&Config) -> Vec<String>;
 const QUEUES: Names = |config| config.queues.keys().cloned().collect();
+const POOLS: Names = |config| config.pools.keys().cloned().collect();
 const TARGETS: Names = |config| config.targets.keys().cloned().collect();
 
 /// Keeps one such task for each of these names in the configuration in force, until the process

@@ -38,7 +38,7 @@ pub struct Metrics {
     /// `anteroom_promotion_lag_seconds{queue}`: how late a slice or batch came, once per tick that
     /// promoted or should have; with a capacity only, the time since the last tick.
     lag: HistogramVec,
-    /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue, pool or event with all its calls.
+    /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue, pool or event, all its calls.
     tick_duration: [Histogram; Tick::ALL.len()],
     /// `anteroom_tick_errors_total{tick}`: ticks that the store failed.
     tick_errors: [IntCounter; Tick::ALL.len()],

@@ -11,6 +11,7 @@ pub mod extract;
 pub mod fast_path;
 pub mod identifier;
 pub mod limit;
+pub mod pool;
 pub mod queue;
 pub mod shell;
 pub mod target;
@@ -77,7 +78,8 @@ pub fn service(app: &Arc<App>) -> PortService {
         .merge(queue::service(&audit))
         .merge(limit::service(&audit))
         .merge(target::service())
-        .merge(event::service(&audit));
+        .merge(event::service(&audit))
+        .merge(pool::service(&audit));
     let hot = [queue::hot::SERVICE, limit::hot::SERVICE, target::hot::SERVICE].concat();
     port(app, false, routes, &hot)
 }

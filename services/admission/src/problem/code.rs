@@ -102,6 +102,7 @@ pub(super) mod tests {
     use super::*;
     use crate::event::codes::EVENT;
     use crate::limit::codes::LIMIT;
+    use crate::pool::codes::POOL;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
     use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
@@ -112,6 +113,7 @@ pub(super) mod tests {
     pub fn all_codes() -> impl Iterator<Item = Code> {
         let groups = [
             ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET, EVENT,
+            POOL,
         ];
         groups.into_iter().flatten().copied()
     }

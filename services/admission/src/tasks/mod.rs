@@ -1,6 +1,7 @@
-//! What runs beside the requests: a task for each queue or target that reads what all requests then
-//! use.
+//! What runs beside the requests: a task for each queue, target or pool that reads what all
+//! requests then use.
 
+pub mod pool_snapshots;
 pub mod revocations;
 pub mod snapshots;
 pub mod target_snapshots;

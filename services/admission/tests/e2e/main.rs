@@ -24,6 +24,7 @@ mod openapi;
 mod outage;
 mod page;
 mod permissions;
+mod pools;
 mod raw;
 mod roll_out;
 mod room;

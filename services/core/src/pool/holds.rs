@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ledger::Movement;
-use super::reply::{Answer, Refusal, Told};
+use super::reply::{Answer, Told};
 use super::reserve::{HOLD_KEY, HoldId};
 use super::{Pool, scripts};
 use crate::store::{Args, Error, Numbers, Repeat, Script};
@@ -140,23 +140,5 @@ impl Pool {
         script.push_digest_key(&mut keys, self.name(), HOLD_KEY, &id.0);
         let ask = || self.entity().call_with(script, &keys, args, Repeat::IfUnknown);
         self.entity().seeded(script, ask).await?.numbers()
-    }
-}
-
-impl Refusal {
-    /// The stable name, in answers and in metrics.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Mismatch => "operation_mismatch",
-            Self::TooLarge => "amount_too_large",
-            Self::Insufficient { .. } => "insufficient_balance",
-            Self::Unconfirmed => "pool_unconfirmed",
-            Self::NoOption => "option_unknown",
-            Self::NoHold => "hold_unknown",
-            Self::Settled { .. } => "hold_settled",
-            Self::Cancelled => "hold_cancelled",
-            Self::Expired => "hold_expired",
-            Self::Exceeds { .. } => "amount_exceeds_hold",
-        }
     }
 }

@@ -10,8 +10,8 @@ impl Snapshot {
     pub const GAUGES: [Gauge; 7] = [
         ("anteroom_pool_balance", "Units to be given out.", |it| Some(it.sums.balance as f64)),
         ("anteroom_pool_held", "Units that holds have reserved.", |it| Some(it.sums.held as f64)),
-        ("anteroom_pool_paid_total", "Units ever paid.", |it| Some(it.sums.paid as f64)),
-        ("anteroom_pool_funded_total", "Units ever put in.", |it| Some(it.sums.funded as f64)),
+        ("anteroom_pool_paid", "Units ever paid.", |it| Some(it.sums.paid as f64)),
+        ("anteroom_pool_funded", "Units ever put in.", |it| Some(it.sums.funded as f64)),
         ("anteroom_pool_holds", "Holds that are not over.", |it| Some(it.holds as f64)),
         (
             "anteroom_pool_unconfirmed",
@@ -20,7 +20,7 @@ impl Snapshot {
             |it| Some(f64::from(u8::from(it.unconfirmed))),
         ),
         (
-            "anteroom_pool_failovers_total",
+            "anteroom_pool_failovers",
             "How often the store's primary has changed since the pool was born.",
             |it| Some(it.failovers as f64),
         ),

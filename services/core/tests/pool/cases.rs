@@ -75,7 +75,7 @@ async fn promise_10_a_hold_ends_exactly_once() {
     let held = hold(&pool, 6, "a").await;
     assert_eq!(pool.settle(held.id, 7).await, Ok(Answer::Refused(Refusal::Exceeds { held: 6 })));
     assert!(matches!(pool.settle(held.id, 4).await, Ok(Answer::Done(it)) if it.balance == 6));
-    assert!(matches!(pool.settle(held.id, 4).await, Ok(Answer::Done(it)) if it.balance == 6));
+    assert!(matches!(pool.settle(held.id, 4).await, Ok(Answer::Repeated(it)) if it.balance == 6));
     let settled = Ok(Answer::Refused(Refusal::Settled { amount: 4 }));
     assert_eq!(pool.settle(held.id, 5).await, settled);
     assert_eq!(pool.cancel(held.id).await, Ok(Answer::Refused(Refusal::Settled { amount: 4 })));

@@ -3,7 +3,7 @@
 
 use anteroom_core::pool::{Answer, Asked, OnFailover, Refusal, Rules};
 use anteroom_core::store::Config;
-use anteroom_testkit::Redis;
+use anteroom_testkit::{PERMISSIONS, Redis};
 
 use super::money::{draw, funded, hold, is_refused, look, open, sums};
 use super::support;
@@ -84,4 +84,22 @@ async fn a_pool_that_holds_and_was_lost_waits_to_be_confirmed() {
     assert_eq!(is_refused(draw(&pool, 5, "a").await), Refusal::Unconfirmed);
     assert_eq!(pool.confirm().await, Ok(true));
     assert_eq!(look(&pool).await.sums.balance, 100);
+}
+
+#[tokio::test]
+async fn a_pool_that_holds_and_may_not_ask_for_the_primary_moves_nothing() {
+    let redis = Redis::start().await;
+    let rules: Vec<_> = PERMISSIONS.iter().filter(|rule| *rule != "+info").cloned().collect();
+    redis.user("ann", &rules).await;
+    let password = Some("pass".to_owned().into());
+    let config = Config { username: Some("ann".into()), password, ..Config::new(redis.url()) };
+    let store = support::open(config).await;
+    let (holds, continues) =
+        (open(&store, "holds", held_back()), open(&store, "continues", funded(100)));
+    assert_eq!(is_refused(draw(&holds, 5, "a").await), Refusal::Unconfirmed);
+    holds.confirm().await.expect("an answer");
+    assert_eq!(is_refused(draw(&holds, 5, "a").await), Refusal::Unconfirmed);
+    assert!(look(&holds).await.unconfirmed);
+    assert!(matches!(draw(&continues, 5, "a").await, Answer::Done(_)));
+    assert!(!continues.sweep().await.expect("a tick").failed_over);
 }

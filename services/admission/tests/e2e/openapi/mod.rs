@@ -1,8 +1,9 @@
 //! The OpenAPI documents against the real answers: each port's calls ([`public`], [`service`] with
-//! [`limits`], [`targets`] and [`events`]), and the rules of values ([`values`]).
+//! [`limits`], [`targets`], [`events`] and [`pools`]), and the rules of values ([`values`]).
 
 mod events;
 mod limits;
+mod pools;
 mod public;
 mod service;
 mod targets;
@@ -14,6 +15,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use self::events::EVENTS;
+use self::pools::{NO_HOLD, POOLS};
 use self::targets::TARGETS;
 use crate::{
     answer::Answer,
@@ -39,11 +41,12 @@ const GATE: &str = "/v1/queues/{queue}/authorize";
 const ADMIN: &str = "/v1/admin/queues/{queue}";
 
 /// What a path may name, one that there is, and the refusal where there is none.
-const NAMED: [(&str, &str, &str); 4] = [
+const NAMED: [(&str, &str, &str); 5] = [
     ("{queue}", "concert", "unknown_queue"),
     ("{limit}", "login", "unknown_limit"),
     ("{target}", "shop", "unknown_target"),
     ("{event}", "coupon", "unknown_event"),
+    ("{pool}", "reward", "unknown_pool"),
 ];
 
 async fn start() -> Room {
@@ -51,7 +54,8 @@ async fn start() -> Room {
         + &key("shop", SHOP, "backend", &[])
         + &key("narrow", NARROW, "operator", &["queues:few"]);
     let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY)];
-    Room::start_with(&format!("{ONE}{QUEUES}{LIMITS}{TARGETS}{EVENTS}{keys}"), &env).await
+    let entities = format!("{LIMITS}{TARGETS}{EVENTS}{POOLS}");
+    Room::start_with(&format!("{ONE}{QUEUES}{entities}{keys}"), &env).await
 }
 
 /// Asks, and holds the answer against the document.
@@ -129,6 +133,7 @@ async fn methods(room: &Room, book: &Book, port: &str) {
         }
         let path = named(path).replace("{place}", "x").replace("{ticket}", "1");
         let path = path.replace("{visitor_id}", "ann");
+        let path = path.replace("{hold_id}", NO_HOLD);
         let refused = room.call(port, Method::TRACE, &path).send().await;
         refused.refuses(405, "method_not_allowed");
         let allowed: BTreeSet<_> =

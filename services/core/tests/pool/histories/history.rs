@@ -97,6 +97,9 @@ impl<'a> PoolHistory<'a> {
                     model::Answer::Done(amount, _, balance) => {
                         model::Answer::Done(amount, 0, balance)
                     }
+                    model::Answer::Repeated(amount, _, balance) => {
+                        model::Answer::Repeated(amount, 0, balance)
+                    }
                     other => other,
                 };
                 differ("settle", &told, &model)

@@ -271,7 +271,7 @@ impl Pool {
         };
         match hold.settled {
             Some(settled) if settled == amount => {
-                return Answer::Done(settled, hold.amount, sums.balance);
+                return Answer::Repeated(settled, hold.amount, sums.balance);
             }
             Some(settled) => return Answer::Refused(Refusal::Settled(settled)),
             None => {}

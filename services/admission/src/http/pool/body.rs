@@ -1,0 +1,121 @@
+//! The bodies of the pools' calls, read and checked.
+
+use anteroom_core::pool::Asked;
+use anteroom_core::rules::MAX_AMOUNT;
+use anteroom_runtime::config::is_name;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::http::extract::{whole, whole_or_none};
+use crate::http::identifier::Identifier;
+use crate::problem::{Code, Problem};
+
+/// What is to be reserved or paid: an `amount`, or the most that an `option` pays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedBody {
+    /// So many units.
+    #[serde(default, deserialize_with = "whole_or_none")]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
+    pub amount: Option<u64>,
+    /// The name of an option of the pool.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub option: Option<String>,
+    /// The name of this call: a repeat within 24 h is told the first answer, and changes nothing.
+    pub operation_id: Identifier,
+}
+
+impl AskedBody {
+    /// What is asked for, and the name of the call.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_value` with the field and its rule.
+    pub fn checked(self) -> Result<(Asked, String), Problem> {
+        let operation_id = self.operation_id.checked("operation_id")?;
+        let asked = match (self.amount, self.option) {
+            (Some(given), None) => Asked::Amount(amount(given, 1)?),
+            (None, Some(option)) if is_name(&option) => Asked::Option(option),
+            (None, Some(_)) => {
+                return Err(refused("option must be 1 to 40 characters of a-z, 0-9 and -"));
+            }
+            _ => return Err(refused("either amount or option must be given")),
+        };
+        Ok((asked, operation_id))
+    }
+}
+
+/// What is to be paid of a hold.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettleBody {
+    /// So many units, at most what is held; 0 pays nothing.
+    #[serde(deserialize_with = "whole")]
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
+    pub amount: u64,
+}
+
+/// What an operator puts in.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FundsBody {
+    /// So many units.
+    #[serde(deserialize_with = "whole")]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
+    pub amount: u64,
+    /// The name of this call: a repeat within 24 h is told the first answer, and puts nothing in.
+    pub operation_id: Identifier,
+}
+
+/// An amount that is at least this.
+///
+/// # Errors
+///
+/// `invalid_value` with the rule.
+pub fn amount(given: u64, least: u64) -> Result<u64, Problem> {
+    if (least..=MAX_AMOUNT).contains(&given) {
+        return Ok(given);
+    }
+    Err(refused(format!("amount must be from {least} to {MAX_AMOUNT}")))
+}
+
+fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
+    Problem::new(Code::INVALID_VALUE).detail(rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::extract::parse_json;
+
+    fn read(body: &str) -> Result<(Asked, String), String> {
+        let told = |problem: Problem| problem.said().unwrap_or_default().to_owned();
+        parse_json::<AskedBody>(body.as_bytes()).map_err(told)?.checked().map_err(told)
+    }
+
+    #[test]
+    fn an_amount_or_an_option_is_asked_for_under_a_name() {
+        let asked = |asked| Ok((asked, "a".to_owned()));
+        assert_eq!(read(r#"{"amount":7.0,"operation_id":"a"}"#), asked(Asked::Amount(7)));
+        let most = format!(r#"{{"amount":{MAX_AMOUNT},"operation_id":"a"}}"#);
+        assert_eq!(read(&most), asked(Asked::Amount(MAX_AMOUNT)));
+        let option = asked(Asked::Option("five-hundred".to_owned()));
+        assert_eq!(read(r#"{"option":"five-hundred","operation_id":"a"}"#), option);
+        for (body, said) in [
+            (r#"{"operation_id":"a"}"#, "either amount or option"),
+            (r#"{"amount":1,"option":"a","operation_id":"a"}"#, "either amount or option"),
+            (r#"{"amount":0,"operation_id":"a"}"#, "amount must be from 1"),
+            (r#"{"amount":9007199254740992,"operation_id":"a"}"#, "amount must be from 1"),
+            (r#"{"amount":-1,"operation_id":"a"}"#, "amount: must be a whole number"),
+            (r#"{"amount":1.5,"operation_id":"a"}"#, "amount: must be a whole number"),
+            (r#"{"amount":"1","operation_id":"a"}"#, "amount: invalid type"),
+            (r#"{"option":"a=1,b","operation_id":"a"}"#, "option must be"),
+            (r#"{"amount":1}"#, "missing field `operation_id`"),
+            (r#"{"amount":1,"operation_id":""}"#, "operation_id must be 1 to 128 bytes"),
+            (r#"{"ammount":1,"operation_id":"a"}"#, "unknown field `ammount`"),
+        ] {
+            let told = read(body).expect_err(body);
+            assert!(told.contains(said), "{body}: {told}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Pools over HTTP: what backends and operators call.
+
+pub mod body;
+pub mod calls;
+pub mod operator;
+pub mod problems;
+pub mod view;
+
+use std::sync::Arc;
+
+use anteroom_core::pool::MAX_LINES;
+use anteroom_core::rules::MAX_AMOUNT;
+use axum::middleware::from_fn;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::routes;
+
+use self::operator::DEFAULT_LINES;
+use super::audit::Audit;
+use super::document;
+use crate::app::App;
+use crate::pool::PoolState;
+
+/// These operations take an empty body for `{}`.
+const MAY_BE_EMPTY: &[&str] = &[];
+
+/// What backends and operators call.
+pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+    let audited = |operation| {
+        let audit = audit.clone();
+        from_fn(move |request, next| audit.clone().answer::<PoolState>(operation, request, next))
+    };
+    let mut routes = OpenApiRouter::new()
+        .routes(routes!(calls::pool))
+        .routes(routes!(calls::hold))
+        .routes(routes!(calls::look, calls::cancel))
+        .routes(routes!(calls::extend))
+        .routes(routes!(calls::settle))
+        .routes(routes!(calls::draw))
+        .routes(routes!(operator::fund).layer(audited("pool.fund")))
+        .routes(routes!(operator::confirm).layer(audited("pool.confirm")))
+        .routes(routes!(operator::ledger).layer(audited("pool.ledger")))
+        .routes(routes!(operator::audit).layer(audited("pool.audit")));
+    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
+    routes
+}
+
+/// What the parameters of these names look like, in whichever of the calls they stand.
+fn parameter(name: &str) -> Option<ObjectBuilder> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let number = |least: u64, most: u64| {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(least as f64))
+            .maximum(Some(most as f64))
+    };
+    Some(match name {
+        "pool" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
+        "hold_id" => text.pattern(Some("^[A-Za-z0-9_-]{22}$")),
+        "after" => number(0, MAX_AMOUNT),
+        "limit" => number(1, MAX_LINES).default(Some(DEFAULT_LINES.into())),
+        _ => return None,
+    })
+}

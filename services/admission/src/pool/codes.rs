@@ -1,0 +1,51 @@
+//! What a pool refuses.
+
+use anteroom_core::pool::Refusal;
+
+use crate::problem::code::codes;
+use crate::problem::{Code, Problem};
+
+codes! {
+    /// What the pool itself refuses.
+    POOL by Rule;
+    /// No pool of that name is configured.
+    UNKNOWN_POOL = NOT_FOUND, "unknown_pool", "There is no such pool";
+    /// There is no such hold, or it ended more than a day ago.
+    UNKNOWN_HOLD = NOT_FOUND, "unknown_hold", "There is no such hold";
+    /// The pool has no option of that name.
+    UNKNOWN_OPTION = UNPROCESSABLE_ENTITY, "unknown_option", "The pool has no such option";
+    /// The balance does not cover the amount.
+    INSUFFICIENT_BALANCE = CONFLICT, "insufficient_balance", "The balance does not cover the amount";
+    /// The hold is over, and the balance does not cover the amount any more.
+    HOLD_EXPIRED = CONFLICT, "hold_expired", "The hold has ended";
+    /// The hold was settled, for another amount.
+    HOLD_SETTLED = CONFLICT, "hold_settled", "The hold was settled";
+    /// The hold was cancelled.
+    HOLD_CANCELLED = CONFLICT, "hold_cancelled", "The hold was cancelled";
+    /// All that was ever put in would be more than 2^53 - 1.
+    AMOUNT_TOO_LARGE = UNPROCESSABLE_ENTITY, "amount_too_large", "The sum would be too large";
+    /// The store's primary has changed, and no operator has confirmed the pool.
+    POOL_UNCONFIRMED = SERVICE_UNAVAILABLE, "pool_unconfirmed",
+        "No money moves until an operator confirms the pool";
+}
+
+/// The refusal as it is told.
+pub fn problem(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::Mismatch => Problem::new(Code::OPERATION_MISMATCH),
+        Refusal::TooLarge => Problem::new(Code::AMOUNT_TOO_LARGE),
+        Refusal::Insufficient { balance } => {
+            Problem::new(Code::INSUFFICIENT_BALANCE).detail(format!("the balance is {balance}"))
+        }
+        Refusal::Unconfirmed => Problem::new(Code::POOL_UNCONFIRMED),
+        Refusal::NoOption => Problem::new(Code::UNKNOWN_OPTION),
+        Refusal::NoHold => Problem::new(Code::UNKNOWN_HOLD),
+        Refusal::Settled { amount } => {
+            Problem::new(Code::HOLD_SETTLED).detail(format!("it was settled for {amount}"))
+        }
+        Refusal::Cancelled => Problem::new(Code::HOLD_CANCELLED),
+        Refusal::Expired => Problem::new(Code::HOLD_EXPIRED),
+        Refusal::Exceeds { held } => Problem::new(Code::INVALID_VALUE)
+            .detail(format!("amount must be at most {held}, which is held")),
+    }
+}

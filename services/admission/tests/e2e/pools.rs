@@ -1,0 +1,237 @@
+//! Pools over HTTP: the seed cases, repeats, what keys reach, and that money waits for the store.
+
+use anteroom_testkit::{PATIENCE, Redis, until};
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{answer::Answer, key::key, room::Room};
+
+const OPS: &str = "ark1.the-key-of-an-operator";
+const SHOP: &str = "ark1.the-key-of-a-backend";
+const NARROW: &str = "ark1.the-key-for-another-pool";
+
+/// Ten billion, and options that it pays.
+const POOL: &str = "[pools.reward]\nfunds = 10_000_000_000\nhold_ttl = \"1s\"\n\
+    options = { one = 1_000_000, five = 5_000_000, twenty = 20_000_000 }\n";
+
+async fn start(configuration: &str) -> Room {
+    ready(Room::start(configuration).await).await
+}
+
+async fn ready(room: Room) -> Room {
+    until("the store answers", PATIENCE, async || get(&room, "").await.status == 200).await;
+    room
+}
+
+async fn get(room: &Room, path: &str) -> Answer {
+    room.call("service", Method::GET, &format!("/v1/pools/reward{path}")).send().await
+}
+
+async fn post(room: &Room, path: &str, body: Value) -> Answer {
+    room.call("service", Method::POST, path).json(body).send().await
+}
+
+async fn draw(room: &Room, amount: u64, id: &str) -> Answer {
+    let body = json!({ "amount": amount, "operation_id": id });
+    post(room, "/v1/pools/reward/draws", body).await
+}
+
+async fn hold(room: &Room, body: Value) -> Answer {
+    post(room, "/v1/pools/reward/holds", body).await
+}
+
+async fn audited(room: &Room) {
+    let audit = post(room, "/v1/admin/pools/reward/audit", json!({})).await.is(200).json();
+    assert_eq!(audit["holds"], true, "{audit}");
+}
+
+#[tokio::test]
+async fn promise_10_the_seed_cases_over_http() {
+    let room = start(POOL).await;
+    let more = room.anteroom.deployment.admission().await;
+    let bases = [room.anteroom.url("service"), more.url("service")];
+    draw(&room, 12_000_000_000, "too much").await.refuses(409, "insufficient_balance");
+    let draws = join_all(bases.iter().zip(["a", "b"]).map(async |(base, id)| {
+        let body = json!({ "amount": 8_000_000_000_u64, "operation_id": id });
+        room.call_at(base, Method::POST, "/v1/pools/reward/draws").json(body).send().await
+    }))
+    .await;
+    let mut statuses: Vec<_> = draws.iter().map(|draw| draw.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409], "exactly one is paid");
+    let pool = get(&room, "").await.is(200).json();
+    assert_eq!(pool["balance"], 2_000_000_000_u64, "{pool}");
+    draw(&room, 1_974_000_000, "c").await.is(201);
+    let offered = async || {
+        let pool = get(&room, "").await.is(200).json();
+        let options = pool["options"].as_array().expect("a list").clone();
+        let offered = options.into_iter().filter(|option| option["available"] == true);
+        offered
+            .map(|option| option["name"].as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(offered().await, ["five", "one", "twenty"]);
+    let held = hold(&room, json!({ "option": "twenty", "operation_id": "d" })).await;
+    let held = held.is(201).json();
+    assert_eq!((&held["amount"], &held["balance"]), (&json!(20_000_000), &json!(6_000_000)));
+    assert_eq!(offered().await, ["five", "one"]);
+    let path =
+        format!("/v1/pools/reward/holds/{}/settle", held["hold_id"].as_str().expect("an id"));
+    let settled = post(&room, &path, json!({ "amount": 15_000_000 })).await.is(200).json();
+    assert_eq!(settled, json!({ "amount": 15_000_000, "balance": 11_000_000 }));
+    draw(&room, 11_000_000, "e").await.is(201);
+    assert!(offered().await.is_empty());
+    draw(&room, 1, "f").await.refuses(409, "insufficient_balance");
+    let pool = get(&room, "").await.is(200).json();
+    assert_eq!((&pool["balance"], &pool["paid"]), (&json!(0), &json!(10_000_000_000_u64)));
+    audited(&room).await;
+    let paid = "anteroom_pool_paid{pool=\"reward\"}";
+    room.anteroom.admission.until_metric(paid, |it| it == Some(10_000_000_000.0)).await;
+    let both = async |metric: &str| {
+        let (here, there) = (room.anteroom.admission.metric(metric), more.metric(metric));
+        here.await.unwrap_or(0.0) + there.await.unwrap_or(0.0)
+    };
+    assert_eq!(both("anteroom_pool_paid_total{pool=\"reward\"}").await, 10_000_000_000.0);
+    let labels = "{operation=\"draw\",outcome=\"insufficient_balance\",pool=\"reward\"}";
+    assert_eq!(both(&format!("anteroom_pool_operations_total{labels}")).await, 3.0);
+}
+
+#[tokio::test]
+async fn promise_11_a_repeat_is_told_the_first_answer() {
+    let room = start(POOL).await;
+    let first = draw(&room, 7, "a").await.is(201).json();
+    draw(&room, 8, "b").await.is(201);
+    assert_eq!(draw(&room, 7, "a").await.is(201).json(), first);
+    draw(&room, 9, "a").await.refuses(409, "operation_mismatch");
+    let held = hold(&room, json!({ "amount": 5, "operation_id": "a" })).await.is(201).json();
+    let again = hold(&room, json!({ "amount": 5, "operation_id": "a" })).await.is(201).json();
+    assert_eq!((&held["hold_id"], &held["balance"]), (&again["hold_id"], &again["balance"]));
+    let funds = json!({ "amount": 30, "operation_id": "a" });
+    for _ in 0..2 {
+        let told = post(&room, "/v1/admin/pools/reward/funds", funds.clone()).await.is(200).json();
+        assert_eq!(told, json!({ "amount": 30, "balance": 10_000_000_010_u64 }));
+    }
+    audited(&room).await;
+}
+
+/// The scheduler takes it back, without anybody asking.
+#[tokio::test]
+async fn a_hold_goes_back_by_itself_and_is_settled_late() {
+    let room = start(POOL).await;
+    let held = hold(&room, json!({ "amount": 500, "operation_id": "a" })).await.is(201).json();
+    let path = format!("/holds/{}", held["hold_id"].as_str().expect("an id"));
+    assert_eq!(get(&room, &path).await.is(200).json()["state"], "held");
+    let scheduler = &room.anteroom.scheduler;
+    let gauge = "anteroom_pool_held{pool=\"reward\"}";
+    scheduler.until_metric(gauge, |it| it == Some(0.0)).await;
+    until("it is over", PATIENCE, async || {
+        get(&room, &path).await.is(200).json()["state"] == "expired"
+    })
+    .await;
+    let settle = format!("/v1/pools/reward{path}/settle");
+    post(&room, &settle, json!({ "amount": 400 })).await.is(200);
+    post(&room, &settle, json!({ "amount": 400 })).await.is(200);
+    post(&room, &settle, json!({ "amount": 300 })).await.refuses(409, "hold_settled");
+    let look = get(&room, &path).await.is(200).json();
+    assert_eq!((&look["state"], &look["settled"]), (&json!("settled"), &json!(400)));
+    let ledger = room.call("service", Method::GET, "/v1/admin/pools/reward/ledger?after=1&limit=3");
+    let ledger = ledger.send().await.is(200).json();
+    let kinds: Vec<_> = ledger["movements"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|line| line["kind"].as_str().expect("a kind").to_owned())
+        .collect();
+    assert_eq!(kinds, ["held", "expired", "settled"]);
+    assert_eq!(ledger["next"], Value::Null);
+    audited(&room).await;
+}
+
+#[tokio::test]
+async fn a_key_reaches_the_pools_of_its_scopes_and_only_operators_put_money_in() {
+    let keys = key("ops", OPS, "operator", &[])
+        + &key("shop", SHOP, "backend", &["pools:reward"])
+        + &key("narrow", NARROW, "operator", &["pools:other"]);
+    let room = Room::start(&format!("{POOL}[pools.other]\n{keys}")).await;
+    let draw = async |key: &str, pool: &str| {
+        let call = room.call("service", Method::POST, &format!("/v1/pools/{pool}/draws")).key(key);
+        call.json(json!({ "amount": 1, "operation_id": "a" })).send().await
+    };
+    until("the store answers", PATIENCE, async || draw(SHOP, "reward").await.status == 201).await;
+    draw(SHOP, "other").await.refuses(403, "key_forbidden");
+    draw(NARROW, "reward").await.refuses(403, "key_forbidden");
+    draw(OPS, "none").await.refuses(404, "unknown_pool");
+    draw(OPS, "other").await.refuses(409, "insufficient_balance");
+    for call in ["funds", "confirm", "audit"] {
+        let path = format!("/v1/admin/pools/reward/{call}");
+        let ask = async |key: &str| {
+            let body = json!({ "amount": 1, "operation_id": call });
+            room.call("service", Method::POST, &path).key(key).json(body).send().await
+        };
+        ask(SHOP).await.refuses(403, "key_forbidden");
+        ask(NARROW).await.refuses(403, "key_forbidden");
+        ask(OPS).await.is(200);
+    }
+    room.get("/v1/pools/reward").send().await.refuses(404, "not_found");
+    let audit = room.anteroom.admission.logged("\"operation\":\"pool.fund\"");
+    assert_eq!(audit, 3, "each call of an operator's leaves a line");
+}
+
+/// Money is never advice.
+#[tokio::test]
+async fn without_the_store_everything_is_refused_and_nothing_is_lost() {
+    let mut room =
+        ready(Room::start_on(Redis::builder().durable().start().await, POOL, &[]).await).await;
+    draw(&room, 7, "a").await.is(201);
+    room.anteroom.deployment.redis.kill();
+    until("the store is missed", PATIENCE, async || {
+        draw(&room, 7, "b").await.code() == "store_unavailable"
+    })
+    .await;
+    get(&room, "").await.refuses(503, "store_unavailable");
+    hold(&room, json!({ "amount": 1, "operation_id": "a" }))
+        .await
+        .refuses(503, "store_unavailable");
+    draw(&room, 0, "b").await.refuses(422, "invalid_value");
+    room.anteroom.deployment.redis.restart().await;
+    until("the store is back", PATIENCE, async || draw(&room, 7, "b").await.status == 201).await;
+    let pool = get(&room, "").await.is(200).json();
+    assert_eq!((&pool["paid"], &pool["balance"]), (&json!(14), &json!(9_999_999_986_u64)));
+    audited(&room).await;
+}
+
+#[tokio::test]
+async fn a_pool_that_holds_waits_for_an_operator_after_a_restart_of_the_store() {
+    let holds = format!("{POOL}on_failover = \"hold\"\n");
+    let redis = Redis::builder().durable().start().await;
+    let mut room = ready(Room::start_on(redis, &holds, &[]).await).await;
+    draw(&room, 7, "a").await.is(201);
+    room.anteroom.deployment.redis.restart().await;
+    until("it is noticed", PATIENCE, async || {
+        draw(&room, 7, "b").await.code() == "pool_unconfirmed"
+    })
+    .await;
+    let refused = draw(&room, 7, "b").await;
+    assert!(refused.header("retry-after").parse::<u64>().is_ok_and(|after| after >= 1));
+    assert_eq!(get(&room, "").await.is(200).json()["unconfirmed"], true);
+    let gauge = "anteroom_pool_unconfirmed{pool=\"reward\"}";
+    room.anteroom.scheduler.until_metric(gauge, |it| it == Some(1.0)).await;
+    let pool = post(&room, "/v1/admin/pools/reward/confirm", json!({})).await.is(200).json();
+    assert_eq!((&pool["unconfirmed"], &pool["paid"]), (&json!(false), &json!(7)));
+    draw(&room, 7, "b").await.is(201);
+}
+
+#[tokio::test]
+async fn a_changed_file_changes_the_rules_and_what_left_it_is_gone() {
+    let room = start(POOL).await;
+    let option = json!({ "option": "ten", "operation_id": "a" });
+    hold(&room, option.clone()).await.refuses(422, "unknown_option");
+    room.anteroom.deployment.write(&POOL.replace("five = 5_000_000", "ten = 10_000_000"));
+    until("the option is there", PATIENCE, async || {
+        hold(&room, option.clone()).await.status == 201
+    })
+    .await;
+    room.anteroom.deployment.write("[pools.other]\n");
+    until("it is gone", PATIENCE, async || get(&room, "").await.code() == "unknown_pool").await;
+}
