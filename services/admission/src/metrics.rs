@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
 use crate::callers::client_address::Forwarding;
+use crate::event::metrics::EventFamilies;
 use crate::limit::metrics::LimitFamilies;
 use crate::pool::metrics::PoolFamilies;
 use crate::queue::metrics::QueueFamilies;
@@ -62,6 +63,8 @@ pub struct AdmissionMetrics {
     pub limits: LimitFamilies,
     /// Those of the targets.
     pub targets: TargetFamilies,
+    /// Those of the events.
+    pub events: EventFamilies,
     /// Those of the pools.
     pub pools: PoolFamilies,
     /// Event streams open at the moment.
@@ -95,6 +98,7 @@ impl AdmissionMetrics {
             queues: QueueFamilies::register(registry)?,
             limits: LimitFamilies::register(registry)?,
             targets: TargetFamilies::register(registry)?,
+            events: EventFamilies::register(registry)?,
             pools: PoolFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(

@@ -17,6 +17,7 @@ mod operation;
 pub mod pool;
 pub mod queue;
 pub mod rules;
+mod signed;
 pub mod store;
 pub mod target;
 

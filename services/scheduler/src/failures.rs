@@ -31,12 +31,12 @@ impl Failures {
         let key = (kind, name.to_owned(), call);
         // The name stands under its kind: one field for each.
         let under = |field| (kind == field).then_some(name);
-        let (queue, pool) = (under("queue"), under("pool"));
+        let (queue, pool, event) = (under("queue"), under("pool"), under("event"));
         let mut failing = self.failing();
         let Some(error) = error else {
             if let Some(was) = failing.remove(&key).filter(|was| was.logged) {
                 let after = was.since.elapsed();
-                tracing::info!(queue, pool, call, ?after, "a call to the store works again");
+                tracing::info!(queue, pool, event, call, ?after, "a call to the store works again");
             }
             return;
         };
@@ -52,7 +52,10 @@ impl Failures {
             && failing.values().any(|other| other.logged && other.kind == error_kind);
         let logged = !told && self.store.is_up();
         if logged {
-            tracing::warn!(queue, pool, call, kind = error_kind, %error, "a call to the store fails");
+            tracing::warn!(
+                queue, pool, event, call, kind = error_kind, %error,
+                "a call to the store fails"
+            );
         }
         failing.insert(key, Failure { kind: error_kind, since, logged });
     }

@@ -4,6 +4,7 @@
 //! that decides by what stands in the store. So any number of schedulers may run, none leads, and
 //! one that was away has nothing to catch up.
 
+mod events;
 mod failures;
 mod followed;
 mod health;

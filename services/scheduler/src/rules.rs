@@ -31,8 +31,8 @@ pub async fn keep(entity: &impl Entity) {
             match result {
                 Ok(changed) => {
                     if changed {
-                        let (queue, pool) = named(served);
-                        tracing::info!(queue, pool, "the file's rules are in force");
+                        let (queue, pool, event) = named(served);
+                        tracing::info!(queue, pool, event, "the file's rules are in force");
                     }
                     written = Some(rules);
                     served.set_rules_written();
@@ -55,7 +55,7 @@ pub async fn keep(entity: &impl Entity) {
 }
 
 /// The name as the fields of a log have it: one for each kind.
-fn named(served: &Served) -> (Option<&str>, Option<&str>) {
+fn named(served: &Served) -> (Option<&str>, Option<&str>, Option<&str>) {
     let name = |kind| (served.kind == kind).then_some(served.name.as_str());
-    (name("queue"), name("pool"))
+    (name("queue"), name("pool"), name("event"))
 }

@@ -28,7 +28,7 @@ pub trait Entity {
 
 /// What all kinds have.
 pub struct Served {
-    /// The kind: `queue` or `pool`.
+    /// The kind: `queue`, `pool` or `event`.
     pub kind: &'static str,
     /// The name in the configuration.
     pub name: String,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_runtime::config::SchedulerConfig;
+use anteroom_runtime::Config;
 
 /// A kind of tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,26 @@ pub enum Tick {
     PoolSweep,
     /// Of a pool: the gauges are read.
     PoolSnapshot,
+    /// Of an event: claims whose lease has ended go back.
+    Reclaim,
+    /// Of an event: issuers are woken.
+    Kick,
+    /// Of an event: the gauges are read.
+    EventSnapshot,
 }
 
 impl Tick {
     /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 5] =
-        [Self::Promote, Self::Sweep, Self::Snapshot, Self::PoolSweep, Self::PoolSnapshot];
+    pub const ALL: [Self; 8] = [
+        Self::Promote,
+        Self::Sweep,
+        Self::Snapshot,
+        Self::PoolSweep,
+        Self::PoolSnapshot,
+        Self::Reclaim,
+        Self::Kick,
+        Self::EventSnapshot,
+    ];
 
     /// The label.
     pub fn name(self) -> &'static str {
@@ -32,6 +46,9 @@ impl Tick {
             Self::Snapshot => "snapshot",
             Self::PoolSweep => "pool_sweep",
             Self::PoolSnapshot => "pool_snapshot",
+            Self::Reclaim => "event_reclaim",
+            Self::Kick => "event_kick",
+            Self::EventSnapshot => "event_snapshot",
         }
     }
 
@@ -40,20 +57,32 @@ impl Tick {
     pub fn spread(self) -> (f64, f64) {
         match self {
             // Never early: a slice that is not due yet would wait for the next tick.
-            Self::Promote => (1.0, 1.2),
-            // Never late: gauges are at most 5 s old, which is also the longest interval.
-            Self::Sweep | Self::Snapshot | Self::PoolSweep | Self::PoolSnapshot => (0.75, 0.95),
+            Self::Promote | Self::Reclaim => (1.0, 1.2),
+            // Never late: gauges are at most 5 s old, which is also the longest interval, and who
+            // missed a message is woken within its time.
+            Self::Sweep
+            | Self::Snapshot
+            | Self::PoolSweep
+            | Self::PoolSnapshot
+            | Self::Kick
+            | Self::EventSnapshot => (0.75, 0.95),
         }
     }
 
-    /// Between two starts, in the configuration.
-    pub fn interval(self, config: &SchedulerConfig) -> Duration {
+    /// Between two starts for the entity of this name, in the configuration.
+    pub fn interval(self, config: &Config, name: &str) -> Duration {
+        let scheduler = &config.scheduler;
         match self {
-            Self::Promote => config.tick,
-            Self::Sweep => config.sweep_tick,
+            Self::Promote | Self::Reclaim => scheduler.tick,
+            Self::Sweep => scheduler.sweep_tick,
             // A hold goes back within a second of its end.
-            Self::PoolSweep => config.sweep_tick.min(Duration::from_secs(1)),
-            Self::Snapshot | Self::PoolSnapshot => config.snapshot_tick,
+            Self::PoolSweep => scheduler.sweep_tick.min(Duration::from_secs(1)),
+            Self::Snapshot | Self::PoolSnapshot | Self::EventSnapshot => scheduler.snapshot_tick,
+            // Without any, the event has left the configuration and is about to be stopped.
+            Self::Kick => config
+                .events
+                .get(name)
+                .map_or(scheduler.snapshot_tick, |event| event.rules.kick_interval),
         }
     }
 }

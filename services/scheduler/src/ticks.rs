@@ -41,7 +41,7 @@ pub async fn keep<E: Entity>(tick: Tick, entity: &E, run: impl AsyncFn(&E) -> Re
 
 /// A random time between these shares of the interval in force.
 fn pause(tick: Tick, served: &Served, (least, most): (f64, f64)) -> Duration {
-    let interval = tick.interval(&served.config().scheduler);
+    let interval = tick.interval(&served.config(), &served.name);
     interval.mul_f64(rand::rng().random_range(least..=most))
 }
 

@@ -116,8 +116,8 @@ impl Audit {
             target: AUDIT,
             // The name stands under the label of its kind: one field for each kind.
             key, operation, queue = subject.under("queue"), limit = subject.under("limit"),
-            pool = subject.under("pool"), ticket,
-            outcome, %before, %after, left_out,
+            event = subject.under("event"), pool = subject.under("pool"), ticket, outcome,
+            %before, %after, left_out,
             "operator call"
         );
     }

@@ -100,6 +100,7 @@ pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::event::codes::EVENT;
     use crate::limit::codes::LIMIT;
     use crate::pool::codes::POOL;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
@@ -110,8 +111,10 @@ pub(super) mod tests {
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {
-        let groups =
-            [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET, POOL];
+        let groups = [
+            ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET, EVENT,
+            POOL,
+        ];
         groups.into_iter().flatten().copied()
     }
 

@@ -107,7 +107,7 @@ fn every_rule_has_its_line() {
     };
     let table: Vec<(String, String)> = vec![
         // Queues.
-        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `queues`, `limits`, `targets`, `pools`".into()),
+        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `limits`, `targets`, `events`, `pools`".into()),
         ("[queues.\"a\\u001bb\"]\nbatch = 1".into(), "queues.a\\u{1b}b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
         ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),
@@ -163,6 +163,14 @@ fn every_rule_has_its_line() {
         ("[limits.login]\nlimit = 0".into(), "limits.login.limit = 0 (FILE): must be a whole number from 1 to 100_000_000".into()),
         ("[limits.login]\nlimit = 10_001".into(), "limits.login.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
         ("[targets.shop]\nstore = \"log\"\nmin_samples = 100_001".into(), "targets.shop.min_samples = 100001 (FILE): must be at most 100_000 with store = \"log\"".into()),
+        ("[events.coupon]\nstock = 0".into(), "events.coupon.stock = 0 (FILE): must be a whole number from 1 to 9_007_199_254_740_991".into()),
+        ("[events.coupon]\nover_apply = 0.5".into(), "events.coupon.over_apply = 0.5 (FILE): must be a number from 1 to 1000, of at most six decimals".into()),
+        ("[events.coupon]\nover_apply = \"2\"".into(), "events.coupon.over_apply = \"2\" (FILE): must be a number from 1 to 1000, of at most six decimals, without quotes".into()),
+        ("[events.coupon]\nissue = \"mail\"".into(), "events.coupon.issue = \"mail\" (FILE): must be one of count, codes, webhook".into()),
+        ("[events.coupon]\nissue = \"webhook\"".into(), "events.coupon.url: is required while issue is webhook".into()),
+        ("[events.coupon]\nlease = \"999ms\"".into(), format!("events.coupon.lease = \"999ms\" (FILE): {}", span("1s", "1h"))),
+        ("[events.coupon]\nmax_per_second = 1_000_001".into(), "events.coupon.max_per_second = 1000001 (FILE): must be a whole number from 0 to 1_000_000".into()),
+        ("[events.coupon]\nopens_at = \"2027-01-02T00:00:00Z\"\nends_at = \"2027-01-01T00:00:00Z\"".into(), "events.coupon.ends_at = \"2027-01-01T00:00:00Z\" (FILE): must not be before opens_at".into()),
         ("[pools.shop]\nfunds = 0".into(), format!("pools.shop.funds = 0 (FILE): {}", "must be a whole number from 1 to 9_007_199_254_740_991")),
         ("[pools.shop]\nfunds = 9007199254740992".into(), format!("pools.shop.funds = 9007199254740992 (FILE): {}", "must be a whole number from 1 to 9_007_199_254_740_991")),
         ("[pools.shop]\non_failover = \"stop\"".into(), "pools.shop.on_failover = \"stop\" (FILE): must be one of continue, hold".into()),
@@ -289,12 +297,12 @@ fn the_environment_is_named_as_the_origin() {
         (
             "ANTEROOM_METRICS__LISTEN",
             "x",
-            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, queues, limits, targets, pools",
+            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events, pools",
         ),
         (
             "ANTEROOM_FOO__BAR",
             "1",
-            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, queues, limits, targets, pools",
+            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events, pools",
         ),
         ("ANTEROOM_STORE__URL__X", "1", "store.url"),
         ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),

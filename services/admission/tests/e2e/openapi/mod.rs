@@ -1,6 +1,7 @@
 //! The OpenAPI documents against the real answers: each port's calls ([`public`], [`service`] with
-//! [`limits`], [`targets`] and [`pools`]), and the rules of values ([`values`]).
+//! [`limits`], [`targets`], [`events`] and [`pools`]), and the rules of values ([`values`]).
 
+mod events;
 mod limits;
 mod pools;
 mod public;
@@ -13,6 +14,7 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::Value;
 
+use self::events::EVENTS;
 use self::pools::{NO_HOLD, POOLS};
 use self::targets::TARGETS;
 use crate::{
@@ -39,10 +41,11 @@ const GATE: &str = "/v1/queues/{queue}/authorize";
 const ADMIN: &str = "/v1/admin/queues/{queue}";
 
 /// What a path may name, one that there is, and the refusal where there is none.
-const NAMED: [(&str, &str, &str); 4] = [
+const NAMED: [(&str, &str, &str); 5] = [
     ("{queue}", "concert", "unknown_queue"),
     ("{limit}", "login", "unknown_limit"),
     ("{target}", "shop", "unknown_target"),
+    ("{event}", "coupon", "unknown_event"),
     ("{pool}", "reward", "unknown_pool"),
 ];
 
@@ -51,7 +54,8 @@ async fn start() -> Room {
         + &key("shop", SHOP, "backend", &[])
         + &key("narrow", NARROW, "operator", &["queues:few"]);
     let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY)];
-    Room::start_with(&format!("{ONE}{QUEUES}{LIMITS}{TARGETS}{POOLS}{keys}"), &env).await
+    let entities = format!("{LIMITS}{TARGETS}{EVENTS}{POOLS}");
+    Room::start_with(&format!("{ONE}{QUEUES}{entities}{keys}"), &env).await
 }
 
 /// Asks, and holds the answer against the document.
@@ -128,6 +132,7 @@ async fn methods(room: &Room, book: &Book, port: &str) {
             expected.insert("HEAD".to_owned());
         }
         let path = named(path).replace("{place}", "x").replace("{ticket}", "1");
+        let path = path.replace("{visitor_id}", "ann");
         let path = path.replace("{hold_id}", NO_HOLD);
         let refused = room.call(port, Method::TRACE, &path).send().await;
         refused.refuses(405, "method_not_allowed");

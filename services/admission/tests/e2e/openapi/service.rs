@@ -4,8 +4,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    ADMIN, Asker, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SHOP, TOKENS, limits, methods, pools, start,
-    targets, well_formed,
+    ADMIN, Asker, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SHOP, TOKENS, events, limits, methods, pools,
+    start, targets, well_formed,
 };
 use crate::{room::Call, schema::Book};
 
@@ -77,12 +77,14 @@ async fn the_service_port_answers_as_documented() {
 
     limits::all(&asker).await;
     targets::all(&asker).await;
+    events::all(&asker).await;
     pools::all(&asker).await;
 
     let operations: Vec<_> =
         asker.book.operations().map(|(path, method, _)| (path, method)).collect();
     for (path, method) in operations.into_iter().filter(|(path, _)| path.starts_with("/v1/")) {
-        let parts = [("{ticket}", "1"), handle[0], ("{hold_id}", NO_HOLD)];
+        let other = [("{hold_id}", NO_HOLD), ("{visitor_id}", "ann")];
+        let parts = [("{ticket}", "1"), handle[0], other[0], other[1]];
         let method = method.to_uppercase();
         let kind = NAMED.iter().find(|(part, ..)| path.contains(part));
         asker.ask(&method, path, &parts, |call| call).await.refuses(401, "key_missing");
@@ -93,7 +95,7 @@ async fn the_service_port_answers_as_documented() {
             .ask(&method, path, &parts, |call| call.key(NARROW))
             .await
             .refuses(403, "key_forbidden");
-        let none = [(*part, "none"), parts[0], parts[1], parts[2]];
+        let none = [(*part, "none"), parts[0], parts[1], parts[2], parts[3]];
         if (&*method, path) != ("DELETE", ADMIN) {
             asker.ask(&method, path, &none, ops).await.refuses(404, unknown);
         }
