@@ -19,11 +19,13 @@ local function reserve(key, said, amount)
     key = key, id = string.sub(key, -16), said = said, state = HELD, amount = amount,
     settled = 0, ends = now + m.hold_ttl,
   }
-  -- One of the same name, which is forgotten, may not have been taken back.
-  local released = free(hold)
-  if released > 0 then record(EXPIRED, 0, released, hold.id) end
+  local member, ends = member_of(hold.id, amount), string.format('%.0f', hold.ends)
+  if call('ZADD', HOLDS, 'NX', ends, member) == 0 then
+    -- One of the same name, which is forgotten, has not been taken back.
+    record(EXPIRED, 0, amount, hold.id)
+    call('ZADD', HOLDS, ends, member)
+  end
   record(HELD, amount, 0, hold.id)
-  call('ZADD', HOLDS, string.format('%.0f', hold.ends), member_of(hold.id, amount))
   hold.balance = m.balance
   write_hold(hold)
 end

@@ -94,7 +94,7 @@ impl Pool {
 }
 
 /// So many keep a call below a millisecond, with the 100 holds that it may take back.
-const MOST_ITEMS: usize = 64;
+const MOST_ITEMS: usize = 32;
 
 /// The lanes of one pool.
 pub(super) struct Lanes {

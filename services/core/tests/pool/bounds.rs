@@ -32,7 +32,7 @@ async fn promise_13_a_call_takes_back_a_hundred_holds_at_most() {
         assert_eq!((sweep.expired, sweep.more), (100, true));
         assert_eq!(world.redis.calls("xadd").await, 100 * swept);
     }
-    // One call of 64 draws, and one of all holds of a visitor: each takes back a hundred.
+    // The calls that draws share: each takes back a hundred.
     world.redis.forget_calls().await;
     let ids: Vec<_> = (0..64).map(|n| n.to_string()).collect();
     join_all(ids.iter().map(|id| pool.draw(&Asked::Amount(1), id))).await;
