@@ -4,16 +4,14 @@
 -- Uses: lib/store lib/entity meta taken units
 -- KEYS: meta line taken leases returned retry codes
 -- ARGV: now, most
--- Reply: OK, fence, lease_ms, again_us (-1: unknown), more (1 or 0: further ones wait, and there are
---        units for them), then for each its sequence, the number of the attempt and the visitor_id;
---        or NO_RULES
+-- Reply: OK, fence, lease_ms, again_us (-1: unknown), more (1 or 0: further ones wait, and there
+--        are units for them), then for each its sequence, the number of the attempt and the
+--        visitor_id; or NO_RULES
 -- Codes: OK NO_RULES
 
 local MOST = 64
 
-if
-  not load({ 'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at' })
-then
+if not load({ 'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at' }) then
   return { NO_RULES }
 end
 read_clock()
@@ -76,7 +74,9 @@ if count > 0 then
 end
 
 local again = -1
-if free > count and by_rate <= count then again = count > 0 and select(2, free_by_rate()) or rest end
+if free > count and by_rate <= count then
+  again = count > 0 and select(2, free_by_rate()) or rest
+end
 local next = call('ZRANGE', RETRY, 0, 0, 'WITHSCORES')[2]
 if next then
   local till = math.max(0, tonumber(next) - now)

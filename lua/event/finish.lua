@@ -26,7 +26,7 @@ local claims = held(sequences, fence)
 local mine, is_mine = {}, {}
 for i, sequence in ipairs(sequences) do
   local record = records[i]
-  local is_its = record and struct.unpack('>I6', record) == sequence
+  local is_its = record and read('>I6', record) == sequence
   if claims[i] and is_its and not is_mine[sequence] then
     mine[#mine + 1], is_mine[sequence] = i, true
   else
@@ -39,7 +39,7 @@ local codes = m.issue == BY_CODES and #mine > 0 and call('LPOP', CODES, #mine) o
 local function is_repeat(i)
   local record = records[i]
   if not record or #record < CODE_AT - 1 then return false end
-  local sequence, state, _, bits = struct.unpack(ISSUED, record)
+  local sequence, state, _, bits = read(ISSUED, record)
   return sequence == sequences[i] and state == S_ISSUED and bits == fence % FENCE_BITS
 end
 
@@ -51,7 +51,7 @@ end
 
 local second = math.floor(wall / 1000000)
 local function issue(i, text)
-  local _, _, made = struct.unpack(RECORD, records[i])
+  local _, _, made = read(RECORD, records[i])
   local issued = struct.pack(ISSUED, sequences[i], S_ISSUED, second, fence % FENCE_BITS)
   fields[#fields + 1], fields[#fields + 2] = digests[i], issued .. text
   ended[#ended + 1] = sequences[i]

@@ -12,11 +12,11 @@ read_clock()
 write_even_if_full()
 local record = call('HGET', APPLICATIONS, ARGV[3])
 if not record then return { OK, UNKNOWN } end
-local sequence, state = struct.unpack('>I6B', record)
+local sequence, state = read('>I6B', record)
 if state == S_FAILED then return { OK, OK } end
 if call('ZREM', DEAD, sequence) == 0 then return { OK, UNKNOWN } end
 call('HDEL', TAKEN, sequence)
-local _, _, made = struct.unpack(RECORD, record)
+local _, _, made = read(RECORD, record)
 call('HSET', APPLICATIONS, ARGV[3], struct.pack(RECORD, sequence, S_FAILED, made))
 m.failed = m.failed + 1
 save({ 'last', 'failed' })

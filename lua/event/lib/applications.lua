@@ -7,9 +7,9 @@ local returned -- how many wait again before the line
 
 -- Its state, the position of a pending one or when it was issued, and the code.
 local function stands(record)
-  local sequence, state = struct.unpack('>I6B', record)
+  local sequence, state = read('>I6B', record)
   if state == S_ISSUED then
-    local _, _, at = struct.unpack(ISSUED, record)
+    local _, _, at = read(ISSUED, record)
     return state, at, string.sub(record, CODE_AT)
   end
   if state == S_FAILED then return state, 0 end
