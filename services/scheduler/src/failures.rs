@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anteroom_core::store::{Error, Store};
 
-/// Which calls fail at the moment, by queue and call.
+/// Which calls fail at the moment, by entity and call.
 pub struct Failures {
     store: Store,
     failing: Mutex<HashMap<(String, &'static str), Failure>>,
@@ -27,13 +27,13 @@ impl Failures {
     }
 
     /// Notes how a call went.
-    pub fn note(&self, queue: &str, call: &'static str, error: Option<&Error>) {
-        let key = (queue.to_owned(), call);
+    pub fn note(&self, entity: &str, call: &'static str, error: Option<&Error>) {
+        let key = (entity.to_owned(), call);
         let mut failing = self.failing();
         let Some(error) = error else {
             if let Some(was) = failing.remove(&key).filter(|was| was.logged) {
                 let after = was.since.elapsed();
-                tracing::info!(queue, call, ?after, "a call to the store works again");
+                tracing::info!(entity, call, ?after, "a call to the store works again");
             }
             return;
         };
@@ -44,19 +44,19 @@ impl Failures {
         }
         let since = before.map_or_else(Instant::now, |before| before.since);
         // The store logs it itself when it is down. A slow one fails all calls in the same way, so
-        // the first line stands for all. A wrong reply is about this queue alone.
+        // the first line stands for all. A wrong reply is about this entity alone.
         let told = !matches!(error, Error::Reply { .. })
             && failing.values().any(|other| other.logged && other.kind == kind);
         let logged = !told && self.store.is_up();
         if logged {
-            tracing::warn!(queue, call, kind, %error, "a call to the store fails");
+            tracing::warn!(entity, call, kind, %error, "a call to the store fails");
         }
         failing.insert(key, Failure { kind, since, logged });
     }
 
-    /// Forgets a queue that is no longer served.
-    pub fn forget(&self, queue: &str) {
-        self.failing().retain(|(name, _), _| name != queue);
+    /// Forgets an entity that is no longer served.
+    pub fn forget(&self, entity: &str) {
+        self.failing().retain(|(name, _), _| name != entity);
     }
 
     fn failing(&self) -> MutexGuard<'_, HashMap<(String, &'static str), Failure>> {

@@ -4,6 +4,7 @@
 //! that decides by what stands in the store. So any number of schedulers may run, none leads, and
 //! one that was away has nothing to catch up.
 
+mod events;
 mod failures;
 mod followed;
 mod health;
@@ -12,6 +13,7 @@ mod queues;
 mod role;
 mod rules;
 mod scheduled;
+mod served;
 mod shared;
 mod tick;
 mod ticks;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::event;
 use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, StepReason, Sweep};
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{
@@ -21,6 +22,8 @@ const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 pub struct Metrics {
     /// What the snapshots of the queues show.
     pub gauges: SnapshotGauges<Snapshot>,
+    /// What the snapshots of the events show.
+    pub event_gauges: SnapshotGauges<event::Snapshot>,
     /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
     /// `anteroom_queue_wait_seconds{queue}`.
     counts: QueueCounts,
@@ -33,7 +36,7 @@ pub struct Metrics {
     /// `anteroom_promotion_lag_seconds{queue}`: how late a slice or batch came, once per tick that
     /// promoted or should have; with a capacity only, the time since the last tick.
     lag: HistogramVec,
-    /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue with all its calls.
+    /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue or event with all its calls.
     tick_duration: [Histogram; Tick::ALL.len()],
     /// `anteroom_tick_errors_total{tick}`: ticks that the store failed.
     tick_errors: [IntCounter; Tick::ALL.len()],
@@ -67,10 +70,11 @@ impl Metrics {
             &["queue"],
         )?;
         let tick_duration = HistogramVec::new(
-            HistogramOpts::new("anteroom_tick_duration_seconds", "Time of one tick of one queue.")
-                .buckets(vec![
-                    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0,
-                ]),
+            HistogramOpts::new(
+                "anteroom_tick_duration_seconds",
+                "Time of one tick of one queue or event.",
+            )
+            .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0]),
             &["tick"],
         )?;
         let tick_errors = IntCounterVec::new(
@@ -89,6 +93,7 @@ impl Metrics {
                 Snapshot::GAUGES,
                 Snapshot::STATES,
             )?,
+            event_gauges: SnapshotGauges::register(registry, "event", event::Snapshot::GAUGES, [])?,
             counts: QueueCounts::register(registry)?,
             eta_error,
             steps,

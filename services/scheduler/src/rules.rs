@@ -6,45 +6,50 @@
 
 use std::time::Duration;
 
+use anteroom_core::store::Error;
+use anteroom_runtime::Config;
 use rand::Rng as _;
 
-use crate::scheduled::Scheduled;
+use crate::served::Served;
 
 /// The pauses before another try, half a second to a whole.
 const TRY_AGAIN: (f64, f64) = (0.5, 1.0);
 
-/// Follows the configuration until the queue is stopped.
-pub async fn keep(queue: &Scheduled) {
-    let mut changes = queue.changes();
+/// Follows the configuration until the entity is stopped. `rules_in` finds its rules, `write` gives
+/// them to the store and tells whether they changed there.
+pub async fn keep<R: Clone + PartialEq, F: Future<Output = Result<bool, Error>>>(
+    served: &Served,
+    rules_in: impl Fn(&Config) -> Option<R>,
+    write: impl Fn(R) -> F,
+) {
+    let mut changes = served.changes();
     let mut written = None;
-    while !queue.stop.is_cancelled() {
+    while !served.stop().is_cancelled() {
         let config = changes.borrow_and_update().clone();
-        // Without any, the queue has left the configuration and is about to be stopped.
-        let rules = config.queues.get(queue.name()).map(|queue| queue.rules.clone());
+        // Without any, the entity has left the configuration and is about to be stopped.
+        let rules = rules_in(&config);
         let mut try_again = false;
         if let Some(rules) = rules.filter(|rules| written.as_ref() != Some(rules)) {
-            // For a store that holds none while none were seen.
-            queue.queue.set_rules(rules.clone());
-            let result = queue.queue.apply_rules(&rules).await;
-            queue.note("apply_rules", &result);
+            let result = write(rules.clone()).await;
+            served.note("apply_rules", &result);
             match result {
                 Ok(changed) => {
                     if changed {
-                        tracing::info!(queue = queue.name(), "the file's rules are in force");
+                        tracing::info!(name = served.name(), "the file's rules are in force");
                     }
                     written = Some(rules);
-                    queue.set_rules_written();
+                    served.set_rules_written();
                 }
                 Err(_) => try_again = true,
             }
         }
         let pause = rand::rng().random_range(TRY_AGAIN.0..=TRY_AGAIN.1);
         tokio::select! {
-            () = queue.stop.cancelled() => return,
+            () = served.stop().cancelled() => return,
             changed = changes.changed() => {
                 if changed.is_err() {
                     // The watch on the file is over, as at the end of the service.
-                    queue.stop.cancelled().await;
+                    served.stop().cancelled().await;
                 }
             }
             () = tokio::time::sleep(Duration::from_secs_f64(pause)), if try_again => {}

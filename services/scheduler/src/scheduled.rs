@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anteroom_core::queue::{Queue, Rules};
-use anteroom_core::store::Error;
-use anteroom_runtime::{Changes, Config};
+use anteroom_runtime::Changes;
 use tokio_util::sync::CancellationToken;
 
 use crate::followed::Followed;
 use crate::metrics::QueueMetrics;
+use crate::served::Served;
 use crate::shared::Shared;
 
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
@@ -22,15 +22,12 @@ pub struct Scheduled {
     pub queue: Queue,
     /// What it counts.
     pub metrics: QueueMetrics,
-    /// Cancelled when it is to be served no longer.
-    pub stop: CancellationToken,
     /// What the newest snapshot said of the line.
     pub line: LineLength,
     /// The target that it follows.
     pub followed: Followed,
-    shared: Arc<Shared>,
-    changes: Changes,
-    rules_written: CancellationToken,
+    /// What its rules and its ticks need.
+    pub served: Served,
 }
 
 impl Scheduled {
@@ -46,53 +43,10 @@ impl Scheduled {
         Some(Self {
             queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
             metrics: shared.metrics.queue(name),
-            stop,
             line: LineLength::default(),
             followed: Followed::default(),
-            shared: shared.clone(),
-            changes,
-            rules_written: CancellationToken::new(),
+            served: Served::new(shared, name, changes, stop),
         })
-    }
-
-    /// The name of the queue.
-    pub fn name(&self) -> &str {
-        self.queue.name()
-    }
-
-    /// The configuration in force, again at each change.
-    pub fn changes(&self) -> Changes {
-        self.changes.clone()
-    }
-
-    /// The configuration in force.
-    pub fn config(&self) -> Arc<Config> {
-        self.changes.borrow().clone()
-    }
-
-    /// The way to Redis and what else all queues share.
-    pub fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    /// Notes that the file's rules stand in the store.
-    pub fn set_rules_written(&self) {
-        self.rules_written.cancel();
-    }
-
-    /// Waits until the file's rules were written once, or until there is nothing to wait for.
-    pub async fn rules_written(&self) {
-        tokio::select! {
-            () = self.rules_written.cancelled() => {}
-            () = self.stop.cancelled() => {}
-        }
-    }
-
-    /// Counts how a call for this queue went, and logs it when it begins or ends to fail.
-    pub fn note<T>(&self, call: &'static str, result: &Result<T, Error>) {
-        let error = result.as_ref().err();
-        self.shared.operations.record(error.is_none());
-        self.shared.failures.note(self.name(), call, error);
     }
 }
 

@@ -1,4 +1,4 @@
-//! One store, one set of metrics: made by the role, lent to the task of each queue.
+//! One store, one set of metrics: made by the role, lent to the task of each queue and event.
 
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
@@ -6,7 +6,7 @@ use anteroom_runtime::Operations;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 
-/// What the tasks of all queues share.
+/// What all tasks share.
 pub struct Shared {
     /// The way to Redis.
     pub store: Store,

@@ -1,8 +1,4 @@
-//! The kinds of ticks, and how often each comes.
-
-use std::time::Duration;
-
-use anteroom_runtime::config::SchedulerConfig;
+//! The kinds of ticks, and how they are spread.
 
 /// A kind of tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +7,26 @@ pub enum Tick {
     Promote,
     /// What has ended is cleared away.
     Sweep,
-    /// The gauges are read.
+    /// The gauges of a queue are read.
     Snapshot,
+    /// Claims of applications whose lease has ended go back.
+    Reclaim,
+    /// Issuers are woken.
+    Kick,
+    /// The gauges of an event are read.
+    EventSnapshot,
 }
 
 impl Tick {
     /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 3] = [Self::Promote, Self::Sweep, Self::Snapshot];
+    pub const ALL: [Self; 6] = [
+        Self::Promote,
+        Self::Sweep,
+        Self::Snapshot,
+        Self::Reclaim,
+        Self::Kick,
+        Self::EventSnapshot,
+    ];
 
     /// The label.
     pub fn name(self) -> &'static str {
@@ -25,6 +34,9 @@ impl Tick {
             Self::Promote => "promote",
             Self::Sweep => "sweep",
             Self::Snapshot => "snapshot",
+            Self::Reclaim => "event.reclaim",
+            Self::Kick => "event.kick",
+            Self::EventSnapshot => "event.snapshot",
         }
     }
 
@@ -33,24 +45,18 @@ impl Tick {
     pub fn spread(self) -> (f64, f64) {
         match self {
             // Never early: a slice that is not due yet would wait for the next tick.
-            Self::Promote => (1.0, 1.2),
-            // Never late: gauges are at most 5 s old, which is also the longest interval.
-            Self::Sweep | Self::Snapshot => (0.75, 0.95),
-        }
-    }
-
-    /// Between two starts, in the configuration.
-    pub fn interval(self, config: &SchedulerConfig) -> Duration {
-        match self {
-            Self::Promote => config.tick,
-            Self::Sweep => config.sweep_tick,
-            Self::Snapshot => config.snapshot_tick,
+            Self::Promote | Self::Reclaim => (1.0, 1.2),
+            // Never late: gauges are at most 5 s old, which is also the longest interval, and who
+            // missed a message is woken within its time.
+            Self::Sweep | Self::Snapshot | Self::Kick | Self::EventSnapshot => (0.75, 0.95),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

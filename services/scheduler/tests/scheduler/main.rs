@@ -2,6 +2,7 @@
 //! log, and what becomes of the places.
 
 mod command_line;
+mod events;
 mod health;
 mod many;
 mod outage;
