@@ -1,5 +1,5 @@
-//! Promise 9 while everything breaks: issuers are killed and put to sleep, the store is killed and
-//! keeps what it acknowledged, replies are cut after they were executed.
+//! Promise 9 while everything breaks: issuers and schedulers are killed, issuers are put to sleep,
+//! the store is killed and keeps what it acknowledged, replies are cut after they were executed.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -50,9 +50,9 @@ async fn issuers(stage: &Stage) -> Vec<Service> {
     issuers
 }
 
-/// Kills or puts to sleep one after the other, until nothing is left to issue. A sleeper wakes
+/// Kills or puts to sleep one after the other, and schedulers too, until nothing is left to issue. A sleeper wakes
 /// after its lease.
-async fn torment(stage: &Stage, issuers: &mut [Service]) {
+async fn torment(stage: &mut Stage, issuers: &mut [Service]) {
     for round in 0.. {
         sleep(moment()).await;
         let snapshot = stage.snapshot().await;
@@ -69,6 +69,10 @@ async fn torment(stage: &Stage, issuers: &mut [Service]) {
             sleep(SLEEP).await;
             victim.process.thaw();
         }
+        if round % 3 == 0 {
+            stage.scheduler.process.kill();
+            stage.scheduler = stage.deployment.scheduler().await;
+        }
     }
 }
 
@@ -83,10 +87,10 @@ async fn promise_09_issuers_that_are_killed_and_zombies_that_wake_issue_nothing_
     let receiver = Receiver::start().await;
     // So slow that there is always something in hand.
     let rules = format!("{RULES}max_per_second = 30\n");
-    let stage = Stage::with_webhook(&receiver, "/issue", &rules).await;
+    let mut stage = Stage::with_webhook(&receiver, "/issue", &rules).await;
     stage.apply(0..VISITORS).await;
     let mut issuers = issuers(&stage).await;
-    torment(&stage, &mut issuers).await;
+    torment(&mut stage, &mut issuers).await;
     holds(&stage).await;
     each_once_at(&receiver).await;
     end(issuers).await;
@@ -94,12 +98,12 @@ async fn promise_09_issuers_that_are_killed_and_zombies_that_wake_issue_nothing_
 
 #[tokio::test]
 async fn promise_09_codes_are_given_once_while_issuers_die() {
-    let stage = Stage::new(&format!("{RULES}issue = \"codes\"\nmax_per_second = 30\n")).await;
+    let mut stage = Stage::new(&format!("{RULES}issue = \"codes\"\nmax_per_second = 30\n")).await;
     let codes: Vec<String> = (0..STOCK).map(|code| format!("CODE-{code}")).collect();
     stage.event.load_codes(&codes).await.expect("they are loaded");
     stage.apply(0..VISITORS).await;
     let mut issuers = issuers(&stage).await;
-    torment(&stage, &mut issuers).await;
+    torment(&mut stage, &mut issuers).await;
     holds(&stage).await;
     let (_, given) = stage.issued(0..VISITORS).await;
     assert_eq!(given.len() as u64, STOCK);

@@ -1,24 +1,19 @@
 //! A deployment with events, the crowd that applies, and what became of it.
 
-use std::{collections::BTreeSet, ops::Range, time::Duration};
+use std::{collections::BTreeSet, ops::Range};
 
 use anteroom_core::event::{Application, Apply, Event, Snapshot};
 use anteroom_core::store::{Config, Store};
 use anteroom_runtime::config::Loader;
-use anteroom_testkit::{Deployment, PATIENCE, Redis, until};
-use tokio::task::JoinSet;
+use anteroom_testkit::{Deployment, PATIENCE, Redis, Service, until};
 
 use crate::support::{Receiver, SECRET};
-
-/// Between two ticks of the scheduler.
-const TICK: Duration = Duration::from_millis(100);
 
 /// A store, a configuration, and an event called `coupon`.
 pub struct Stage {
     pub deployment: Deployment,
     pub event: Event,
-    /// The scheduler's tick for the event, in this process: without it no lease ends.
-    _ticks: JoinSet<()>,
+    pub scheduler: Service,
 }
 
 impl Stage {
@@ -28,18 +23,15 @@ impl Stage {
     }
 
     pub async fn on(redis: Redis, rules: &str) -> Self {
-        let deployment = Deployment::new(redis, &toml(rules), &[]);
+        Self::of(redis, &toml(rules)).await
+    }
+
+    /// A whole configuration.
+    pub async fn of(redis: Redis, toml: &str) -> Self {
+        let deployment = Deployment::new(redis, toml, &[]);
+        let scheduler = deployment.scheduler().await;
         let event = event(&deployment, "coupon").await;
-        let ticking = event.clone();
-        let mut ticks = JoinSet::new();
-        ticks.spawn(async move {
-            loop {
-                // A store that is away is asked again at the next.
-                let _ = ticking.reclaim().await;
-                tokio::time::sleep(TICK).await;
-            }
-        });
-        Self { deployment, event, _ticks: ticks }
+        Self { deployment, event, scheduler }
     }
 
     /// An event whose webhook leads to this path of a receiver.

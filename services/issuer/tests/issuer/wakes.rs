@@ -7,8 +7,8 @@ use crate::stage::{Stage, event, name};
 /// Its own look comes later than the test is patient.
 #[tokio::test]
 async fn a_message_wakes_it() {
-    let stage = Stage::new("stock = 100\n").await;
-    stage.deployment.write("[events.coupon]\nstock = 100\nkick_interval = \"60s\"\n");
+    let toml = "[events.coupon]\nstock = 100\nkick_interval = \"60s\"\n";
+    let stage = Stage::of(Redis::start().await, toml).await;
     let issuer = stage.deployment.issuer().await;
     issuer.until_ready().await;
     for round in 0..5 {
