@@ -22,7 +22,7 @@ pub struct Metric {
 impl Metric {
     /// Whether it tells of what stands in the store, so that every process says the same.
     pub fn is_shared(&self) -> bool {
-        let of_an_entity = ["anteroom_queue_", "anteroom_target_"];
+        let of_an_entity = ["anteroom_queue_", "anteroom_target_", "anteroom_event_"];
         self.kind == "gauge" && of_an_entity.iter().any(|start| self.name.starts_with(start))
     }
 }

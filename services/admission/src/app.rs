@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use anteroom_core::event::ApplicationKeys;
 use anteroom_core::limit::Limits;
 use anteroom_core::queue::{AssertionKeys, TokenKeys};
 use anteroom_core::store::Store;
@@ -21,6 +22,7 @@ use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{Entities, EntityContext};
+use crate::event::{self, EventState};
 use crate::limit::{self, LimitState};
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::PendingRetries;
@@ -56,6 +58,8 @@ pub(crate) struct LiveConfig {
     pub config: Arc<Config>,
     /// The secrets that sign tokens.
     pub tokens: TokenKeys,
+    /// The same secrets, for applications to events.
+    pub applications: ApplicationKeys,
     /// The secrets under which backends vouch for visitors.
     pub assertions: AssertionKeys,
     /// Who may call from another origin.
@@ -65,6 +69,7 @@ pub(crate) struct LiveConfig {
     pub queues: Entities<QueueState>,
     pub limits: Entities<LimitState>,
     pub targets: Entities<TargetState>,
+    pub events: Entities<EventState>,
 }
 
 impl App {
@@ -143,13 +148,28 @@ impl LiveConfig {
         let limits = limit::reload(&config, limits, &metrics.limits);
         let targets = before.map(|before| &before.targets);
         let targets = target::reload(&config, targets, context, &metrics.targets);
-        let tokens = TokenKeys::new(&config.admission.token_secrets)
-            .or_else(|| TokenKeys::new(std::slice::from_ref(own_secret)))
-            .expect("one secret is given");
+        let events = before.map(|before| &before.events);
+        let events = event::reload(&config, events, context, &metrics.events);
+        let own_secret = std::slice::from_ref(own_secret);
+        let secrets = Some(config.admission.token_secrets.as_slice());
+        let secrets = secrets.filter(|secrets| !secrets.is_empty()).unwrap_or(own_secret);
+        let tokens = TokenKeys::new(secrets).expect("one secret is given");
+        let applications = ApplicationKeys::new(secrets).expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
         let forwarding = metrics.forwarding.clone();
-        Self { config, tokens, assertions, origins, forwarding, queues, limits, targets }
+        Self {
+            tokens,
+            applications,
+            assertions,
+            origins,
+            forwarding,
+            queues,
+            limits,
+            targets,
+            events,
+            config,
+        }
     }
 }
 
@@ -168,6 +188,12 @@ impl AsRef<Entities<LimitState>> for LiveConfig {
 impl AsRef<Entities<TargetState>> for LiveConfig {
     fn as_ref(&self) -> &Entities<TargetState> {
         &self.targets
+    }
+}
+
+impl AsRef<Entities<EventState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<EventState> {
+        &self.events
     }
 }
 

@@ -9,6 +9,7 @@ mod callers;
 mod defences;
 mod durations;
 mod entities;
+mod event;
 mod http;
 mod limit;
 mod metrics;

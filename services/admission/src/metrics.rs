@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
 use crate::callers::client_address::Forwarding;
+use crate::event::metrics::EventFamilies;
 use crate::limit::metrics::LimitFamilies;
 use crate::queue::metrics::QueueFamilies;
 use crate::target::metrics::TargetFamilies;
@@ -61,6 +62,8 @@ pub struct AdmissionMetrics {
     pub limits: LimitFamilies,
     /// Those of the targets.
     pub targets: TargetFamilies,
+    /// Those of the events.
+    pub events: EventFamilies,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -92,6 +95,7 @@ impl AdmissionMetrics {
             queues: QueueFamilies::register(registry)?,
             limits: LimitFamilies::register(registry)?,
             targets: TargetFamilies::register(registry)?,
+            events: EventFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",

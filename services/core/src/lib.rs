@@ -15,6 +15,7 @@ pub mod limit;
 mod operation;
 pub mod queue;
 pub mod rules;
+mod signed;
 pub mod store;
 pub mod target;
 

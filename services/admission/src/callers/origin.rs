@@ -14,8 +14,9 @@ use http::{Method, StatusCode};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
-const REQUEST_HEADERS: HeaderValue =
-    HeaderValue::from_static("authorization, content-type, idempotency-key, x-anteroom-token");
+const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, idempotency-key, x-anteroom-application, x-anteroom-token",
+);
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("retry-after, x-request-id");
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("600");
 

@@ -115,8 +115,8 @@ impl Audit {
         tracing::info!(
             target: AUDIT,
             // The name stands under the label of its kind: one field for each kind.
-            key, operation, queue = subject.under("queue"), limit = subject.under("limit"), ticket,
-            outcome, %before, %after, left_out,
+            key, operation, queue = subject.under("queue"), limit = subject.under("limit"),
+            event = subject.under("event"), ticket, outcome, %before, %after, left_out,
             "operator call"
         );
     }

@@ -116,6 +116,12 @@ impl Modify for Tokens {
             "__Host-anteroom_{queue}",
             "the same token, as browsers carry it",
         );
+        let application = ApiKeyValue::with_description(
+            "x-anteroom-application",
+            "the application_token of an application to an event",
+        );
+        let application = SecurityScheme::ApiKey(ApiKey::Header(application));
+        components.add_security_scheme("application", application);
         components.add_security_scheme("cookie", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     }
 }

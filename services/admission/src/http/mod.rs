@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod caller;
 pub mod document;
+pub mod event;
 pub mod extract;
 pub mod fast_path;
 pub mod identifier;
@@ -63,8 +64,8 @@ impl PortService {
 
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> PortService {
-    let routes =
-        OpenApiRouter::with_openapi(document::PublicDocument::openapi()).merge(queue::public());
+    let routes = OpenApiRouter::with_openapi(document::PublicDocument::openapi());
+    let routes = routes.merge(queue::public()).merge(event::public());
     port(app, true, routes, queue::hot::PUBLIC)
 }
 
@@ -72,8 +73,11 @@ pub fn public(app: &Arc<App>) -> PortService {
 pub fn service(app: &Arc<App>) -> PortService {
     let audit = Audit::default();
     let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
-    let routes =
-        routes.merge(queue::service(&audit)).merge(limit::service(&audit)).merge(target::service());
+    let routes = routes
+        .merge(queue::service(&audit))
+        .merge(limit::service(&audit))
+        .merge(target::service())
+        .merge(event::service(&audit));
     let hot = [queue::hot::SERVICE, limit::hot::SERVICE, target::hot::SERVICE].concat();
     port(app, false, routes, &hot)
 }

@@ -100,6 +100,7 @@ pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::event::codes::EVENT;
     use crate::limit::codes::LIMIT;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
     use crate::problem::repeated::REPEATED;
@@ -109,8 +110,9 @@ pub(super) mod tests {
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {
-        let groups =
-            [ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET];
+        let groups = [
+            ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET, EVENT,
+        ];
         groups.into_iter().flatten().copied()
     }
 

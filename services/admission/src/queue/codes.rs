@@ -7,8 +7,8 @@ codes! {
     TOKEN by Rule;
     /// No token came with a call that needs one.
     TOKEN_MISSING = UNAUTHORIZED, "token_missing", "No token was sent";
-    /// The token was not signed by us for this queue.
-    TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid for this queue";
+    /// The token was not signed by us for this queue or event.
+    TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here";
 }
 
 codes! {

@@ -10,7 +10,7 @@ use anteroom_testkit::{Anteroom, PATIENCE, Process};
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 5\njoins_per_address = \"none\"\n\
     requests_per_place = 0\n[queues.spare]\ncapacity = 1\n\
-    [limits.login]\nlimit = 100\n[targets.reservations]\n";
+    [limits.login]\nlimit = 100\n[targets.reservations]\n[events.coupon]\nstock = 5\n";
 /// Seconds for each port: what is asked first is the same each time, the rest is more of it.
 const SECONDS: &str = "20";
 

@@ -264,6 +264,12 @@ async fn the_gate_s_own_call_is_not_for_visitors() {
     for path in ["/v1/admin/queues/concert", "/v1/queues/concert/places/1", "/openapi.json"] {
         site.call(Method::GET, path, "").await.is_problem(401, "token_missing");
     }
+    for path in ["/v1/events/coupon", "/v1/events/coupon/applications/ann"] {
+        site.call(Method::GET, path, "").await.is_problem(401, "token_missing");
+    }
+    // A visitor's own application is admission's to answer.
+    let application = site.call(Method::GET, "/v1/events/none/application", "").await;
+    application.is_problem(404, "unknown_event");
     let state = site.call(Method::GET, "/v1/queues/concert", "").await;
     assert_eq!((state.status.as_u16(), &state.json()["depth"]), (200, &0.into()));
 }

@@ -13,6 +13,7 @@ mod rules;
 mod scripts;
 mod stock;
 mod ticks;
+mod token;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub use rules::{Issue, RELATIONS, RULES, Rules};
 pub use scripts::SCRIPTS;
 pub use stock::{AddStock, Loaded, MAX_CODE, MAX_CODES};
 pub use ticks::{Reclaimed, Snapshot};
+pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
 
 use crate::entity::{Entity, Ruled};
 use crate::operation::digest;

@@ -1,30 +1,23 @@
 //! The signed proof of a place: `art1.` and base64url of
 //! key id (4 bytes), queue (a length byte, then the name), place (epoch, id, ticket: 30 bytes),
-//! visitor_id (0–128 bytes), HMAC-SHA-256 over all that, cut to 16 bytes.
-//!
-//! The first secret signs and all verify: append a new one everywhere, then move it to the front.
+//! visitor_id (0–128 bytes), HMAC-SHA-256 over all that, cut to 16 bytes (the module `signed`).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use secrecy::{ExposeSecret as _, SecretString};
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
+use secrecy::SecretString;
 
 use super::place::PlaceRef;
+use crate::signed::{Kind, Secrets};
 
 /// What every token begins with.
 pub const TOKEN_PREFIX: &str = "art1.";
-const KEY_ID_LEN: usize = 4;
 const PLACE_LEN: usize = 30;
-const TAG_LEN: usize = 16;
 /// Longest visitor_id in bytes.
 pub const MAX_VISITOR_ID: usize = crate::identifier::MAX_IDENTIFIER;
-/// The length byte and the longest name.
-const MAX_QUEUE: usize = 1 + 40;
-const MAX_TOKEN: usize = TOKEN_PREFIX.len()
-    + (KEY_ID_LEN + MAX_QUEUE + PLACE_LEN + MAX_VISITOR_ID + TAG_LEN) * 4 / 3
-    + 4;
+
+const KIND: Kind = Kind {
+    prefix: TOKEN_PREFIX,
+    domain: b"anteroom token\0",
+    max_body: PLACE_LEN + MAX_VISITOR_ID,
+};
 
 /// What a verified token says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,97 +28,31 @@ pub struct Token {
     pub visitor_id: Option<String>,
 }
 
-#[derive(Clone)]
-struct Secret {
-    id: [u8; KEY_ID_LEN],
-    mac: Hmac<Sha256>,
-}
-
 /// The secrets that sign and verify tokens.
-#[derive(Clone)]
-pub struct TokenKeys {
-    secrets: Vec<Secret>,
-}
-
-impl std::fmt::Debug for TokenKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TokenKeys").field("secrets", &self.secrets.len()).finish()
-    }
-}
+#[derive(Clone, Debug)]
+pub struct TokenKeys(Secrets);
 
 impl TokenKeys {
     /// Takes the secrets in order: the first signs, all verify. `None` when there is none.
     pub fn new(secrets: &[SecretString]) -> Option<Self> {
-        let secrets: Vec<_> = secrets
-            .iter()
-            .map(|secret| {
-                let secret = secret.expose_secret().as_bytes();
-                let digest = Sha256::new()
-                    .chain_update(b"anteroom token key id")
-                    .chain_update(secret)
-                    .finalize();
-                let mut id = [0; KEY_ID_LEN];
-                id.copy_from_slice(&digest[..KEY_ID_LEN]);
-                let mac = Hmac::new_from_slice(secret).expect("HMAC takes a key of any length");
-                Secret { id, mac }
-            })
-            .collect();
-        if secrets.is_empty() { None } else { Some(Self { secrets }) }
+        Secrets::new(secrets).map(Self)
     }
 
     /// Signs a token for a place in a queue.
     pub fn sign(&self, queue: &str, token: &Token) -> String {
-        let secret = &self.secrets[0];
-        let mut bytes = Vec::with_capacity(KEY_ID_LEN + PLACE_LEN + TAG_LEN + 64);
-        bytes.extend_from_slice(&secret.id);
-        bytes.push(u8::try_from(queue.len()).expect("a queue's name has at most 40 bytes"));
-        bytes.extend_from_slice(queue.as_bytes());
-        bytes.extend_from_slice(&token.place.to_bytes());
-        bytes.extend_from_slice(token.visitor_id.as_deref().unwrap_or_default().as_bytes());
-        let tag = secret.tag(&bytes);
-        bytes.extend_from_slice(&tag);
-        let mut text = String::with_capacity(TOKEN_PREFIX.len() + bytes.len() * 4 / 3 + 4);
-        text.push_str(TOKEN_PREFIX);
-        URL_SAFE_NO_PAD.encode_string(&bytes, &mut text);
-        text
+        let visitor_id = token.visitor_id.as_deref().unwrap_or_default();
+        self.0.sign(&KIND, queue, &[&token.place.to_bytes(), visitor_id.as_bytes()])
     }
 
     /// Verifies a token of this queue. `None` for anything that these secrets did not sign.
     pub fn verify(&self, queue: &str, text: &str) -> Option<Token> {
-        if text.len() > MAX_TOKEN {
-            return None;
-        }
-        let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(TOKEN_PREFIX)?).ok()?;
-        if bytes.len() < KEY_ID_LEN + 1 + PLACE_LEN + TAG_LEN {
-            return None;
-        }
-        let (signed, tag) = bytes.split_at(bytes.len() - TAG_LEN);
-        let secret = self.secrets.iter().find(|secret| secret.id == signed[..KEY_ID_LEN])?;
-        if !bool::from(secret.tag(signed).ct_eq(tag)) {
-            return None;
-        }
-        let (length, rest) = signed[KEY_ID_LEN..].split_first()?;
-        let (of_queue, rest) = rest.split_at_checked(usize::from(*length))?;
-        if of_queue != queue.as_bytes() {
-            return None;
-        }
-        let (place, visitor_id) = rest.split_at_checked(PLACE_LEN)?;
+        let body = self.0.verify(&KIND, queue, text)?;
+        let (place, visitor_id) = body.split_at_checked(PLACE_LEN)?;
         let visitor_id = std::str::from_utf8(visitor_id).ok()?;
         Some(Token {
             place: PlaceRef::from_bytes(place)?,
             visitor_id: (!visitor_id.is_empty()).then(|| visitor_id.to_owned()),
         })
-    }
-}
-
-impl Secret {
-    fn tag(&self, signed: &[u8]) -> [u8; TAG_LEN] {
-        let mut mac = self.mac.clone();
-        mac.update(b"anteroom token\0");
-        mac.update(signed);
-        let mut tag = [0; TAG_LEN];
-        tag.copy_from_slice(&mac.finalize().into_bytes()[..TAG_LEN]);
-        tag
     }
 }
 
@@ -214,6 +141,6 @@ mod tests {
 
     #[test]
     fn debug_shows_no_secret() {
-        assert_eq!(format!("{:?}", keys("a")), "TokenKeys { secrets: 1 }");
+        assert_eq!(format!("{:?}", keys("a")), "TokenKeys(1 secrets)");
     }
 }

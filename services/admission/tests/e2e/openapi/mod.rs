@@ -1,6 +1,7 @@
 //! The OpenAPI documents against the real answers: each port's calls ([`public`], [`service`] with
-//! [`limits`] and [`targets`]), and the rules of values ([`values`]).
+//! [`limits`], [`targets`] and [`events`]), and the rules of values ([`values`]).
 
+mod events;
 mod limits;
 mod public;
 mod service;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::Value;
 
+use self::events::EVENTS;
 use self::targets::TARGETS;
 use crate::{
     answer::Answer,
@@ -37,10 +39,11 @@ const GATE: &str = "/v1/queues/{queue}/authorize";
 const ADMIN: &str = "/v1/admin/queues/{queue}";
 
 /// What a path may name, one that there is, and the refusal where there is none.
-const NAMED: [(&str, &str, &str); 3] = [
+const NAMED: [(&str, &str, &str); 4] = [
     ("{queue}", "concert", "unknown_queue"),
     ("{limit}", "login", "unknown_limit"),
     ("{target}", "shop", "unknown_target"),
+    ("{event}", "coupon", "unknown_event"),
 ];
 
 async fn start() -> Room {
@@ -48,7 +51,7 @@ async fn start() -> Room {
         + &key("shop", SHOP, "backend", &[])
         + &key("narrow", NARROW, "operator", &["queues:few"]);
     let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY)];
-    Room::start_with(&format!("{ONE}{QUEUES}{LIMITS}{TARGETS}{keys}"), &env).await
+    Room::start_with(&format!("{ONE}{QUEUES}{LIMITS}{TARGETS}{EVENTS}{keys}"), &env).await
 }
 
 /// Asks, and holds the answer against the document.
@@ -125,6 +128,7 @@ async fn methods(room: &Room, book: &Book, port: &str) {
             expected.insert("HEAD".to_owned());
         }
         let path = named(path).replace("{place}", "x").replace("{ticket}", "1");
+        let path = path.replace("{visitor_id}", "ann");
         let refused = room.call(port, Method::TRACE, &path).send().await;
         refused.refuses(405, "method_not_allowed");
         let allowed: BTreeSet<_> =

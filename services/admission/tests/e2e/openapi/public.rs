@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Asker, GATE, IDENTITY, QUEUE, TOKEN, TOKENS, methods, start, well_formed};
+use super::{Asker, GATE, IDENTITY, QUEUE, SHOP, TOKEN, TOKENS, methods, start, well_formed};
 use crate::{
     answer::Answer,
     joining::vouched,
@@ -51,9 +51,25 @@ async fn the_public_port_answers_as_documented() {
     gates(&asker, &first).await;
     asker.ask("DELETE", TOKEN, &[], |call| call.token(&second)).await.is(204);
     asker.ask("GET", TOKEN, &[], |call| call.token(&second)).await.is(410);
+    application(&asker).await;
     asker.book.is_complete();
     well_formed(&asker.book);
     methods(&room, &asker.book, "public").await;
+}
+
+/// What a visitor calls who applied to an event.
+async fn application(asker: &Asker<'_>) {
+    const APPLICATION: &str = "/v1/events/{event}/application";
+    let call = asker.room.call("service", Method::POST, "/v1/events/coupon/applications");
+    let applied = call.key(SHOP).json(json!({ "visitor_id": "ann" })).send().await;
+    let token = applied.is(202).json()["application_token"].as_str().expect("a token").to_owned();
+    for (event, token, status) in
+        [("coupon", &*token, 200), ("coupon", "aat1.x", 401), ("none", &token, 404)]
+    {
+        let with = |call: Call| call.header("x-anteroom-application", token);
+        asker.ask("GET", APPLICATION, &[("{event}", event)], with).await.is(status);
+    }
+    asker.ask("GET", APPLICATION, &[], |call| call).await.is(401);
 }
 
 /// What the holder of a place calls.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    ADMIN, Asker, NAMED, NARROW, OPS, QUEUE, SHOP, TOKENS, limits, methods, start, targets,
+    ADMIN, Asker, NAMED, NARROW, OPS, QUEUE, SHOP, TOKENS, events, limits, methods, start, targets,
     well_formed,
 };
 use crate::{room::Call, schema::Book};
@@ -77,11 +77,13 @@ async fn the_service_port_answers_as_documented() {
 
     limits::all(&asker).await;
     targets::all(&asker).await;
+    events::all(&asker).await;
 
     let operations: Vec<_> =
         asker.book.operations().map(|(path, method, _)| (path, method)).collect();
     for (path, method) in operations.into_iter().filter(|(path, _)| path.starts_with("/v1/")) {
-        let (method, parts) = (method.to_uppercase(), [("{ticket}", "1"), handle[0]]);
+        let (method, parts) =
+            (method.to_uppercase(), [("{ticket}", "1"), handle[0], ("{visitor_id}", "ann")]);
         let kind = NAMED.iter().find(|(part, ..)| path.contains(part));
         asker.ask(&method, path, &parts, |call| call).await.refuses(401, "key_missing");
         asker.ask(&method, path, &parts, |call| call.key("x")).await.refuses(401, "key_invalid");
@@ -91,7 +93,7 @@ async fn the_service_port_answers_as_documented() {
             .ask(&method, path, &parts, |call| call.key(NARROW))
             .await
             .refuses(403, "key_forbidden");
-        let none = [(*part, "none"), parts[0], parts[1]];
+        let none = [(*part, "none"), parts[0], parts[1], parts[2]];
         if (&*method, path) != ("DELETE", ADMIN) {
             asker.ask(&method, path, &none, ops).await.refuses(404, unknown);
         }

@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
+use super::events::{APPLICATIONS, STOCK};
 use super::limits::CHECK;
 use super::targets::OUTCOMES;
 use super::{ADMIN, OPS, SHOP, TOKENS, start};
@@ -127,7 +128,8 @@ async fn a_body_is_needed_where_the_document_says_so() {
         for (path, method, operation) in Book::of(&room, port).await.operations() {
             let body = &operation["requestBody"];
             let needed = port == "service"
-                && ([TOKENS, OUTCOMES].contains(&path) || path.contains("/limits/"));
+                && ([TOKENS, OUTCOMES, APPLICATIONS, STOCK].contains(&path)
+                    || path.contains("/limits/"));
             assert!(
                 body.is_null() || body["required"].as_bool() == Some(needed),
                 "{method} {path}"

@@ -1,0 +1,48 @@
+//! What admission counts of events.
+
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+
+/// The metrics of all events, by name.
+#[derive(Debug)]
+pub struct EventFamilies {
+    applications: IntCounterVec,
+}
+
+/// What one event counts.
+#[derive(Debug)]
+pub struct EventMetrics {
+    /// New ones.
+    pub accepted: IntCounter,
+    /// Of visitors who had applied before.
+    pub repeated: IntCounter,
+    /// Refused for want of units.
+    pub sold_out: IntCounter,
+    /// Refused before the opening, or after the end.
+    pub not_open: IntCounter,
+}
+
+impl EventFamilies {
+    /// Registers everything.
+    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+        let applications = Opts::new(
+            "anteroom_event_applications_total",
+            "Applications: accepted; repeated: the visitor had applied before; sold_out and \
+             not_open: refused.",
+        );
+        let families =
+            Self { applications: IntCounterVec::new(applications, &["event", "outcome"])? };
+        registry.register(Box::new(families.applications.clone()))?;
+        Ok(families)
+    }
+
+    /// The children of one event, so that no request formats a label.
+    pub fn of(&self, name: &str) -> EventMetrics {
+        let child = |outcome| self.applications.with_label_values(&[name, outcome]);
+        EventMetrics {
+            accepted: child("accepted"),
+            repeated: child("repeated"),
+            sold_out: child("sold_out"),
+            not_open: child("not_open"),
+        }
+    }
+}

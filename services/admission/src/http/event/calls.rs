@@ -1,0 +1,149 @@
+//! The calls of backends about an event, and of a visitor about the own application.
+
+use std::sync::Arc;
+
+use anteroom_core::event::Apply;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, HeaderName, StatusCode};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::problems::{ApplyProblems, LookProblems, MineProblems, StatusProblems};
+use super::view::{ApplicationView, EventView};
+use crate::app::App;
+use crate::event::EventState;
+use crate::http::caller::Backend;
+use crate::http::extract::{At, JsonBody};
+use crate::http::identifier::Identifier;
+use crate::problem::retry::MIN_DELAY;
+use crate::problem::{Code, Problem};
+
+/// Carries the application token of a visitor.
+pub const APPLICATION: HeaderName = HeaderName::from_static("x-anteroom-application");
+
+/// The body of an application.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyBody {
+    /// Who applies.
+    visitor_id: Identifier,
+}
+
+/// Applies for a unit of the event, on behalf of a visitor. A visitor has one application to an
+/// event, for ever: asked again, it is the same.
+#[utoipa::path(
+    post, path = "/v1/events/{event}/applications", tag = "backends", operation_id = "apply",
+    params(("event" = String, Path, description = "name of the event")),
+    request_body = ApplyBody,
+    security((), ("key" = [])),
+    responses(
+        (status = 202, description = "a new application", body = ApplicationView),
+        (status = 200, description = "the one that the visitor made", body = ApplicationView),
+        ApplyProblems,
+    ),
+)]
+pub async fn apply(
+    State(app): State<Arc<App>>,
+    Backend(event): Backend<EventState>,
+    JsonBody(ApplyBody { visitor_id }): JsonBody<ApplyBody>,
+) -> Result<Response, Problem> {
+    let visitor_id = visitor_id.checked("visitor_id")?;
+    let (status, application) = match event.event.apply(&visitor_id).await? {
+        Apply::Accepted(application) => {
+            event.metrics.accepted.inc();
+            (StatusCode::ACCEPTED, application)
+        }
+        Apply::Same(application) => {
+            event.metrics.repeated.inc();
+            (StatusCode::OK, application)
+        }
+        Apply::SoldOut => {
+            event.metrics.sold_out.inc();
+            return Err(Problem::new(Code::SOLD_OUT));
+        }
+        Apply::NotOpen { opens_in } => {
+            event.metrics.not_open.inc();
+            let problem = Problem::new(Code::EVENT_NOT_OPEN);
+            return Err(match opens_in {
+                Some(opens_in) => {
+                    problem.retry_after(event.retries.schedule_from(opens_in, MIN_DELAY, true))
+                }
+                None => problem.detail("the event is over"),
+            });
+        }
+    };
+    let token = app.live().applications.sign(event.name(), &visitor_id);
+    let view = ApplicationView::new(application, Some(token));
+    Ok((status, view.response()).into_response())
+}
+
+/// Where the application of a visitor stands.
+#[utoipa::path(
+    get, path = "/v1/events/{event}/applications/{visitor_id}", tag = "backends",
+    operation_id = "application",
+    params(
+        ("event" = String, Path, description = "name of the event"),
+        ("visitor_id" = String, Path, description = "who applied"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the application", body = ApplicationView),
+        StatusProblems),
+)]
+pub async fn status(
+    Backend(event): Backend<EventState>,
+    path: Result<Path<VisitorPath>, PathRejection>,
+) -> Result<Response, Problem> {
+    of_visitor(&event, &visitor_in(path)?).await
+}
+
+/// My application, by the `application_token` that the backend got when it applied for me.
+#[utoipa::path(
+    get, path = "/v1/events/{event}/application", tag = "visitors", operation_id = "my_application",
+    params(("event" = String, Path, description = "name of the event")),
+    security(("application" = [])),
+    responses((status = 200, description = "the application", body = ApplicationView), MineProblems),
+)]
+pub async fn mine(
+    State(app): State<Arc<App>>,
+    At(event): At<EventState>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let token = headers.get(APPLICATION).ok_or_else(|| Problem::new(Code::TOKEN_MISSING))?;
+    let text = token.to_str().unwrap_or_default();
+    let visitor_id = app.live().applications.verify(event.name(), text);
+    let visitor_id = visitor_id.ok_or_else(|| Problem::new(Code::TOKEN_INVALID))?;
+    of_visitor(&event, &visitor_id).await
+}
+
+/// The event as a whole: its stock, and how many applications stand where.
+#[utoipa::path(
+    get, path = "/v1/events/{event}", tag = "backends", operation_id = "event",
+    params(("event" = String, Path, description = "name of the event")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),
+)]
+pub async fn look(Backend(event): Backend<EventState>) -> Result<Response, Problem> {
+    let snapshot = event.event.snapshot().await?;
+    Ok(EventView::new(event.name(), &snapshot).response())
+}
+
+async fn of_visitor(event: &EventState, visitor_id: &str) -> Result<Response, Problem> {
+    let application = event.event.status(visitor_id).await?;
+    let none = || Problem::new(Code::NOT_FOUND).detail("this visitor made no application");
+    Ok(ApplicationView::new(application.ok_or_else(none)?, None).response())
+}
+
+/// The path of a visitor's application; the event in it is read by the caller's extractor.
+#[derive(Debug, Deserialize)]
+pub struct VisitorPath {
+    visitor_id: Identifier,
+}
+
+/// The visitor that a path names.
+pub fn visitor_in(path: Result<Path<VisitorPath>, PathRejection>) -> Result<String, Problem> {
+    let Path(VisitorPath { visitor_id }) =
+        path.map_err(|_| Problem::new(Code::INVALID_VALUE).detail("the visitor_id must be UTF-8"))?;
+    visitor_id.checked("visitor_id")
+}

@@ -1,0 +1,22 @@
+//! The refusals of the events' calls, as the API document lists them.
+
+use crate::http::document::problems;
+use crate::problem::edge::{BODY, CALLER, VALUE};
+use crate::problem::repeated::REPEATED;
+use crate::queue::codes::TOKEN;
+
+problems! {
+    /// Refusals of an application.
+    ApplyProblems of Code::UNKNOWN_EVENT: CALLER, BODY, VALUE,
+        &[Code::SOLD_OUT, Code::EVENT_NOT_OPEN];
+    /// Refusals to who asks for the application of a visitor.
+    StatusProblems of Code::UNKNOWN_EVENT: CALLER, VALUE, &[Code::NOT_FOUND];
+    /// Refusals to who asks for their own.
+    MineProblems of Code::UNKNOWN_EVENT: TOKEN, &[Code::NOT_FOUND];
+    /// Refusals to who reads an event.
+    LookProblems of Code::UNKNOWN_EVENT: CALLER;
+    /// Refusals of more stock.
+    StockProblems of Code::UNKNOWN_EVENT: CALLER, BODY, VALUE, REPEATED;
+    /// Refusals to who reads the dead letters.
+    DeadProblems of Code::UNKNOWN_EVENT: CALLER, &[Code::BAD_REQUEST];
+}

@@ -1,0 +1,217 @@
+//! Events over HTTP: what backends and visitors are told, what operators do, and what becomes of a
+//! call while the store is away.
+
+use anteroom_core::event::{Event, Rules};
+use anteroom_core::store::{Config, Store};
+use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{answer::Answer, key::key, room::Room};
+
+const SHOP: &str = "ark1.the-key-of-a-backend";
+const OPS: &str = "ark1.the-key-of-an-operator";
+const APPLICATION: &str = "x-anteroom-application";
+const COUPON: &str = "[events.coupon]\nstock = 2\nissue = \"codes\"\nmax_attempts = 1\n";
+
+async fn start(configuration: &str) -> Room {
+    let room = Room::start(configuration).await;
+    until("the event is born", PATIENCE, async || look(&room, "").await.status == 200).await;
+    room
+}
+
+async fn look(room: &Room, key: &str) -> Answer {
+    let call = room.call("service", Method::GET, "/v1/events/coupon");
+    if key.is_empty() { call.send().await } else { call.key(key).send().await }
+}
+
+async fn apply(room: &Room, visitor_id: &str) -> Answer {
+    let call = room.call("service", Method::POST, "/v1/events/coupon/applications");
+    call.json(json!({ "visitor_id": visitor_id })).send().await
+}
+
+async fn status(room: &Room, visitor_id: &str) -> Answer {
+    let path = format!("/v1/events/coupon/applications/{visitor_id}");
+    room.call("service", Method::GET, &path).send().await
+}
+
+async fn admin(room: &Room, method: Method, rest: &str, body: Value) -> Answer {
+    let path = format!("/v1/admin/events/coupon/{rest}");
+    let call = room.call("service", method, &path);
+    if body.is_null() { call.send().await } else { call.json(body).send().await }
+}
+
+async fn mine(room: &Room, token: &str) -> Answer {
+    room.get("/v1/events/coupon/application").header(APPLICATION, token).send().await
+}
+
+/// The event, as an issuer holds it.
+pub async fn issuer(room: &Room) -> Event {
+    let config = Config {
+        command_timeout: PATIENCE,
+        request_timeout: PATIENCE,
+        ..Config::new(room.anteroom.deployment.redis.socket_url())
+    };
+    let registry = prometheus::Registry::new();
+    let store = Store::open(&config, &anteroom_core::scripts(), &registry).expect("an address");
+    assert!(store.wait_up(PATIENCE).await, "the store is up");
+    Event::open(&store, "coupon", Rules::default(), 100)
+}
+
+/// What is told, but for the time of the next look.
+fn told(answer: &Answer) -> Value {
+    let mut json = answer.json();
+    let poll = json["poll_after_ms"].take().as_u64().expect("a time");
+    assert!((1_000..=20_000).contains(&poll), "{json}");
+    json.as_object_mut().expect("an object").remove("poll_after_ms");
+    json
+}
+
+#[tokio::test]
+async fn promise_09_an_application_over_http_from_pending_to_issued() {
+    let room = start(COUPON).await;
+    let accepted = apply(&room, "ann").await;
+    let token = accepted.is(202).json()["application_token"].as_str().expect("one").to_owned();
+    assert!(token.starts_with("aat1."));
+    let first = json!({ "status": "pending", "position": 1, "application_token": token });
+    assert_eq!(told(&accepted), first);
+    assert_eq!(told(apply(&room, "ann").await.is(200)), first, "the same again");
+    assert_eq!(apply(&room, "bob").await.is(202).json()["position"], 2);
+    apply(&room, "eve").await.refuses(409, "sold_out");
+    let pending = json!({ "status": "pending", "position": 1 });
+    assert_eq!(told(status(&room, "ann").await.is(200)), pending);
+    assert_eq!(told(mine(&room, &token).await.is(200)), pending);
+    status(&room, "eve").await.refuses(404, "not_found");
+
+    let issuer = issuer(&room).await;
+    issuer.load_codes(&["code-a".to_owned(), "code-b".to_owned()]).await.expect("codes");
+    let claimed = issuer.claim(9).await.expect("a claim");
+    assert_eq!(told(mine(&room, &token).await.is(200)), json!({ "status": "claimed" }));
+    issuer.finish(claimed.fence, &claimed.work[..1]).await.expect("an answer");
+    let issued = told(mine(&room, &token).await.is(200));
+    assert_eq!((&issued["status"], &issued["code"]), (&json!("issued"), &json!("code-a")));
+    assert!(issued["issued_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{issued}");
+
+    // A dead letter: an operator has it tried again, and at last gives it up.
+    let (fence, bob) = (claimed.fence, claimed.work[1].sequence);
+    issuer.fail(fence, bob, "the receiver answered 422", None).await.expect("an answer");
+    assert_eq!(told(status(&room, "bob").await.is(200)), json!({ "status": "failed" }));
+    let dead = admin(&room, Method::GET, "dead?limit=1", Value::Null).await.is(200).json();
+    let letter = &dead["dead"][0];
+    assert_eq!((&letter["visitor_id"], &letter["attempts"]), (&json!("bob"), &json!(1)));
+    assert_eq!(letter["error"], "the receiver answered 422");
+    assert_eq!(dead["next"], Value::Null);
+    for _ in 0..2 {
+        admin(&room, Method::POST, "dead/bob/retry", Value::Null).await.is(202);
+    }
+    assert_eq!(told(status(&room, "bob").await.is(200)), pending);
+    let again = issuer.claim(9).await.expect("a claim");
+    issuer.fail(again.fence, bob, "no", None).await.expect("an answer");
+    for _ in 0..2 {
+        admin(&room, Method::DELETE, "dead/bob", Value::Null).await.is(204);
+    }
+    let none = admin(&room, Method::DELETE, "dead/ann", Value::Null).await;
+    none.refuses(404, "not_found");
+    let whole = look(&room, "").await.is(200).json();
+    let expected = json!({
+        "event": "coupon", "stock": 2, "issued": 1, "pending": 0, "claimed": 0, "failed": 1,
+        "dead": 0, "sold_out": 0, "codes": 1,
+    });
+    assert_eq!(whole, expected);
+    let counted = async |outcome: &str| {
+        let labels = format!("{{event=\"coupon\",outcome=\"{outcome}\"}}");
+        room.count(&format!("anteroom_event_applications_total{labels}")).await
+    };
+    assert_eq!((counted("accepted").await, counted("repeated").await), (2, 1));
+    assert_eq!(counted("sold_out").await, 1);
+}
+
+#[tokio::test]
+async fn promise_06_a_forged_application_token_costs_no_command() {
+    let room = start(COUPON).await;
+    let token = apply(&room, "ann").await.is(202).json()["application_token"].clone();
+    let token = token.as_str().expect("a token");
+    let looks = async || {
+        let metric = "anteroom_operations_total{operation=\"event.status\"}";
+        room.count(metric).await
+    };
+    let before = looks().await;
+    let mut forged = token.to_owned();
+    forged.replace_range(10..11, if &token[10..11] == "A" { "B" } else { "A" });
+    mine(&room, &forged).await.refuses(401, "token_invalid");
+    mine(&room, "aat1.x").await.refuses(401, "token_invalid");
+    room.get("/v1/events/coupon/application").send().await.refuses(401, "token_missing");
+    room.get("/v1/events/none/application").send().await.refuses(404, "unknown_event");
+    assert_eq!(looks().await, before);
+    // The public port has nothing else of events.
+    room.get("/v1/events/coupon").send().await.refuses(404, "not_found");
+    mine(&room, token).await.is(200);
+}
+
+#[tokio::test]
+async fn promise_11_stock_is_added_once_and_audited() {
+    let keys = key("shop", SHOP, "backend", &["events:coupon"]) + &key("ops", OPS, "operator", &[]);
+    let room = Room::start(&format!("[events.coupon]\n[events.other]\n{keys}")).await;
+    until("the store answers", PATIENCE, async || look(&room, SHOP).await.status == 200).await;
+    let add = async |key: &str, body: Value| {
+        let call = room.call("service", Method::POST, "/v1/admin/events/coupon/stock");
+        call.key(key).json(body).send().await
+    };
+    let five = json!({ "add": 5, "operation_id": "order-17" });
+    for _ in 0..2 {
+        assert_eq!(add(OPS, five.clone()).await.is(200).json(), json!({ "stock": 5 }));
+    }
+    let other = add(OPS, json!({ "add": 6, "operation_id": "order-17" })).await;
+    other.refuses(409, "operation_mismatch");
+    let most = 9_007_199_254_740_991u64;
+    for units in [0, most, most + 1] {
+        let refused = add(OPS, json!({ "add": units, "operation_id": "x" })).await;
+        refused.refuses(422, "invalid_value");
+    }
+    add(SHOP, five).await.refuses(403, "key_forbidden");
+    let narrow = room.call("service", Method::GET, "/v1/events/other").key(SHOP).send().await;
+    narrow.refuses(403, "key_forbidden");
+    until("each call is audited", PATIENCE, async || {
+        room.anteroom.admission.logged("\"operation\":\"event.add_stock\"") == 7
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn applications_are_refused_before_the_opening_and_after_the_end() {
+    let times = "opens_at = \"2199-01-01T00:00:00Z\"\nends_at = \"2199-01-02T00:00:00Z\"\n";
+    let room = start(&format!("[events.coupon]\nstock = 1\n{times}")).await;
+    let refused = apply(&room, "ann").await;
+    refused.refuses(503, "event_not_open");
+    assert!(!refused.header("retry-after").is_empty(), "{refused:?}");
+    assert_eq!(look(&room, "").await.json()["opens_at"], "2199-01-01T00:00:00Z");
+    let over = "opens_at = \"2020-01-01T00:00:00Z\"\nends_at = \"2020-01-02T00:00:00Z\"\n";
+    let kept = "keep_ttl = \"3650d\"\n";
+    room.anteroom.deployment.write(&format!("[events.coupon]\nstock = 1\n{over}{kept}"));
+    until("it is over", PATIENCE, async || {
+        let refused = apply(&room, "ann").await;
+        refused.refuses(503, "event_not_open").json()["detail"] == "the event is over"
+    })
+    .await;
+}
+
+/// Events have nothing to answer from without the store.
+#[tokio::test]
+async fn a_store_that_is_away_refuses_and_nothing_is_lost() {
+    let room = start(COUPON).await;
+    let token = apply(&room, "ann").await.is(202).json()["application_token"].clone();
+    let token = token.as_str().expect("a token");
+    room.anteroom.deployment.redis.freeze();
+    until("the store is missed", PATIENCE, async || {
+        apply(&room, "bob").await.code() == "store_unavailable"
+    })
+    .await;
+    for answer in [mine(&room, token).await, status(&room, "ann").await, look(&room, "").await] {
+        answer.refuses(503, "store_unavailable");
+    }
+    room.anteroom.deployment.redis.thaw();
+    until("the store is back", PATIENCE, async || mine(&room, token).await.status == 200).await;
+    let applied = apply(&room, "bob").await;
+    assert!([200, 202].contains(&applied.status), "{applied:?}");
+    assert_eq!(applied.json()["position"], 2);
+}

@@ -1,0 +1,107 @@
+//! Texts that prove what they say: a prefix and base64url of key id (4 bytes), name (a length byte,
+//! then the name), body, and HMAC-SHA-256 over all that, cut to 16 bytes.
+//!
+//! The first secret signs and all verify: append a new one everywhere, then move it to the front.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+const KEY_ID_LEN: usize = 4;
+const TAG_LEN: usize = 16;
+/// The length byte and the longest name.
+const MAX_NAME: usize = 1 + 40;
+
+/// A kind of such texts.
+pub(crate) struct Kind {
+    /// What each begins with.
+    pub prefix: &'static str,
+    /// What is signed in front, so that no text of one kind is one of another.
+    pub domain: &'static [u8],
+    /// The longest body in bytes.
+    pub max_body: usize,
+}
+
+#[derive(Clone)]
+struct Secret {
+    id: [u8; KEY_ID_LEN],
+    mac: Hmac<Sha256>,
+}
+
+/// The secrets that sign and verify.
+#[derive(Clone)]
+pub(crate) struct Secrets(Vec<Secret>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
+}
+
+impl Secrets {
+    /// Takes the secrets in order: the first signs, all verify. `None` when there is none.
+    pub fn new(secrets: &[SecretString]) -> Option<Self> {
+        let secrets: Vec<_> = secrets
+            .iter()
+            .map(|secret| {
+                let secret = secret.expose_secret().as_bytes();
+                let digest = Sha256::new()
+                    .chain_update(b"anteroom token key id")
+                    .chain_update(secret)
+                    .finalize();
+                let mut id = [0; KEY_ID_LEN];
+                id.copy_from_slice(&digest[..KEY_ID_LEN]);
+                let mac = Hmac::new_from_slice(secret).expect("HMAC takes a key of any length");
+                Secret { id, mac }
+            })
+            .collect();
+        if secrets.is_empty() { None } else { Some(Self(secrets)) }
+    }
+
+    /// Signs a body, given in parts, under a name of at most 40 bytes.
+    pub fn sign(&self, kind: &Kind, name: &str, body: &[&[u8]]) -> String {
+        let secret = &self.0[0];
+        let mut bytes = Vec::with_capacity(KEY_ID_LEN + MAX_NAME + kind.max_body + TAG_LEN);
+        bytes.extend_from_slice(&secret.id);
+        bytes.push(u8::try_from(name.len()).expect("a name has at most 40 bytes"));
+        bytes.extend_from_slice(name.as_bytes());
+        body.iter().for_each(|part| bytes.extend_from_slice(part));
+        let tag = secret.tag(kind, &bytes);
+        bytes.extend_from_slice(&tag);
+        let mut text = String::with_capacity(kind.prefix.len() + bytes.len() * 4 / 3 + 4);
+        text.push_str(kind.prefix);
+        URL_SAFE_NO_PAD.encode_string(&bytes, &mut text);
+        text
+    }
+
+    /// The body that was signed under this name. `None` for anything that these secrets did not
+    /// sign.
+    pub fn verify(&self, kind: &Kind, name: &str, text: &str) -> Option<Vec<u8>> {
+        let most = (KEY_ID_LEN + MAX_NAME + kind.max_body + TAG_LEN) * 4 / 3 + 4;
+        let text = text.strip_prefix(kind.prefix).filter(|text| text.len() <= most)?;
+        let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let signed = bytes.len().checked_sub(TAG_LEN).filter(|length| *length > KEY_ID_LEN)?;
+        let tag = bytes.split_off(signed);
+        let secret = self.0.iter().find(|secret| secret.id == bytes[..KEY_ID_LEN])?;
+        if !bool::from(secret.tag(kind, &bytes).ct_eq(&tag)) {
+            return None;
+        }
+        let (length, rest) = bytes[KEY_ID_LEN..].split_first()?;
+        let (of, body) = rest.split_at_checked(usize::from(*length))?;
+        (of == name.as_bytes()).then(|| body.to_vec())
+    }
+}
+
+impl Secret {
+    fn tag(&self, kind: &Kind, signed: &[u8]) -> [u8; TAG_LEN] {
+        let mut mac = self.mac.clone();
+        mac.update(kind.domain);
+        mac.update(signed);
+        let mut tag = [0; TAG_LEN];
+        tag.copy_from_slice(&mac.finalize().into_bytes()[..TAG_LEN]);
+        tag
+    }
+}
