@@ -50,8 +50,8 @@ async fn issuers(stage: &Stage) -> Vec<Service> {
     issuers
 }
 
-/// Kills or puts to sleep one after the other, and kills schedulers, until nothing is left to issue.
-/// A sleeper wakes after its lease.
+/// Kills or puts to sleep one after the other, and kills schedulers, until nothing is left to
+/// issue. A sleeper wakes after its lease.
 async fn torment(stage: &mut Stage, issuers: &mut [Service]) {
     for round in 0.. {
         sleep(moment()).await;
