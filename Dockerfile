@@ -9,11 +9,12 @@ ARG BASE=gcr.io/distroless/cc-debian12:nonroot
 FROM ${RUST} AS manifests
 WORKDIR /all
 COPY . .
-SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# No pipe: images of the OCI format, which is what podman and buildah build, have no SHELL to make one fail.
 RUN mkdir /manifests \
-    && find . \( -name Cargo.toml -o -name Cargo.lock \) -print0 | tar --null -T - -c | tar -x -C /manifests \
-    && find /manifests -mindepth 2 -name Cargo.toml -printf '%h\n' | while read -r crate; do \
-        mkdir "$crate/src" && printf '//! A stub.\nfn main() {}\n' | tee "$crate/src/main.rs" | sed /main/d >"$crate/src/lib.rs"; \
+    && find . \( -name Cargo.toml -o -name Cargo.lock \) -exec cp --parents --target-directory /manifests {} + \
+    && for manifest in /manifests/*/Cargo.toml /manifests/*/*/Cargo.toml; do \
+        src=${manifest%Cargo.toml}src && mkdir "$src" && echo '//! A stub.' >"$src/lib.rs" \
+            && printf '//! A stub.\nfn main() {}\n' >"$src/main.rs" || exit; \
     done \
     && find /manifests -exec touch --date=@0 {} +
 
@@ -39,13 +40,12 @@ RUN find services loadtest -name '*.rs' -exec touch {} + \
     && cargo build --release --locked -p anteroom-loadtest
 
 FROM ${BASE} AS loadtest
-ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="anteroom-loadtest" \
       org.opencontainers.image.description="Measures a service, works out the rules of its waiting room, rehearses the rush" \
       org.opencontainers.image.source="https://github.com/anteroom/anteroom" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=loadtest-build /build/target/release/anteroom-loadtest /usr/bin/
 COPY loadtest/scenarios /usr/share/anteroom/scenarios
@@ -56,13 +56,12 @@ ENTRYPOINT ["/usr/bin/anteroom-loadtest"]
 CMD ["--help"]
 
 FROM ${BASE} AS anteroom
-ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="anteroom" \
       org.opencontainers.image.description="A waiting room and admission service for Kubernetes" \
       org.opencontainers.image.source="https://github.com/anteroom/anteroom" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /build/target/release/anteroom-admission /build/target/release/anteroom-scheduler \
      /build/target/release/anteroom-issuer /build/target/release/anteroom-concert /usr/bin/

@@ -7,12 +7,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/images.sh
 
 tool=$(container_tool)
-revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
-if ! git diff --quiet HEAD -- 2>/dev/null; then revision=$revision-changed; fi
+revision=$(git describe --always --abbrev=40 --exclude='*' --dirty=-changed 2>/dev/null || echo unknown)
 read -r -a more <<<"${IMAGE_BUILD_ARGS:-}"
 for target in "${@:-anteroom}"; do
   name=$(image_name "$target")
   echo "building $name with $tool (the first time: minutes)" >&2
-  DOCKER_BUILDKIT=1 "$tool" build "${more[@]+"${more[@]}"}" --target "$target" --file Dockerfile \
-    --build-arg "VERSION=$image_version" --build-arg "REVISION=$revision" --tag "$name" .
+  # The revision as text: podman and buildah take a LABEL of an ARG, and some versions one of --label, out of their
+  # cache whatever it is now. buildah has to be told to keep a cache; buildah rmi --prune takes that away.
+  sed "s/\${REVISION}/$revision/" Dockerfile | DOCKER_BUILDKIT=1 BUILDAH_LAYERS=true \
+    "$tool" build "${more[@]+"${more[@]}"}" --target "$target" --file - --tag "$name" .
 done

@@ -13,7 +13,8 @@ case $context in
   kind-*) load=(kind load image-archive --name "${context#kind-}") ;;
   k3d-*) load=(k3d image import --cluster "${context#k3d-}") ;;
   *)
-    if ! { command -v minikube && minikube profile list --output json | grep "\"Name\":\"$context\""; } >/dev/null 2>&1; then
+    if ! { command -v minikube && minikube profile list --output json |
+      grep --fixed-strings "\"Name\":\"$context\""; } >/dev/null 2>&1; then
       echo "the context $context is none of kind, k3d or minikube: push the image to a registry that the cluster can" \
         "pull from, and name it under images in your overlay" >&2
       exit 1

@@ -12,8 +12,8 @@ local function settle_rules(known, defaults)
   for rule, value in pairs(force) do m[rule] = value end
 end
 
--- Writes the file where the store holds an older one, or none; the reply. `known` is how many rules
--- the subsystem knows, `defaults` makes their defaults.
+-- Writes the file where the store holds an older one, or none; the reply. So many rules are known,
+-- with these defaults.
 local function write_file(known, defaults)
   local changed = is_newer(file)
   if changed then

@@ -51,6 +51,9 @@ may('LPOP', key, 1)
 may('MGET', key)
 may('PEXPIRE', key, 1)
 may('SET', key, 'a', 'XX')
+may('XADD', key, 'NOMKSTREAM', '*', 'a', 1)
+may('XRANGE', key, '-', '+', 'COUNT', 1)
+may('XTRIM', key, 'MAXLEN', 0)
 may('SETRANGE', key, 0, '')
 may('SMISMEMBER', key, 'a')
 local deletes = may('HDEL', key, 'a')
@@ -64,6 +67,7 @@ if unlinks then
 end
 if deletes or unlinks then
   may('HSET', key, 'a', 1)
+  may('HINCRBY', key, 'a', 1)
   if deletes then
     redis.pcall('HDEL', key, 'a')
   else

@@ -224,12 +224,12 @@ fn a_documented_name_says_its_unit_and_kind() {
     }
 }
 
-/// `grafana/kustomization.yaml` names each of them, so that an overlay has all.
+/// `grafana/dashboards/kustomization.yaml` names each of them, so that an overlay has all.
 #[test]
 fn every_dashboard_is_in_the_kustomization() {
-    let kustomization = read("grafana/kustomization.yaml");
+    let kustomization = read("grafana/dashboards/kustomization.yaml");
     for dashboard in Dashboard::all() {
-        let line = format!("- dashboards/{}.json\n", dashboard.name);
+        let line = format!("- {}.json\n", dashboard.name);
         assert!(kustomization.contains(&line), "{line}");
     }
 }

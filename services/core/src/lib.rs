@@ -5,6 +5,7 @@
 //! - [`event`]: a limited stock, given out first come, first served.
 //! - `entity`: what every entity shares whose rules the store keeps.
 //! - [`target`]: success-rate windows of what is called downstream.
+//! - [`pool`]: budgets that are given out and never overdrawn.
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
@@ -13,6 +14,7 @@ pub mod event;
 pub mod identifier;
 pub mod limit;
 mod operation;
+pub mod pool;
 pub mod queue;
 pub mod rules;
 mod signed;
@@ -21,5 +23,6 @@ pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &event::SCRIPTS].concat()
+    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS]
+        .concat()
 }

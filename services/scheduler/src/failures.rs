@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use anteroom_core::store::{Error, Store};
 
-/// Which calls fail at the moment, by entity and call.
+/// Which calls fail at the moment, by kind, name and call.
 pub struct Failures {
     store: Store,
-    failing: Mutex<HashMap<(String, &'static str), Failure>>,
+    failing: Mutex<HashMap<(&'static str, String, &'static str), Failure>>,
 }
 
 /// Since when a call fails, and how.
@@ -27,39 +27,45 @@ impl Failures {
     }
 
     /// Notes how a call went.
-    pub fn note(&self, entity: &str, call: &'static str, error: Option<&Error>) {
-        let key = (entity.to_owned(), call);
+    pub fn note(&self, kind: &'static str, name: &str, call: &'static str, error: Option<&Error>) {
+        let key = (kind, name.to_owned(), call);
+        // The name stands under its kind: one field for each.
+        let under = |field| (kind == field).then_some(name);
+        let (queue, pool, event) = (under("queue"), under("pool"), under("event"));
         let mut failing = self.failing();
         let Some(error) = error else {
             if let Some(was) = failing.remove(&key).filter(|was| was.logged) {
                 let after = was.since.elapsed();
-                tracing::info!(entity, call, ?after, "a call to the store works again");
+                tracing::info!(queue, pool, event, call, ?after, "a call to the store works again");
             }
             return;
         };
-        let kind = error.kind();
+        let error_kind = error.kind();
         let before = failing.get(&key);
         if before.is_some_and(|before| before.logged) {
             return;
         }
         let since = before.map_or_else(Instant::now, |before| before.since);
         // The store logs it itself when it is down. A slow one fails all calls in the same way, so
-        // the first line stands for all. A wrong reply is about this entity alone.
+        // the first line stands for all. A wrong reply is about this queue alone.
         let told = !matches!(error, Error::Reply { .. })
-            && failing.values().any(|other| other.logged && other.kind == kind);
+            && failing.values().any(|other| other.logged && other.kind == error_kind);
         let logged = !told && self.store.is_up();
         if logged {
-            tracing::warn!(entity, call, kind, %error, "a call to the store fails");
+            tracing::warn!(
+                queue, pool, event, call, kind = error_kind, %error,
+                "a call to the store fails"
+            );
         }
-        failing.insert(key, Failure { kind, since, logged });
+        failing.insert(key, Failure { kind: error_kind, since, logged });
     }
 
     /// Forgets an entity that is no longer served.
-    pub fn forget(&self, entity: &str) {
-        self.failing().retain(|(name, _), _| name != entity);
+    pub fn forget(&self, kind: &str, name: &str) {
+        self.failing().retain(|(its, own, _), _| *its != kind || own != name);
     }
 
-    fn failing(&self) -> MutexGuard<'_, HashMap<(String, &'static str), Failure>> {
+    fn failing(&self) -> MutexGuard<'_, HashMap<(&'static str, String, &'static str), Failure>> {
         // The map is whole after every single call, so a panic elsewhere cannot have broken it.
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }

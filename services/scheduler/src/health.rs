@@ -8,22 +8,23 @@ use anteroom_runtime::Config;
 use anteroom_runtime::config::{AdaptiveConfig, TargetConfig};
 
 use crate::scheduled::Scheduled;
+use crate::served::Entity as _;
 
 /// What is known of the target that the queue follows. Waits no longer for it than the store's
 /// budgets let a call.
 pub async fn read(queue: &Scheduled) -> Health {
-    let config = queue.served.config();
-    let Some((name, rules, adaptive)) = followed(&config, queue.served.name()) else {
+    let config = queue.config();
+    let Some((name, rules, adaptive)) = followed(&config, queue.name()) else {
         queue.followed.close();
         return Health::default();
     };
-    let target = queue.followed.open(&queue.served.shared().store, name);
+    let target = queue.followed.open(&queue.shared().store, name);
     let result = target.snapshot(&rules.rules()).await;
-    queue.served.note("target.snapshot", &result);
+    queue.served().note("target.snapshot", &result);
     let snapshot = result.ok();
     if let Some(snapshot) = &snapshot {
-        queue.followed.note_silence(queue.served.name(), snapshot, rules);
-        queue.followed.note_state(queue.served.name(), snapshot.state);
+        queue.followed.note_silence(queue.name(), snapshot, rules);
+        queue.followed.note_state(queue.name(), snapshot.state);
     }
     Health {
         reading: snapshot.map(|snapshot| TargetReading {

@@ -9,6 +9,7 @@ mod failures;
 mod followed;
 mod health;
 mod metrics;
+mod pools;
 mod queues;
 mod role;
 mod rules;

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use anteroom_core::event;
 use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, StepReason, Sweep};
+use anteroom_core::{event, pool};
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
@@ -22,8 +22,10 @@ const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 pub struct Metrics {
     /// What the snapshots of the queues show.
     pub gauges: SnapshotGauges<Snapshot>,
-    /// What the snapshots of the events show.
-    pub event_gauges: SnapshotGauges<event::Snapshot>,
+    /// What those of the pools show.
+    pub pools: SnapshotGauges<pool::Snapshot>,
+    /// What those of the events show.
+    pub events: SnapshotGauges<event::Snapshot>,
     /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
     /// `anteroom_queue_wait_seconds{queue}`.
     counts: QueueCounts,
@@ -36,7 +38,7 @@ pub struct Metrics {
     /// `anteroom_promotion_lag_seconds{queue}`: how late a slice or batch came, once per tick that
     /// promoted or should have; with a capacity only, the time since the last tick.
     lag: HistogramVec,
-    /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue or event with all its calls.
+    /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue, pool or event with all its calls.
     tick_duration: [Histogram; Tick::ALL.len()],
     /// `anteroom_tick_errors_total{tick}`: ticks that the store failed.
     tick_errors: [IntCounter; Tick::ALL.len()],
@@ -72,7 +74,7 @@ impl Metrics {
         let tick_duration = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_tick_duration_seconds",
-                "Time of one tick of one queue or event.",
+                "Time of one tick of one queue, pool or event.",
             )
             .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0]),
             &["tick"],
@@ -93,7 +95,8 @@ impl Metrics {
                 Snapshot::GAUGES,
                 Snapshot::STATES,
             )?,
-            event_gauges: SnapshotGauges::register(registry, "event", event::Snapshot::GAUGES, [])?,
+            pools: SnapshotGauges::register(registry, "pool", pool::Snapshot::GAUGES, [])?,
+            events: SnapshotGauges::register(registry, "event", event::Snapshot::GAUGES, [])?,
             counts: QueueCounts::register(registry)?,
             eta_error,
             steps,
@@ -103,7 +106,7 @@ impl Metrics {
         })
     }
 
-    /// Counts one tick of any queue.
+    /// Counts one tick of any queue, pool or event.
     pub fn ticked(&self, tick: Tick, took: Duration, ok: bool) {
         self.tick_duration[tick as usize].observe(took.as_secs_f64());
         if !ok {

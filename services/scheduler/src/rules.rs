@@ -6,36 +6,33 @@
 
 use std::time::Duration;
 
-use anteroom_core::store::Error;
-use anteroom_runtime::Config;
 use rand::Rng as _;
 
-use crate::served::Served;
+use crate::served::{Entity, Served};
 
 /// The pauses before another try, half a second to a whole.
 const TRY_AGAIN: (f64, f64) = (0.5, 1.0);
 
-/// Follows the configuration until the entity is stopped. `rules_in` finds its rules, `write` gives
-/// them to the store and tells whether they changed there.
-pub async fn keep<R: Clone + PartialEq, F: Future<Output = Result<bool, Error>>>(
-    served: &Served,
-    rules_in: impl Fn(&Config) -> Option<R>,
-    write: impl Fn(R) -> F,
-) {
+/// Follows the configuration until the entity is stopped.
+pub async fn keep(entity: &impl Entity) {
+    let served = entity.served();
     let mut changes = served.changes();
     let mut written = None;
-    while !served.stop().is_cancelled() {
+    while !served.stop.is_cancelled() {
         let config = changes.borrow_and_update().clone();
         // Without any, the entity has left the configuration and is about to be stopped.
-        let rules = rules_in(&config);
+        let rules = entity.rules_in(&config);
         let mut try_again = false;
         if let Some(rules) = rules.filter(|rules| written.as_ref() != Some(rules)) {
-            let result = write(rules.clone()).await;
+            // For a store that holds none while none were seen.
+            entity.set_rules(rules.clone());
+            let result = entity.apply_rules(&rules).await;
             served.note("apply_rules", &result);
             match result {
                 Ok(changed) => {
                     if changed {
-                        tracing::info!(name = served.name(), "the file's rules are in force");
+                        let (queue, pool, event) = named(served);
+                        tracing::info!(queue, pool, event, "the file's rules are in force");
                     }
                     written = Some(rules);
                     served.set_rules_written();
@@ -45,14 +42,20 @@ pub async fn keep<R: Clone + PartialEq, F: Future<Output = Result<bool, Error>>>
         }
         let pause = rand::rng().random_range(TRY_AGAIN.0..=TRY_AGAIN.1);
         tokio::select! {
-            () = served.stop().cancelled() => return,
+            () = served.stop.cancelled() => return,
             changed = changes.changed() => {
                 if changed.is_err() {
                     // The watch on the file is over, as at the end of the service.
-                    served.stop().cancelled().await;
+                    served.stop.cancelled().await;
                 }
             }
             () = tokio::time::sleep(Duration::from_secs_f64(pause)), if try_again => {}
         }
     }
+}
+
+/// The name as the fields of a log have it: one for each kind.
+fn named(served: &Served) -> (Option<&str>, Option<&str>, Option<&str>) {
+    let name = |kind| (served.kind == kind).then_some(served.name.as_str());
+    (name("queue"), name("pool"), name("event"))
 }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anteroom_core::queue::{Queue, Rules};
-use anteroom_runtime::Changes;
+use anteroom_core::store::Error;
+use anteroom_runtime::{Changes, Config};
 use tokio_util::sync::CancellationToken;
 
 use crate::followed::Followed;
 use crate::metrics::QueueMetrics;
-use crate::served::Served;
+use crate::served::{Entity, Served};
 use crate::shared::Shared;
 
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
@@ -26,8 +27,7 @@ pub struct Scheduled {
     pub line: LineLength,
     /// The target that it follows.
     pub followed: Followed,
-    /// What its rules and its ticks need.
-    pub served: Served,
+    served: Served,
 }
 
 impl Scheduled {
@@ -45,8 +45,43 @@ impl Scheduled {
             metrics: shared.metrics.queue(name),
             line: LineLength::default(),
             followed: Followed::default(),
-            served: Served::new(shared, name, changes, stop),
+            served: Served::new(shared, "queue", name, changes, stop),
         })
+    }
+
+    /// The name of the queue.
+    pub fn name(&self) -> &str {
+        self.queue.name()
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.served.config()
+    }
+
+    /// The way to Redis and what else all queues share.
+    pub fn shared(&self) -> &Shared {
+        &self.served.shared
+    }
+}
+
+impl Entity for Scheduled {
+    type Rules = Rules;
+
+    fn rules_in(&self, config: &Config) -> Option<Rules> {
+        config.queues.get(self.name()).map(|queue| queue.rules.clone())
+    }
+
+    fn set_rules(&self, rules: Rules) {
+        self.queue.set_rules(rules);
+    }
+
+    async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
+        self.queue.apply_rules(rules).await
+    }
+
+    fn served(&self) -> &Served {
+        &self.served
     }
 }
 

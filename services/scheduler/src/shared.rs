@@ -1,4 +1,4 @@
-//! One store, one set of metrics: made by the role, lent to the task of each queue and event.
+//! One store, one set of metrics: made by the role, lent to the task of each queue.
 
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
@@ -6,7 +6,7 @@ use anteroom_runtime::Operations;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 
-/// What all tasks share.
+/// What the tasks of all queues share.
 pub struct Shared {
     /// The way to Redis.
     pub store: Store,

@@ -1,4 +1,8 @@
-//! The kinds of ticks, and how they are spread.
+//! The kinds of ticks, and how often each comes.
+
+use std::time::Duration;
+
+use anteroom_runtime::Config;
 
 /// A kind of tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,22 +11,28 @@ pub enum Tick {
     Promote,
     /// What has ended is cleared away.
     Sweep,
-    /// The gauges of a queue are read.
+    /// The gauges are read.
     Snapshot,
-    /// Claims of applications whose lease has ended go back.
+    /// Of a pool: what ended holds had reserved is taken back.
+    PoolSweep,
+    /// Of a pool: the gauges are read.
+    PoolSnapshot,
+    /// Of an event: claims whose lease has ended go back.
     Reclaim,
-    /// Issuers are woken.
+    /// Of an event: issuers are woken.
     Kick,
-    /// The gauges of an event are read.
+    /// Of an event: the gauges are read.
     EventSnapshot,
 }
 
 impl Tick {
     /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Promote,
         Self::Sweep,
         Self::Snapshot,
+        Self::PoolSweep,
+        Self::PoolSnapshot,
         Self::Reclaim,
         Self::Kick,
         Self::EventSnapshot,
@@ -34,9 +44,11 @@ impl Tick {
             Self::Promote => "promote",
             Self::Sweep => "sweep",
             Self::Snapshot => "snapshot",
-            Self::Reclaim => "event.reclaim",
-            Self::Kick => "event.kick",
-            Self::EventSnapshot => "event.snapshot",
+            Self::PoolSweep => "pool_sweep",
+            Self::PoolSnapshot => "pool_snapshot",
+            Self::Reclaim => "event_reclaim",
+            Self::Kick => "event_kick",
+            Self::EventSnapshot => "event_snapshot",
         }
     }
 
@@ -48,15 +60,35 @@ impl Tick {
             Self::Promote | Self::Reclaim => (1.0, 1.2),
             // Never late: gauges are at most 5 s old, which is also the longest interval, and who
             // missed a message is woken within its time.
-            Self::Sweep | Self::Snapshot | Self::Kick | Self::EventSnapshot => (0.75, 0.95),
+            Self::Sweep
+            | Self::Snapshot
+            | Self::PoolSweep
+            | Self::PoolSnapshot
+            | Self::Kick
+            | Self::EventSnapshot => (0.75, 0.95),
+        }
+    }
+
+    /// Between two starts for the entity of this name, in the configuration.
+    pub fn interval(self, config: &Config, name: &str) -> Duration {
+        let scheduler = &config.scheduler;
+        match self {
+            Self::Promote | Self::Reclaim => scheduler.tick,
+            Self::Sweep => scheduler.sweep_tick,
+            // A hold goes back within a second of its end.
+            Self::PoolSweep => scheduler.sweep_tick.min(Duration::from_secs(1)),
+            Self::Snapshot | Self::PoolSnapshot | Self::EventSnapshot => scheduler.snapshot_tick,
+            // Without any, the event has left the configuration and is about to be stopped.
+            Self::Kick => config
+                .events
+                .get(name)
+                .map_or(scheduler.snapshot_tick, |event| event.rules.kick_interval),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -1,12 +1,18 @@
-//! The ticks of one queue: what each does. Its work is bounded: a call of a script moves a bounded
-//! number of places, and a tick makes a bounded number of calls.
+//! The ticks of one queue: when they come, and what each does.
+//!
+//! A tick is timed from the start of the one before and begins after its end, so ticks of one kind
+//! never overlap and missed ones are not made up. Its work is bounded: a call of a script moves a
+//! bounded number of places, and a tick makes a bounded number of calls.
 
 use std::time::Duration;
 
 use anteroom_core::store::Error;
+use rand::Rng as _;
+use tokio::time::{Instant, sleep_until};
 
 use crate::health;
 use crate::scheduled::Scheduled;
+use crate::served::{Entity, Served};
 use crate::tick::Tick;
 
 /// Calls of one promotion, 100 places each: 100 000 a second at the default tick.
@@ -16,17 +22,31 @@ const SWEEPS_PER_SECOND: u32 = 100;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
 const WALKED_BY_A_CALL: u64 = 150;
 
-/// Brings all ticks of the queue until it is no longer served.
-pub async fn keep(queue: &Scheduled) {
-    let served = &queue.served;
-    tokio::join!(
-        served.tick(Tick::Promote, |config| config.scheduler.tick, || promote(queue)),
-        served.tick(Tick::Sweep, |config| config.scheduler.sweep_tick, || sweep(queue)),
-        served.tick(Tick::Snapshot, |config| config.scheduler.snapshot_tick, || snapshot(queue)),
-    );
+/// Ticks until the entity is no longer served. A tick in hand is finished.
+pub async fn keep<E: Entity>(tick: Tick, entity: &E, run: impl AsyncFn(&E) -> Result<(), Error>) {
+    let served = entity.served();
+    let mut next = Instant::now() + pause(tick, served, (0.0, 1.0));
+    loop {
+        tokio::select! {
+            () = served.stop.cancelled() => return,
+            () = sleep_until(next) => {}
+        }
+        let begun = Instant::now();
+        let result = run(entity).await;
+        served.note(tick.name(), &result);
+        served.shared.metrics.ticked(tick, begun.elapsed(), result.is_ok());
+        next = begun + pause(tick, served, tick.spread());
+    }
 }
 
-async fn promote(queue: &Scheduled) -> Result<(), Error> {
+/// A random time between these shares of the interval in force.
+fn pause(tick: Tick, served: &Served, (least, most): (f64, f64)) -> Duration {
+    let interval = tick.interval(&served.config(), &served.name);
+    interval.mul_f64(rand::rng().random_range(least..=most))
+}
+
+/// Moves the head of the line on.
+pub async fn promote(queue: &Scheduled) -> Result<(), Error> {
     let (mut promoted, mut lag) = (0, Duration::ZERO);
     let health = health::read(queue).await;
     for _ in 0..PROMOTE_CALLS {
@@ -35,7 +55,7 @@ async fn promote(queue: &Scheduled) -> Result<(), Error> {
         promoted += promotion.promoted;
         lag = lag.max(promotion.lag);
         // Every call is whole in itself, so a service that is to end need not wait for the rest.
-        if !promotion.more || queue.served.stop().is_cancelled() {
+        if !promotion.more || queue.served().stop.is_cancelled() {
             break;
         }
     }
@@ -45,25 +65,27 @@ async fn promote(queue: &Scheduled) -> Result<(), Error> {
     Ok(())
 }
 
-async fn sweep(queue: &Scheduled) -> Result<(), Error> {
+/// Clears away what has ended.
+pub async fn sweep(queue: &Scheduled) -> Result<(), Error> {
     let (depth, idle_ttl) = queue.line.get();
-    let sweep_tick = queue.served.config().scheduler.sweep_tick;
+    let sweep_tick = queue.config().scheduler.sweep_tick;
     let most = most_sweeps(sweep_tick);
     let walk = walk_calls(depth, idle_ttl, sweep_tick).min(most);
     for call in 1..=most {
         let swept = queue.queue.sweep().await?;
         queue.metrics.swept(&swept);
-        if (!swept.more && call >= walk) || queue.served.stop().is_cancelled() {
+        if (!swept.more && call >= walk) || queue.served().stop.is_cancelled() {
             break;
         }
     }
     Ok(())
 }
 
-async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
+/// Reads the gauges.
+pub async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
     let snapshot = queue.queue.snapshot().await?;
     queue.line.set(snapshot.depth + snapshot.away, &snapshot.rules);
-    queue.served.shared().metrics.gauges.show(queue.served.name(), &snapshot);
+    queue.shared().metrics.gauges.show(queue.name(), &snapshot);
     Ok(())
 }
 

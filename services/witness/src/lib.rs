@@ -6,12 +6,16 @@
 //! after its sending, or never. From these spans alone the checker concludes what must have been
 //! so; it accuses only where no history that keeps the promise could have given these answers.
 //!
-//! Whoever visits writes a [`Record`]; [`check()`] takes time n log n in the number of its lines.
+//! Whoever visits writes a [`Record`], which [`check()`] holds to the promises of the queue;
+//! applicants to an event and callers of a pool have records of their own, with the checkers of
+//! [`event`] and [`pool`]. Each takes time n log n in the number of its lines.
 
 mod answer;
 mod check;
+pub mod event;
 mod line;
 mod place;
+pub mod pool;
 mod record;
 mod rules;
 

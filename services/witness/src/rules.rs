@@ -58,6 +58,6 @@ impl Default for Rules {
 }
 
 /// Microseconds of a duration.
-pub(super) fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

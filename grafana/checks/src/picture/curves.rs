@@ -28,7 +28,7 @@ pub(super) fn draw(svg: &mut String, plot: Plot, panel: &Panel<'_>, series: &[Na
     let y =
         |value: f64| plot.y + plot.h * (1.0 - (value.clamp(least, most) - least) / (most - least));
     for (number, (one, band)) in series.iter().zip(&bands).enumerate() {
-        let (colour, dash) = (number % 7, if dashed(one) { " dash" } else { "" });
+        let (colour, dash) = (number % super::COLOURS, if dashed(one) { " dash" } else { "" });
         for run in band.split(|(_, low, high)| !low.is_finite() || !high.is_finite()) {
             if run.len() < 2 {
                 continue;

@@ -17,6 +17,8 @@ use crate::{
     prometheus::Series,
 };
 
+/// As many as style.css has.
+const COLOURS: usize = 8;
 /// Of a column and a line of the grid.
 const COLUMN: f64 = 50.0;
 const LINE: f64 = 28.0;
@@ -136,7 +138,11 @@ fn legend(svg: &mut String, plot: Plot, series: &[Named]) {
         }
         put(
             svg,
-            format_args!("<path class=\"line s{}\" d=\"M{x:.0} {:.0}h14\"/>", number % 7, y - 4.0),
+            format_args!(
+                "<path class=\"line s{}\" d=\"M{x:.0} {:.0}h14\"/>",
+                number % COLOURS,
+                y - 4.0
+            ),
         );
         label(svg, ("", "start"), (x + 19.0, y), &one.name);
         x += width;

@@ -64,6 +64,25 @@ impl Configuration {
         Ok(())
     }
 
+    /// Another key with the rights of one that is there.
+    ///
+    /// # Errors
+    ///
+    /// When that is missing.
+    pub fn add_key(&mut self, like: &str, name: &str, digest: &str) -> anyhow::Result<()> {
+        let keys = self.table("keys");
+        let key = keys.get(like).and_then(toml::Value::as_table);
+        let mut key = key.cloned().with_context(|| format!("no [keys.{like}]"))?;
+        key.insert("digest".to_owned(), digest.into());
+        keys.insert(name.to_owned(), key.into());
+        Ok(())
+    }
+
+    /// Without this key.
+    pub fn remove_key(&mut self, name: &str) {
+        self.table("keys").remove(name);
+    }
+
     /// Another title and another `keep_ttl` of the queue.
     ///
     /// # Errors
@@ -139,5 +158,10 @@ mod tests {
         let old = old.object().expect("TOML")["data"][Configuration::KEY].to_string();
         assert!(old.contains("Another") && old.contains("sha256:00") && old.contains("10m"));
         assert!(!old.contains("login") && !old.contains("health"), "{old}");
+        configuration.add_key("e2e", "e2e-2", "sha256:01").expect("a key like the operator's");
+        configuration.remove_key("e2e");
+        let keys = configuration.object().expect("TOML")["data"][Configuration::KEY].to_string();
+        assert!(keys.contains("sha256:01") && keys.contains("operator"), "{keys}");
+        assert!(!keys.contains("sha256:00"), "{keys}");
     }
 }

@@ -8,8 +8,11 @@ mod kubectl;
 mod namespace;
 mod options;
 mod overlay;
+mod place;
 mod progress;
 mod run;
+mod seen;
+mod step;
 mod steps;
 mod table;
 mod visitors;
@@ -65,7 +68,7 @@ async fn whole(options: Options) -> anyhow::Result<u8> {
         _ = terminate.recv() => return end(&kubectl, keep, INTERRUPTED).await,
     };
     let done = tokio::select! {
-        done = run.steps() => Some(done),
+        done = steps::play_all(&run) => Some(done),
         _ = interrupt.recv() => None,
         _ = terminate.recv() => None,
     };

@@ -54,7 +54,7 @@ pub async fn remove(kubectl: &Kubectl) -> anyhow::Result<()> {
         })
     })
     .await?;
-    release(kubectl).await
+    tell_of_retained(kubectl).await
 }
 
 async fn find(kubectl: &Kubectl) -> anyhow::Result<Option<Value>> {
@@ -67,8 +67,9 @@ async fn find(kubectl: &Kubectl) -> anyhow::Result<Option<Value>> {
     serde_json::from_str(&found).context("the namespace").map(Some)
 }
 
-/// A volume that nobody made for us, and that is retained, stays bound to a claim that is gone.
-async fn release(kubectl: &Kubectl) -> anyhow::Result<()> {
+/// A volume that is retained stays bound to a claim that is gone. It is not given to the next one
+/// as it is: a line of visitors may be in it.
+async fn tell_of_retained(kubectl: &Kubectl) -> anyhow::Result<()> {
     let volumes = kubectl.json(&["get", "persistentvolumes"]).await?;
     for volume in volumes["items"].as_array().into_iter().flatten() {
         let claim = &volume["spec"]["claimRef"];
@@ -77,11 +78,11 @@ async fn release(kubectl: &Kubectl) -> anyhow::Result<()> {
             continue;
         }
         let name = volume["metadata"]["name"].as_str().unwrap_or_default();
-        let patch = r#"[{"op":"remove","path":"/spec/claimRef"}]"#;
-        kubectl
-            .run(&["patch", "persistentvolume", name, "--type", "json", "--patch", patch])
-            .await?;
-        say(&format!("the volume {name} is free again; it is retained with what was written"));
+        say(&format!(
+            "the volume {name} is retained, and released: it holds what was written. Empty it, then \
+             kubectl patch pv {name} --type json --patch \
+             '[{{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}}]'"
+        ));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser;
 
-use crate::steps::Step;
+use crate::step::Step;
 
 const EXAMPLES: &str = "\
 Examples:

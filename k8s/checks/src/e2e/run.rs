@@ -16,10 +16,10 @@ use crate::{
     namespace,
     options::{Options, read},
     overlay::Overlay,
-    progress::say,
-    steps::Step,
+    seen::Seen,
+    step::Step,
     table::{Line, Table},
-    visitors::{SETTLED, Seen, Visitors},
+    visitors::{SETTLED, Visitors},
 };
 
 /// What the steps share.
@@ -65,26 +65,6 @@ impl Run {
             key,
         };
         Ok((run, overlay))
-    }
-
-    /// All steps that were asked for.
-    ///
-    /// # Errors
-    ///
-    /// What could not be done, with the step.
-    pub async fn steps(&self) -> anyhow::Result<()> {
-        for step in Step::of(&self.options.steps) {
-            say(&format!("\n{}", step.title()));
-            if let Err(error) = step.play(self).await {
-                // They end by themselves when a promise is broken.
-                let over = self.visitors().ok().and_then(|visitors| visitors.early_verdict());
-                if let Some(verdict) = over {
-                    self.add(Line::new("promises", verdict.report(), Some(false)));
-                }
-                return Err(error.context(step.title()));
-            }
-        }
-        Ok(())
     }
 
     /// The visitors who are there.

@@ -4,7 +4,7 @@ use std::{fs, io::Write as _, path::Path, time::Duration};
 
 use serde::Serialize;
 
-use crate::{progress::say, visitors::Seen};
+use crate::{progress::say, seen::Seen};
 
 /// A line: what was done, what was seen, whether that is what must be.
 #[derive(Clone, Debug, Default, Serialize)]

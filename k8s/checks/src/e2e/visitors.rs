@@ -2,14 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
     process::Stdio,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use anyhow::{Context as _, bail};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     task::JoinHandle,
@@ -18,6 +17,7 @@ use tokio::{
 use crate::{
     kubectl::Kubectl,
     progress::{Look, until},
+    seen::{Delivery, Seen},
 };
 
 /// An image may have to be pulled first.
@@ -26,43 +26,6 @@ const HEARD_WITHIN: Duration = Duration::from_secs(180);
 pub const SETTLED: Duration = Duration::from_secs(20);
 /// … except for turns that were given in the last part of that: not all have learnt of them.
 const LEARNT: Duration = Duration::from_secs(10);
-
-/// Requests on connections of one kind.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub struct Delivery {
-    /// Sent.
-    pub requests: u64,
-    /// Lost, by what came instead of an answer.
-    pub lost: BTreeMap<String, u64>,
-    /// Told by the room to ask again, as the store is away or slow.
-    pub put_off: u64,
-}
-
-impl Delivery {
-    fn since(&self, earlier: &Self) -> Self {
-        let before = |reason| earlier.lost.get(reason).copied().unwrap_or(0);
-        let lost = self.lost.iter().map(|(reason, count)| (reason.clone(), count - before(reason)));
-        Self {
-            requests: self.requests - earlier.requests,
-            lost: lost.filter(|(_, count)| *count > 0).collect(),
-            put_off: self.put_off - earlier.put_off,
-        }
-    }
-
-    /// All that were lost.
-    pub fn lost(&self) -> u64 {
-        self.lost.values().sum()
-    }
-}
-
-impl fmt::Display for Delivery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.lost(), self.requests)?;
-        let reasons = self.lost.iter().map(|(reason, count)| format!("{count} {reason}"));
-        let reasons = reasons.collect::<Vec<_>>().join(", ");
-        if reasons.is_empty() { Ok(()) } else { write!(f, " ({reasons})") }
-    }
-}
 
 /// All requests.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -102,36 +65,6 @@ pub struct Promises {
     pub violations: Vec<String>,
     /// Requests in the record.
     pub lines: usize,
-}
-
-/// What visitors saw between two marks.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Seen {
-    /// On connections that they keep.
-    pub kept: Delivery,
-    /// Each on a new one.
-    pub new: Delivery,
-    /// The longest time in which none of them was promoted; absent where others came, too.
-    pub gap_seconds: Option<f64>,
-    /// From the first second with a lost request to the last one.
-    pub losing_seconds: f64,
-}
-
-impl Seen {
-    /// All that were lost.
-    pub fn lost(&self) -> u64 {
-        self.kept.lost() + self.new.lost()
-    }
-
-    /// All that were put off.
-    pub fn put_off(&self) -> u64 {
-        self.kept.put_off + self.new.put_off
-    }
-
-    /// Whether nobody noticed anything.
-    pub fn undisturbed(&self) -> bool {
-        self.lost() + self.put_off() == 0
-    }
 }
 
 #[derive(Default)]

@@ -20,7 +20,7 @@ fn the_dockerfile_holds_what_it_should() {
     }
     // Nothing runs in the image itself: it has no shell.
     assert!(!last.contains("\nRUN "));
-    let version = format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"));
+    let version = format!("org.opencontainers.image.version=\"{}\"", env!("CARGO_PKG_VERSION"));
     assert_eq!(text.matches(&version).count(), 2, "{version}");
 
     let Some(program) = env::var_os("ANTEROOM_HADOLINT").filter(|path| !path.is_empty()) else {

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod custom_resources;
+mod gate;
 mod image;
 mod policies;
 mod programs;
+mod redis;
 mod rendered;
 mod schemas;
 mod secrets;

@@ -1,21 +1,18 @@
-//! The other programs read what they would be given: NGINX, Redis, Prometheus.
+//! What programs are given, and a Prometheus that reads it.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
-    path::Path,
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
-use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port, until};
 use serde_json::Value;
 
-use crate::rendered::{Rendered, all, items, pod, rendered};
-use crate::secrets::decoded;
+use crate::rendered::{Rendered, items, pod, rendered};
 
 /// What is mounted under this name, all ConfigMaps of the volume together.
-fn mounted(rendered: &Rendered, kind: &str, workload: &str, volume: &str) -> Vec<(String, String)> {
+pub fn mounted(
+    rendered: &Rendered,
+    kind: &str,
+    workload: &str,
+    volume: &str,
+) -> Vec<(String, String)> {
     let workload = rendered.find(kind, workload).unwrap();
     let volumes = items(&pod(workload)["volumes"]);
     let volume = volumes.iter().find(|had| had["name"] == volume).unwrap();
@@ -33,102 +30,11 @@ fn mounted(rendered: &Rendered, kind: &str, workload: &str, volume: &str) -> Vec
 }
 
 /// The program, also where only root's PATH has it.
-fn program(name: &str) -> Command {
+pub fn program(name: &str) -> Command {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&folders).chain([Path::new("/usr/sbin").to_owned()]);
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     Command::new(found.unwrap_or_else(|| panic!("no {name}: scripts/prerequisites.sh installs it")))
-}
-
-/// The gate's files as they are mounted, with other addresses: there is no DNS of a cluster here.
-#[test]
-fn nginx_takes_the_gate_of_every_overlay() {
-    for rendered in all() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_str().unwrap();
-        for (file, mut text) in mounted(rendered, "Deployment", "gate", "config") {
-            text = text.replace("/tmp/", &format!("{path}/"));
-            for (name, port) in [("admission", 8080), ("concert", 8090), ("shop", 80)] {
-                text = text.replace(&format!("server {name}:{port}"), "server 127.0.0.1:9");
-            }
-            for port in [8080, 8081] {
-                let socket = format!("listen unix:{path}/{port};");
-                text = text.replace(&format!("listen {port};"), &socket);
-            }
-            fs::write(folder.path().join(file), text).unwrap();
-        }
-        let mut check = program("nginx");
-        check.args(["-t", "-e", "stderr", "-p", path, "-c"]).arg(folder.path().join("nginx.conf"));
-        let output = check.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}", rendered.folder);
-        assert!(!said.contains("[warn]"), "{}: {said}", rendered.folder);
-    }
-}
-
-/// A real Redis with the mounted files takes the services' user, nobody else, and keeps over a
-/// restart what was written. It would not, if the default user were one of few permissions.
-#[tokio::test]
-async fn redis_takes_its_configuration_and_its_users_and_keeps_what_it_has() {
-    let dev = rendered("overlays/dev");
-    let auth = dev.find("Secret", "redis-auth").unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_str().unwrap();
-    let port = free_port();
-    fs::write(folder.path().join("users.acl"), decoded(auth, "users.acl")).unwrap();
-    let (_, conf) = mounted(dev, "StatefulSet", "redis", "config").remove(0);
-    let conf = conf
-        .replace("bind * -::*", "bind 127.0.0.1")
-        .replace("port 6379", &format!("port {port}"))
-        .replace("/etc/redis/users", path)
-        .replace("dir /data", &format!("dir {path}"));
-    let file = folder.path().join("redis.conf");
-    fs::write(&file, &conf).unwrap();
-    let server = std::env::var("ANTEROOM_REDIS_BIN").unwrap_or_else(|_| "redis-server".to_owned());
-    let mut redis = Process::spawn(&server, [&file], &[]);
-    redis.line("Ready to accept connections", PATIENCE).await;
-
-    let redis_at = format!("127.0.0.1:{port}");
-    assert!(say(&redis_at, "PING\r\n")[0].starts_with("-NOAUTH"));
-    let probe = say(&redis_at, "AUTH probe none\r\nPING\r\nGET x\r\n");
-    assert_eq!(probe[..2], ["+OK", "+PONG"]);
-    assert!(probe[2].starts_with("-NOPERM"), "{probe:?}");
-
-    let mut admission = Command::new(binary("anteroom-admission"));
-    admission.envs([
-        ("ANTEROOM_STORE__URL", format!("redis://{redis_at}")),
-        ("ANTEROOM_STORE__USERNAME", decoded(auth, "username")),
-        ("ANTEROOM_STORE__PASSWORD", decoded(auth, "password")),
-        ("ANTEROOM_QUEUES__CONCERT__CAPACITY", "1".to_owned()),
-    ]);
-    for port in ["", "SERVICE_", "METRICS_"] {
-        admission.env(format!("ANTEROOM_ADMISSION__{port}LISTEN"), "127.0.0.1:0");
-    }
-    let admission = Service::start(admission, &["public", "service", "metrics"]).await;
-    admission.until_ready().await;
-    let token = admission.join("concert").await;
-
-    redis.term();
-    redis.exit(PATIENCE).await;
-    let mut redis = Process::spawn(&server, [&file], &[]);
-    redis.line("Ready to accept connections", PATIENCE).await;
-    let look = format!(
-        "GET /v1/queues/concert/token HTTP/1.1\r\nhost: a\r\nx-anteroom-token: {token}\r\n\r\n"
-    );
-    until("the place is found again", PATIENCE, || {
-        let status = say(admission.address("public"), &look).swap_remove(0);
-        assert!(!status.contains("410"), "the place is lost: {status}");
-        std::future::ready(status.ends_with("200 OK"))
-    })
-    .await;
-}
-
-/// The first lines of what is answered, one for each that was asked.
-fn say(address: &str, asked: &str) -> Vec<String> {
-    let mut line = TcpStream::connect(address).unwrap();
-    line.write_all(asked.as_bytes()).unwrap();
-    let answers = BufReader::new(line).lines();
-    answers.take(asked.lines().count()).map(Result::unwrap).collect()
 }
 
 /// Needs no cluster to be parsed: promtool reads the file and the rules beside it.

@@ -82,6 +82,19 @@ fn what_production_takes_is_documented_and_what_development_takes_is_there() {
     }
 }
 
+/// Else whoever tried the one and goes on with the other signs with secrets that everybody knows.
+#[test]
+fn production_never_takes_a_secret_of_development() {
+    let (dev, prod) = (rendered("overlays/dev"), rendered("overlays/prod"));
+    let namespaces = |objects: &[Value]| -> BTreeSet<_> {
+        objects
+            .iter()
+            .filter_map(|it| it["metadata"]["namespace"].as_str().map(str::to_owned))
+            .collect()
+    };
+    assert!(namespaces(&dev.objects).is_disjoint(&namespaces(&prod.objects)));
+}
+
 #[test]
 fn digests_in_the_configuration_are_those_of_the_keys() {
     let dev = rendered("overlays/dev");

@@ -6,9 +6,11 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
+
+use anteroom_runtime::config::Scope;
 
 use crate::callers::keys::{KEY_PREFIX, digest};
 
@@ -34,6 +36,14 @@ pub fn command() -> Command {
                 .default_value("backend")
                 .help("What its bearer is: only operators may call /v1/admin"),
         )
+        .arg(
+            Arg::new("scope")
+                .long("scope")
+                .value_name("SCOPE")
+                .value_parser(scope)
+                .action(ArgAction::Append)
+                .help("What alone it may be used for, such as queues:concert; may be repeated [default: everything of the role]"),
+        )
 }
 
 /// Makes a key with what [`command`] has read, and prints it.
@@ -44,15 +54,25 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches, out: &mut impl Write) -> io::Result<()> {
     let text = |name| arguments.get_one::<String>(name).map(String::as_str);
     let role = text("role").unwrap_or("backend");
-    print(&random_key()?, text("name").unwrap_or(role), role, out)
+    let scopes = arguments.get_many::<String>("scope").unwrap_or_default();
+    let scopes: Vec<_> = scopes.map(String::as_str).collect();
+    print(&random_key()?, text("name").unwrap_or(role), role, &scopes, out)
 }
 
-fn print(key: &str, name: &str, role: &str, out: &mut impl Write) -> io::Result<()> {
+fn print(
+    key: &str,
+    name: &str,
+    role: &str,
+    scopes: &[&str],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let digest: String = digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
     writeln!(out, "{key}\n")?;
     writeln!(out, "# That is the key, shown this once: it goes to its bearer, who sends")?;
     writeln!(out, "# `Authorization: Bearer {KEY_PREFIX}…`. This goes into the configuration:")?;
-    writeln!(out, "[keys.{name}]\ndigest = \"sha256:{digest}\"\nrole = \"{role}\"\nscopes = []")?;
+    writeln!(out, "[keys.{name}]\ndigest = \"sha256:{digest}\"\nrole = \"{role}\"")?;
+    let everything = if scopes.is_empty() { "   # everything of the role" } else { "" };
+    writeln!(out, "scopes = {scopes:?}{everything}")?;
     out.flush()
 }
 
@@ -61,6 +81,11 @@ fn random_key() -> io::Result<String> {
     let mut bits = [0; 32];
     OsRng.try_fill_bytes(&mut bits).map_err(io::Error::other)?;
     Ok(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
+}
+
+/// The rule of the configuration for scopes.
+fn scope(text: &str) -> Result<String, &'static str> {
+    text.parse::<Scope>().map(|_| text.to_owned())
 }
 
 /// The rule of the configuration for names.
@@ -104,6 +129,19 @@ mod tests {
         let caller = crate::callers::keys::Caller::of(&config.keys, &headers, None).expect("known");
         assert_eq!(caller.name(), "shop");
         assert!(caller.operates().is_ok());
+    }
+
+    #[test]
+    fn a_key_is_printed_with_the_scopes_that_it_is_to_have() {
+        let scopes = ["--scope", "queues:concert", "--scope", "pools:reward"];
+        let printed = output(&[&["new-key", "--name", "shop"], &scopes[..]].concat());
+        assert!(
+            printed.ends_with("scopes = [\"queues:concert\", \"pools:reward\"]\n"),
+            "{printed}"
+        );
+        let all = output(&["new-key"]);
+        assert!(all.ends_with("scopes = []   # everything of the role\n"), "{all}");
+        assert!(command().try_get_matches_from(["new-key", "--scope", "shop"]).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod newest;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use newest::Newest;
@@ -59,6 +60,11 @@ impl<R: Ruled> Entity<R> {
     /// Takes those of a reloaded one.
     pub(crate) fn set_rules(&self, rules: R) {
         self.rules.store(Arc::new(rules));
+    }
+
+    /// What a request may take in all.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.store.request_timeout()
     }
 
     /// Arguments that begin with the clock, as every script takes them.

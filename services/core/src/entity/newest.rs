@@ -2,8 +2,8 @@
 //!
 //! The rules stand there in parts, the file's and the overrides where there are any, each under a
 //! revision that only grows. A store that was emptied, or an older replica, lacks what came later;
-//! whoever has seen that puts it back. What is packed in a part only the scripts know, so a version keeps the
-//! rules that it does not know itself.
+//! whoever has seen that puts it back. What is packed in a part only the scripts know, so a
+//! version keeps the rules that it does not know itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -224,9 +224,8 @@ macro_rules! rule_table {
 
             /// The value of a rule; `None` where there is no such rule.
             pub fn value(&self, rule: &$crate::rules::Rule) -> Option<$crate::rules::Value> {
-                use $crate::rules::Field as _;
                 match rule.name {
-                    $(stringify!($name) => self.$name.get().map(|value| $crate::rules::Typed::value(value, rule.kind)),)+
+                    $(stringify!($name) => $crate::rules::Field::get(&self.$name).map(|value| $crate::rules::Typed::value(value, rule.kind)),)+
                     _ => (rule.default)(),
                 }
             }

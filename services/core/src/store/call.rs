@@ -170,6 +170,11 @@ impl Store {
             || self.0.shared.live().is_some_and(|live| live.has_slots)
     }
 
+    /// What a request may take in all.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.0.config.request_timeout
+    }
+
     pub(super) fn config(&self) -> &Config {
         &self.0.config
     }

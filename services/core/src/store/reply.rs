@@ -128,6 +128,11 @@ impl Reply {
 
     /// The numbers of a batched call, which are the rest of the reply.
     pub(crate) fn numbers(mut self) -> Result<Numbers, Error> {
+        self.packed()
+    }
+
+    /// Numbers behind which the reply goes on.
+    pub(crate) fn packed(&mut self) -> Result<Numbers, Error> {
         Ok(Numbers { operation: self.operation, bytes: self.bytes()?, read: 0 })
     }
 }
@@ -140,6 +145,11 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
+    /// Those in a part of a reply.
+    pub(crate) fn of(reply: &Reply, bytes: &[u8]) -> Self {
+        Self { operation: reply.operation, bytes: bytes.to_vec(), read: 0 }
+    }
+
     pub(crate) fn error(&self, detail: impl Into<String>) -> Error {
         Error::Reply { operation: self.operation, detail: detail.into() }
     }

@@ -7,6 +7,7 @@ mod header;
 mod limit;
 mod monitor;
 mod names;
+mod pool;
 mod queue;
 mod target;
 mod text;
@@ -31,7 +32,7 @@ type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
 const SUBSYSTEMS: &[Subsystem] =
-    &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM, event::SUBSYSTEM];
+    &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM, event::SUBSYSTEM, pool::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

@@ -73,6 +73,14 @@ impl FromText for Scope {
     }
 }
 
+impl std::str::FromStr for Scope {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::from_text(text).ok_or(Self::RULE)
+    }
+}
+
 /// The rules between the keys: one digest under two names would make the audit log ambiguous.
 pub(super) fn check<'a>(
     keys: impl Iterator<Item = (&'a String, &'a KeyConfig)>,

@@ -18,6 +18,7 @@ mod load;
 mod log;
 mod moment;
 mod parse;
+mod pool;
 mod queue;
 mod read;
 pub mod reload;
@@ -45,6 +46,7 @@ pub use limit::{LimitConfig, LimitWithoutStore};
 pub use load::Loader;
 pub use log::{Level, LogConfig, LogFormat};
 pub use moment::Moment;
+pub use pool::PoolConfig;
 pub use queue::{OnStoreError, PublicUrl, QueueConfig, Rate, WithoutStore};
 pub use scheduler::SchedulerConfig;
 pub use store::{Address, StoreConfig, StoreMode};
@@ -81,6 +83,8 @@ pub struct Config {
     pub targets: BTreeMap<String, TargetConfig>,
     /// The events, by name.
     pub events: BTreeMap<String, EventConfig>,
+    /// The pools, by name.
+    pub pools: BTreeMap<String, PoolConfig>,
 }
 
 /// The same as it stands in the merged layers.
@@ -98,6 +102,7 @@ struct Sections {
     limits: Tables,
     targets: Tables,
     events: Tables,
+    pools: Tables,
 }
 
 impl Sections {
@@ -114,6 +119,7 @@ impl Sections {
             limits: section::read(self.limits)?,
             targets: section::read(self.targets)?,
             events: section::read(self.events)?,
+            pools: section::read(self.pools)?,
         })
     }
 }
@@ -146,12 +152,13 @@ impl Config {
         warnings
     }
 
-    /// Whether nothing is declared: no queue, limit, target or event.
+    /// Whether nothing is declared: no queue, limit, target, event or pool.
     pub fn declares_nothing(&self) -> bool {
         self.queues.is_empty()
             && self.limits.is_empty()
             && self.targets.is_empty()
             && self.events.is_empty()
+            && self.pools.is_empty()
     }
 
     /// Keys that differ from `running` and take effect only after a restart of the service.

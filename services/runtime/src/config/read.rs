@@ -22,8 +22,10 @@ pub(super) fn read_as<T: for<'de> Deserialize<'de>>(
 /// What serde said, in our words; our own rules pass as they are.
 fn fault(key: String, said: &str) -> Fault {
     if let Some((name, known)) =
-        said.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "))
+        said.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, "))
     {
+        // A section may have no fields for serde: its keys are those of a table of rules.
+        let known = known.strip_prefix("expected ").unwrap_or("one of ");
         let rule = format!("unknown key, expected {known}");
         return Fault::new(joined(&key, name), rule).without_value();
     }

@@ -78,8 +78,9 @@ fn with_names<T: Named>(fault: Fault, section: &str) -> Fault {
     let fields = fault.rule.strip_prefix("unknown key, expected one of ").filter(|_| is_own);
     let Some(fields) = fields else { return fault };
     let rules = T::RULES.iter().filter(|rule| rule.in_file);
-    let rules: String = rules.map(|rule| format!("`{}`, ", rule.name)).collect();
-    Fault { rule: format!("unknown key, expected one of {rules}{fields}"), ..fault }
+    let rules = rules.map(|rule| format!("`{}`", rule.name));
+    let known: Vec<_> = rules.chain(Some(fields.to_owned()).filter(|it| !it.is_empty())).collect();
+    Fault { rule: format!("unknown key, expected one of {}", known.join(", ")), ..fault }
 }
 
 /// Refuses the first relation that does not hold.

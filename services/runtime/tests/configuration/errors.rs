@@ -103,7 +103,7 @@ fn every_rule_has_its_line() {
     };
     let table: Vec<(String, String)> = vec![
         // Queues.
-        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `limits`, `targets`, `events`".into()),
+        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `limits`, `targets`, `events`, `pools`".into()),
         ("[queues.\"a\\u001bb\"]\nbatch = 1".into(), "queues.a\\u{1b}b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
         ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),
@@ -159,6 +159,12 @@ fn every_rule_has_its_line() {
         ("[limits.login]\nlimit = 0".into(), "limits.login.limit = 0 (FILE): must be a whole number from 1 to 100_000_000".into()),
         ("[limits.login]\nlimit = 10_001".into(), "limits.login.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
         ("[targets.shop]\nstore = \"log\"\nmin_samples = 100_001".into(), "targets.shop.min_samples = 100001 (FILE): must be at most 100_000 with store = \"log\"".into()),
+        ("[pools.shop]\nfunds = 0".into(), format!("pools.shop.funds = 0 (FILE): {}", "must be a whole number from 1 to 9_007_199_254_740_991")),
+        ("[pools.shop]\nfunds = 9007199254740992".into(), format!("pools.shop.funds = 9007199254740992 (FILE): {}", "must be a whole number from 1 to 9_007_199_254_740_991")),
+        ("[pools.shop]\non_failover = \"stop\"".into(), "pools.shop.on_failover = \"stop\" (FILE): must be one of continue, hold".into()),
+        ("[pools.shop]\nhold_ttl = \"999ms\"".into(), format!("pools.shop.hold_ttl = \"999ms\" (FILE): {}", span("1s", "1day"))),
+        ("[pools.shop]\nledger_keep = \"1m\"".into(), format!("pools.shop.ledger_keep = \"1m\" (FILE): {}", span("1h", "9years 11months 27days 21h 50m 24s"))),
+        ("[pools.shop]\nbalance = 1".into(), "pools.shop.balance (FILE): unknown key, expected one of `funds`, `hold_ttl`, `on_failover`, `ledger_keep`, `options`".into()),
         ("[targets.\"*\"]\nstore = \"log\"\nmin_samples = 100_001".into(), "targets.*.min_samples = 100001 (FILE): must be at most 100_000 with store = \"log\"".into()),
         ("[limits.\"*\"]\nlimit = 10_001".into(), "limits.*.limit = 10001 (FILE): must be at most 10_000 while algorithm is log".into()),
         ("[limits.login]\nlimit = 100_000_001\nalgorithm = \"gcra\"".into(), "limits.login.limit = 100000001 (FILE): must be a whole number from 1 to 100_000_000".into()),
@@ -285,12 +291,12 @@ fn the_environment_is_named_as_the_origin() {
         (
             "ANTEROOM_METRICS__LISTEN",
             "x",
-            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events",
+            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events, pools",
         ),
         (
             "ANTEROOM_FOO__BAR",
             "1",
-            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events",
+            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events, pools",
         ),
         ("ANTEROOM_STORE__URL__X", "1", "store.url"),
         ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),

@@ -1,5 +1,7 @@
 //! The defaults file is the documentation: it, the types and the specification name the same keys.
 
+use anteroom_core::pool::Rules as PoolRules;
+use anteroom_core::rules::Amounts;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anteroom_core::limit::{Algorithm, Rule};
@@ -9,7 +11,7 @@ use anteroom_runtime::config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, Wi
 use std::time::Duration;
 
 /// Every key that the specification names, by section.
-const EXPECTED: [(&str, &str); 11] = [
+const EXPECTED: [(&str, &str); 12] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -42,6 +44,7 @@ const EXPECTED: [(&str, &str); 11] = [
         "stock over_apply opens_at ends_at issue lease max_attempts max_per_second kick_interval \
          keep_ttl url timeout secret_file allow_private",
     ),
+    ("pools.*", "funds on_failover hold_ttl ledger_keep options"),
 ];
 
 /// The line `key = value` of a section, and whether it is only shown, behind a `#`.
@@ -108,6 +111,7 @@ fn the_types_know_exactly_the_expected_keys() {
             "queues.*.adaptive" => "queues.some.adaptive",
             "targets.*" => "targets.some",
             "events.*" => "events.some",
+            "pools.*" => "pools.some",
             other => other,
         };
         let error = load(&format!("[{header}]\nno_such_key = 1\n")).expect_err("unknown key");
@@ -121,7 +125,7 @@ fn the_types_know_exactly_the_expected_keys() {
 
 #[test]
 fn unknown_sections_are_refused() {
-    for section in ["pools.x", "stroe"] {
+    for section in ["stroe", "event"] {
         let error = load(&format!("[{section}]\nlimit = 5\n")).expect_err("unknown section");
         assert!(
             error.starts_with(section.split('.').next().expect("one"))
@@ -245,6 +249,11 @@ fn the_specifications_sample_is_valid() {
         quorum = 2
         open_for = "10s"
         probes = 5
+        [pools.reward]
+        funds = 10_000_000
+        on_failover = "continue"
+        hold_ttl = "60s"
+        options = {{ hundred = 1_000_000, two-hundred = 5_000_000, five-hundred = 20_000_000 }}
         "#
     ))
     .expect("valid");
@@ -270,4 +279,10 @@ fn the_specifications_sample_is_valid() {
     let short = load("[targets.reservations]").expect("valid");
     assert_eq!(short.targets, config.targets);
     assert_eq!(config.targets["reservations"].rules(), TargetRules::default());
+    let reward = &config.pools["reward"].rules;
+    assert_eq!(reward.options.get("two-hundred"), Some(5_000_000));
+    let short = load("[pools.reward]").expect("valid");
+    let nothing = PoolRules { funds: None, options: Amounts::default(), ..reward.clone() };
+    assert_eq!(short.pools["reward"].rules, nothing);
+    assert_eq!(nothing, PoolRules::default());
 }

@@ -2,5 +2,6 @@
 
 pub mod event;
 pub mod limit;
+pub mod pool;
 pub mod queue;
 pub mod target;

@@ -8,6 +8,8 @@ mod one_place;
 mod order;
 mod rate;
 
+use serde::Serialize;
+
 use crate::{
     Line, Rules,
     place::{Life, Place},
@@ -30,7 +32,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    fn new(promise: u8, what: String, lines: impl IntoIterator<Item = usize>) -> Self {
+    pub(crate) fn new(promise: u8, what: String, lines: impl IntoIterator<Item = usize>) -> Self {
         let mut lines: Vec<_> = lines.into_iter().collect();
         lines.sort_unstable();
         lines.dedup();
@@ -38,7 +40,7 @@ impl Violation {
     }
 
     /// The violation with the lines that prove it, for a person to read.
-    pub fn report(&self, record: &[Line]) -> String {
+    pub fn report(&self, record: &[impl Serialize]) -> String {
         let mut text = format!("promise {}: {}", self.promise, self.what);
         for at in self.lines.iter().take(SHOWN) {
             let line = serde_json::to_string(&record[*at]).unwrap_or_default();

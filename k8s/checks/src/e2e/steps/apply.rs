@@ -10,8 +10,9 @@ use crate::{
     jobs,
     progress::{Look, pause, say, until},
     run::Run,
+    seen::Seen,
     table::Line,
-    visitors::{Seen, Visitors},
+    visitors::Visitors,
     workloads::{all_ready, usage},
 };
 
@@ -33,6 +34,10 @@ pub async fn overlay(run: &Run) -> anyhow::Result<()> {
     run.kubectl.run(&["apply", "--kustomize", &folder]).await?;
     all_ready(&run.kubectl).await?;
     run.add(Line::new("apply", "everything is ready", Some(true)).took(began.elapsed()));
+    // It fails where something would change.
+    let again = run.kubectl.run(&["diff", "--kustomize", &folder]).await;
+    let says = again.as_ref().map_or_else(ToString::to_string, |_| "nothing changes".to_owned());
+    run.add(Line::new("apply again", says, Some(again.is_ok())));
     for object in jobs::needs(&run.key) {
         run.kubectl.apply(&object).await?;
     }

@@ -4,8 +4,8 @@ use anyhow::Context as _;
 
 use crate::{
     run::Run,
+    seen::Seen,
     table::Line,
-    visitors::Seen,
     workloads::{pods, settled},
 };
 
@@ -33,6 +33,7 @@ pub async fn pods_of_every_kind(run: &Run) -> anyhow::Result<()> {
         ("deployment/scheduler", Must::LoseNothing),
         ("deployment/gate", Must::Recover),
         ("deployment/concert", Must::Return),
+        ("deployment/prometheus", Must::LoseNothing),
         ("statefulset/redis", Must::PutOff),
     ] {
         let dies = async {

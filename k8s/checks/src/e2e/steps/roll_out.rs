@@ -9,6 +9,7 @@ use crate::{
     workloads::{containers_of, settled},
 };
 
+const GATE: &str = "deployment/gate";
 const WORKLOADS: [&str; 2] = ["deployment/admission", "deployment/scheduler"];
 
 /// Back by one version, with a configuration that it knows, and on again. A new configuration comes
@@ -43,6 +44,18 @@ pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
     let says = "the version before to this one";
     run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
     change::write(run).await
+}
+
+/// The gate, as a change of its files rolls it.
+pub async fn gate(run: &Run) -> anyhow::Result<()> {
+    let rolls = async {
+        run.kubectl.run(&["rollout", "restart", GATE]).await?;
+        settled(&run.kubectl, GATE).await
+    };
+    let (_, took, seen) = run.under_load(rolls).await?;
+    let held = seen.undisturbed();
+    run.add(Line::new("roll gate", "other pods", Some(held)).took(took).under(seen));
+    Ok(())
 }
 
 /// Both services at once, as an overlay with another image does it.

@@ -28,7 +28,7 @@ fn planted() -> Vec<Planted> {
         in_dev("restricted", admission, "POD/hostNetwork", json!(true)),
         in_dev("restricted", admission, "POD/volumes/0", json!({"name": "a", "hostPath": {}})),
         in_dev("restricted", admission, "C/securityContext/capabilities", json!({})),
-        in_dev("restricted", ("Namespace", "anteroom"), "/metadata/labels", json!({})),
+        in_dev("restricted", ("Namespace", "anteroom-dev"), "/metadata/labels", json!({})),
         in_dev("read-only root", ("Deployment", "gate"), "C/securityContext", json!({})),
         in_dev("no token", admission, "POD/automountServiceAccountToken", json!(true)),
         in_dev("no token", admission, "POD/serviceAccountName", json!("default")),

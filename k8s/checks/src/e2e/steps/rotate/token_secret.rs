@@ -4,22 +4,16 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use base64::{
-    Engine as _,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng as _;
-use serde_json::json;
 
 use crate::{
     configuration::QUEUE,
     forward::{Forward, status},
+    place::Place,
     progress::pause,
     run::{Run, hex},
-    steps::{
-        redis::Place,
-        watch::{IN_FORCE_WITHIN, Pods},
-    },
+    steps::watch::{IN_FORCE_WITHIN, Pods},
     table::Line,
 };
 
@@ -29,10 +23,8 @@ const KEY: &str = "token_secrets";
 const ALL_ANEW: Duration = Duration::from_secs(40);
 
 /// All steps; nobody is to notice.
-pub async fn token_secret(run: &Run) -> anyhow::Result<()> {
-    let secret = run.kubectl.json(&["get", "secret", SECRET]).await?;
-    let old = secret["data"][KEY].as_str().with_context(|| format!("{SECRET} has no {KEY}"))?;
-    let old = String::from_utf8(STANDARD.decode(old)?)?.trim_end().to_owned();
+pub async fn all_steps(run: &Run) -> anyhow::Result<()> {
+    let old = super::read_secret(run, SECRET, KEY).await?;
     let new = hex(&rand::rng().random::<[u8; 32]>());
     let public = Pods::of(run, "deployment/admission", 8080).await?;
     let metrics = Pods::of(run, "deployment/admission", 9090).await?;
@@ -78,16 +70,13 @@ pub async fn token_secret(run: &Run) -> anyhow::Result<()> {
 }
 
 async fn write(run: &Run, secrets: &str) -> anyhow::Result<()> {
-    let patch = json!({ "data": { KEY: STANDARD.encode(secrets) } }).to_string();
-    let patch = ["patch", "secret", SECRET, "--type", "merge", "--patch", &patch];
-    run.kubectl.run(&patch).await.map(drop)
+    super::write_secret(run, SECRET, KEY, secrets).await
 }
 
 /// A place that is given up at once: its token, and which secret has signed that.
 async fn join_and_leave(way: &Forward) -> anyhow::Result<(Place, Vec<u8>)> {
     let place = Place::join(way).await?;
-    let leave = way.request("DELETE", &format!("/v1/queues/{QUEUE}/token"));
-    status(place.holds(leave)).await?;
+    place.leave(way).await?;
     // The id of the key stands in its first four bytes.
     let token = place.token.strip_prefix("art1.").and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
     let key = token.as_deref().and_then(|token| token.get(..4)).context("a token")?.to_vec();

@@ -1,0 +1,14 @@
+-- pool.apply_rules: the rules of a scheduler's file, written where they differ from the newest. The
+-- first rules give birth to the pool, with the funds of its file.
+-- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums primary born
+-- KEYS: meta ledger
+-- ARGV: now, epoch, file_revision, file, (rule, value)*
+--       (lib/rule_parts.lua, and the scheduler's file)
+-- Reply: OK, changed (1 or 0), then the revision of the file and the packed file
+-- Codes: OK
+
+read_file()
+apply_file(5)
+local reply = write_file(KNOWN_RULES, default_rules)
+be_born()
+return reply

@@ -1,0 +1,39 @@
+-- pool.draw: pays amounts at once. Ended holds are taken back first.
+-- Uses: lib/store lib/entity lib/repeated rules sums holds primary asked
+-- KEYS: meta holds ledger (call)*
+-- ARGV: now, (asked)*
+--       (lib/asked.lua)
+-- Reply: OK, draws (four doubles each: a code, the amount, 0, the balance after it); or NO_RULES
+-- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
+
+if not load() then return { NO_RULES } end
+read_clock()
+-- Redis refuses for want of memory only what a script writes first.
+call('HSET', META, 'epoch', m.epoch)
+local _, more = sweep_holds()
+local unconfirmed = is_unconfirmed()
+
+local told = {}
+for at = 2, #ARGV do
+  local key = KEYS[at + 2]
+  local said, amount = read_asked(ARGV[at])
+  local code, balance = OK, nil
+  local same, note = repeated(key, said, now - DAY)
+  if unconfirmed then
+    code = UNCONFIRMED
+  elseif same == false then
+    code = MISMATCH
+  elseif same then
+    code = REPEATED
+    amount, balance = struct.unpack('>dd', note)
+  else
+    code = refusal(amount, more) or OK
+    if code == OK then
+      record(DRAWN, amount, 0, '')
+      remember(key, said .. struct.pack('>dd', amount, m.balance), now, 2 * DAY / 1000)
+    end
+  end
+  told[at - 1] = struct.pack('>dddd', code, amount or 0, 0, balance or m.balance)
+end
+save_sums()
+return { OK, table.concat(told) }

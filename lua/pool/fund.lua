@@ -1,0 +1,30 @@
+-- pool.fund: puts money in.
+-- Uses: lib/store lib/entity lib/repeated rules sums primary
+-- KEYS: meta ledger (call)*
+-- ARGV: now, said, amount
+--       (a digest of what the call said, 8 bytes)
+-- Reply: OK, doubles: a code, the amount, 0, the balance after it; or NO_RULES
+-- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED
+
+if not load() then return { NO_RULES } end
+read_clock()
+-- Redis refuses for want of memory only what a script writes first.
+call('HSET', META, 'epoch', m.epoch)
+local key, said, amount = KEYS[3], ARGV[2], tonumber(ARGV[3])
+local code, balance = OK, nil
+local same, note = repeated(key, said, now - DAY)
+if is_unconfirmed() then
+  code = UNCONFIRMED
+elseif same == false then
+  code = MISMATCH
+elseif same then
+  code = REPEATED
+  balance = struct.unpack('>d', note)
+elseif amount > MAX_AMOUNT - m.funded then
+  code = TOO_LARGE
+else
+  record(FUNDED, amount, 0, '')
+  remember(key, said .. struct.pack('>d', m.balance), now, 2 * DAY / 1000)
+end
+save_sums()
+return { OK, struct.pack('>dddd', code, amount, 0, balance or m.balance) }

@@ -1,0 +1,51 @@
+-- pool.hold: reserves amounts until their holds end. Ended holds are taken back first.
+-- Uses: lib/store lib/entity rules sums holds primary asked
+-- KEYS: meta holds ledger (hold)*
+-- ARGV: now, (asked)*
+--       (lib/asked.lua; the last 16 bytes of its key are the hold's id)
+-- Reply: OK, holds (four doubles each: a code, the amount, µs until it ends, the balance after
+--        it); or NO_RULES
+-- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
+
+if not load() then return { NO_RULES } end
+read_clock()
+-- Redis refuses for want of memory only what a script writes first.
+call('HSET', META, 'epoch', m.epoch)
+local _, more = sweep_holds()
+local unconfirmed = is_unconfirmed()
+
+local function reserve(key, said, amount)
+  local hold = {
+    key = key, id = string.sub(key, -16), said = said, state = HELD, amount = amount,
+    settled = 0, ends = now + m.hold_ttl,
+  }
+  -- One of the same name, which is forgotten, may not have been taken back.
+  local released = free(hold)
+  if released > 0 then record(EXPIRED, 0, released, hold.id) end
+  record(HELD, amount, 0, hold.id)
+  call('ZADD', HOLDS, string.format('%.0f', hold.ends), member_of(hold.id, amount))
+  hold.balance = m.balance
+  write_hold(hold)
+end
+
+local told = {}
+for at = 2, #ARGV do
+  local key = KEYS[at + 2]
+  local said, amount = read_asked(ARGV[at])
+  local code, left, balance = OK, m.hold_ttl, nil
+  local known = read_hold(key)
+  if unconfirmed then
+    code = UNCONFIRMED
+  elseif known and known.said ~= said then
+    code = MISMATCH
+  elseif known then
+    code, amount, balance = REPEATED, known.amount, known.balance
+    left = math.max(known.ends - now, 0)
+  else
+    code = refusal(amount, more) or OK
+    if code == OK then reserve(key, said, amount) end
+  end
+  told[at - 1] = struct.pack('>dddd', code, amount or 0, left, balance or m.balance)
+end
+save_sums()
+return { OK, table.concat(told) }

@@ -1,0 +1,18 @@
+-- What a caller asks for, who named the call. Needs sums.lua.
+-- KEYS: meta. ARGV: now, by store.lua; of each item what the call said (8 bytes: a digest), the
+-- amount (8: a double), and the name of the option, whose amount counts then. Reply: none; a part
+-- gives `read_asked`.
+
+local function read_asked(item)
+  local said, amount, rest = struct.unpack('>c8d', item)
+  if rest <= #item then amount = option_amount(string.sub(item, rest)) end
+  return said, amount
+end
+
+-- Why an amount cannot be had; nil when it can. Where ended holds are left, they are taken back
+-- first: the caller asks again.
+local function refusal(amount, more)
+  if not amount then return NO_OPTION end
+  if amount > m.balance then return more and AGAIN or NO_COVER end
+  return nil
+end

@@ -1,0 +1,34 @@
+-- Whether the store's primary is still the one that the pool knows. A replica that takes over, and
+-- a server that starts again, has another replication id, and may lack the latest movements. Needs
+-- sums.lua.
+-- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `primary`, `is_unconfirmed`.
+
+-- Nil where the store's user may not ask.
+local function primary()
+  local ask = redis.pcall
+  local told = ask('INFO', 'replication')
+  return type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or nil
+end
+
+local function know_primary()
+  call('HSET', META, 'primary', primary() or '')
+end
+
+-- Looks, and counts a change; whether there was one.
+local function watch_primary()
+  local found = primary()
+  if not found or found == call('HGET', META, 'primary') then return false end
+  m.failovers = (m.failovers or 0) + 1
+  m.unconfirmed = m.on_failover == HOLD and 1 or 0
+  save({ 'failovers', 'unconfirmed' })
+  -- While it waits to be confirmed, it is the same change.
+  if m.unconfirmed == 0 then call('HSET', META, 'primary', found) end
+  return true
+end
+
+-- Whether no money moves until an operator confirms.
+local function is_unconfirmed()
+  if m.on_failover ~= HOLD then return false end
+  if m.unconfirmed ~= 1 then watch_primary() end
+  return m.unconfirmed == 1 or not primary()
+end

@@ -1,0 +1,52 @@
+-- What a pool has, and its ledger: what was funded is in the balance, held or paid. Needs
+-- rules.lua.
+-- KEYS: meta ledger. ARGV: now, by store.lua. Reply: none; a part moves money and writes it down.
+
+-- what a line of the ledger tells of: `Movement` in services/core/src/pool/ledger.rs
+local FUNDED, HELD, SETTLED, CANCELLED, EXPIRED, DRAWN = 1, 2, 3, 4, 5, 6
+-- amount, what it released of what was held, balance after it, queue time, the store's clock; the
+-- hold's id follows
+local LINE = '>Bddddd'
+local SUMS = { 'balance', 'held', 'paid', 'funded', 'seq' } -- and the number of the last line
+local before = {} -- as the store has them
+
+-- False when the store holds no rules for this pool.
+local function load()
+  local fields = { 'balance', 'held', 'paid', 'funded', 'seq', 'unconfirmed', 'failovers' }
+  if not load_meta(fields) then return false end
+  fill_rules(KNOWN_RULES, default_rules)
+  for _, sum in ipairs(SUMS) do
+    m[sum] = m[sum] or 0
+    before[sum] = m[sum]
+  end
+  return true
+end
+
+-- Moves an amount, and what a hold had reserved, as a line of this kind tells.
+local function move(sums, kind, amount, released)
+  if kind == FUNDED then
+    sums.funded, sums.balance = sums.funded + amount, sums.balance + amount
+  elseif kind == HELD then
+    sums.balance, sums.held = sums.balance - amount, sums.held + amount
+  else
+    sums.balance, sums.held = sums.balance + released - amount, sums.held - released
+    sums.paid = sums.paid + amount
+  end
+end
+
+local function record(kind, amount, released, hold)
+  move(m, kind, amount, released)
+  m.seq = m.seq + 1
+  local line = struct.pack(LINE, kind, amount, released, m.balance, now, wall) .. hold
+  call('XADD', LEDGER, string.format('%.0f-0', m.seq), 'line', line)
+end
+
+-- Writes what has moved.
+local function save_sums()
+  write_even_if_full()
+  for _, sum in ipairs(SUMS) do
+    local by = m[sum] - before[sum]
+    if by ~= 0 then call('HINCRBY', META, sum, string.format('%.0f', by)) end
+  end
+  save({ 'last' })
+end

@@ -1,0 +1,212 @@
+//! The ledger: a line for each movement, and what they come to.
+
+use super::reserve::HoldId;
+use super::{Pool, scripts};
+use crate::store::{Error, Numbers, Repeat, Reply};
+
+/// The most lines that one look at the ledger shows.
+pub const MAX_LINES: u64 = 200;
+
+/// What moved. `lua/pool/lib/sums.lua` names the same numbers, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movement {
+    /// Money was put in.
+    Funded = 1,
+    /// A hold reserved it.
+    Held = 2,
+    /// Of a hold, the amount was paid; what it released of it is freed.
+    Settled = 3,
+    /// A hold was cancelled.
+    Cancelled = 4,
+    /// A hold has ended.
+    Expired = 5,
+    /// It was paid at once.
+    Drawn = 6,
+}
+
+impl Movement {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Funded, Self::Held, Self::Settled, Self::Cancelled, Self::Expired, Self::Drawn];
+
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Funded => "funded",
+            Self::Held => "held",
+            Self::Settled => "settled",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Drawn => "drawn",
+        }
+    }
+
+    pub(super) fn of(number: u64, numbers: &Numbers) -> Result<Self, Error> {
+        let known = Self::ALL.into_iter().find(|kind| *kind as u64 == number);
+        known.ok_or_else(|| numbers.error(format!("unknown movement {number}")))
+    }
+}
+
+/// Where the money of a pool is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// To be given out.
+    pub balance: u64,
+    /// Reserved by holds.
+    pub held: u64,
+    /// Paid.
+    pub paid: u64,
+    /// All that was ever put in.
+    pub funded: u64,
+}
+
+impl Sums {
+    pub(super) fn read(numbers: &mut Numbers) -> Result<Self, Error> {
+        Ok(Self {
+            balance: numbers.count()?,
+            held: numbers.count()?,
+            paid: numbers.count()?,
+            funded: numbers.count()?,
+        })
+    }
+
+    /// Whether all that was put in is somewhere.
+    pub fn is_whole(&self) -> bool {
+        self.funded == self.balance + self.held + self.paid
+    }
+}
+
+/// One movement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub seq: u64,
+    /// What moved.
+    pub movement: Movement,
+    /// What was funded, held or paid.
+    pub amount: u64,
+    /// What a hold that is over had reserved until then.
+    pub released: u64,
+    /// The balance after it.
+    pub balance: u64,
+    /// When, by the store's clock, in microseconds since 1970.
+    pub at_us: u64,
+    /// Which hold, if any.
+    pub hold: Option<HoldId>,
+}
+
+/// A part of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    /// The last line that is summed up, and not shown any more; 0 when there is none.
+    pub opening_seq: u64,
+    /// What the lines up to it come to.
+    pub opening: Sums,
+    /// The last line of all.
+    pub last_seq: u64,
+    /// Lines, in order.
+    pub lines: Vec<Line>,
+}
+
+/// What a pool has, by its ledger and by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// What the opening and all lines come to.
+    pub computed: Sums,
+    /// What the pool has.
+    pub kept: Sums,
+    /// Lines read.
+    pub lines: u64,
+    /// Numbers that no line has.
+    pub missing: u64,
+}
+
+impl Audit {
+    /// Whether both say the same, nothing is missing, and all money is somewhere.
+    pub fn holds(&self) -> bool {
+        self.computed == self.kept && self.missing == 0 && self.kept.is_whole()
+    }
+}
+
+impl Pool {
+    /// The movements behind a number, in order: at most so many, [`MAX_LINES`] or less.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn ledger(&self, after: u64, limit: u64) -> Result<Ledger, Error> {
+        let args = self.entity().args().with(after).with(limit.clamp(1, MAX_LINES));
+        let mut reply = self.entity().ask(&scripts::LEDGER, args, Repeat::IfUnknown).await?;
+        let mut numbers = reply.packed()?;
+        let mut ledger = Ledger {
+            opening_seq: numbers.count()?,
+            opening: Sums::read(&mut numbers)?,
+            last_seq: numbers.count()?,
+            lines: Vec::new(),
+        };
+        numbers.end()?;
+        while !reply.is_empty() {
+            ledger.lines.push(line(&mut reply)?);
+        }
+        Ok(ledger)
+    }
+
+    /// Recomputes what the pool has from its ledger, in as many calls as it takes.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn audit(&self) -> Result<Audit, Error> {
+        let (mut seq, mut computed, mut lines, mut missing) = (0, Sums::default(), 0, 0);
+        loop {
+            let mut args = self.entity().args();
+            args.push(seq);
+            for sum in [computed.balance, computed.held, computed.paid, computed.funded] {
+                args.push(sum);
+            }
+            args.push(lines).push(missing);
+            let mut reply = self.entity().ask(&scripts::AUDIT, args, Repeat::IfUnknown).await?;
+            let is_end = reply.count()? == 1;
+            let mut numbers = reply.numbers()?;
+            seq = numbers.count()?;
+            computed = Sums::read(&mut numbers)?;
+            (lines, missing) = (numbers.count()?, numbers.count()?);
+            let kept = Sums::read(&mut numbers)?;
+            numbers.end()?;
+            if is_end {
+                return Ok(Audit { computed, kept, lines, missing });
+            }
+        }
+    }
+}
+
+/// A number and the packed text behind it: `LINE` of `lua/pool/lib/sums.lua`.
+fn line(reply: &mut Reply) -> Result<Line, Error> {
+    let seq = reply.count()?;
+    let packed = reply.bytes()?;
+    let parts =
+        packed.split_first().and_then(|(kind, rest)| Some((kind, rest.split_at_checked(40)?)));
+    let Some((kind, (numbers, id))) = parts else {
+        return Err(reply.error("a line that is too short"));
+    };
+    let mut numbers = Numbers::of(reply, numbers);
+    let movement = Movement::of(u64::from(*kind), &numbers)?;
+    let (amount, released, balance) = (numbers.count()?, numbers.count()?, numbers.count()?);
+    numbers.count()?; // queue time, by which the scripts go
+    let at_us = numbers.count()?;
+    let hold = id.try_into().ok().map(HoldId);
+    Ok(Line { seq, movement, amount, released, balance, at_us, hold })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn movements_are_those_of_the_scripts() {
+        let lua = include_str!("../../../../lua/pool/lib/sums.lua");
+        let names = Movement::ALL.map(|kind| kind.name().to_uppercase()).join(", ");
+        let numbers = Movement::ALL.map(|kind| (kind as u8).to_string()).join(", ");
+        assert!(lua.contains(&format!("local {names} = {numbers}\n")));
+    }
+}

@@ -1,0 +1,100 @@
+//! Pools: a budget of integer units that is given out and never overdrawn.
+//!
+//! A [`Pool`] is one configured pool. A *hold* reserves what an option can pay at most, *settle*
+//! pays the true amount and frees the rest; a *draw* is both in one. Each method is one script
+//! under `lua/pool/`: `reserve` and `holds` for backends, `operate` for operators and the
+//! configuration, `ticks` for the scheduler. At every instant what was funded is in the balance,
+//! held or paid, and the ledger has a line for each movement.
+
+mod holds;
+mod ledger;
+mod metrics;
+mod operate;
+mod reply;
+mod reserve;
+mod rules;
+mod scripts;
+mod ticks;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use holds::{HoldState, HoldView, Settled};
+pub use ledger::{Audit, Ledger, Line, MAX_LINES, Movement, Sums};
+pub use reply::{Answer, Refusal};
+pub use reserve::{Asked, Drawn, Hold, HoldId};
+pub use rules::{MAX_OPTIONS, OnFailover, RULES, Rules};
+pub use scripts::SCRIPTS;
+pub use ticks::{Snapshot, Sweep};
+
+use crate::entity::Entity;
+use crate::store::{Clock, Error, Store};
+
+/// One pool in the store. A clone is another handle.
+#[derive(Clone)]
+pub struct Pool(Arc<PoolInner>);
+
+struct PoolInner {
+    entity: Entity<Rules>,
+    lanes: reserve::Lanes,
+}
+
+impl Pool {
+    /// Opens a pool. `rules` are given to a store that holds none for it, as long as this handle
+    /// has seen none there; `lane_bound` is how many calls of each operation may wait. Must be
+    /// called inside a Tokio runtime.
+    pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
+        Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
+    }
+
+    /// [`open`](Self::open) with a time that a test gives.
+    pub fn open_with_clock(
+        store: &Store,
+        name: &str,
+        rules: Rules,
+        lane_bound: usize,
+        clock: Clock,
+    ) -> Self {
+        Self(Arc::new(PoolInner {
+            lanes: reserve::Lanes::start(store, name, &clock, lane_bound),
+            entity: Entity::new(store, name, clock, rules),
+        }))
+    }
+
+    /// The name in the configuration.
+    pub fn name(&self) -> &str {
+        self.0.entity.name()
+    }
+
+    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
+    /// seen.
+    pub fn set_rules(&self, rules: Rules) {
+        self.entity().set_rules(rules);
+    }
+
+    fn entity(&self) -> &Entity<Rules> {
+        &self.0.entity
+    }
+
+    /// Asks until no ended holds stand in the way of the answer: each call takes some back.
+    async fn settled<T, A>(&self, mut ask: impl FnMut() -> A) -> Result<T, Error>
+    where
+        A: Future<Output = Result<Option<T>, Error>>,
+    {
+        let begun = Instant::now();
+        loop {
+            if let Some(answer) = ask().await? {
+                return Ok(answer);
+            }
+            if begun.elapsed() >= self.entity().request_timeout() {
+                return Err(Error::Overloaded);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,59 @@
+//! What operators and the configuration do.
+
+use super::reply::{Answer, Told};
+use super::reserve::{CALL_KEY, Drawn};
+use super::{Pool, Rules, scripts};
+use crate::operation::Operation;
+use crate::store::{Error, Repeat};
+
+impl Pool {
+    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
+    /// differ. Returns whether it wrote.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
+        self.entity().write_file(&scripts::APPLY_RULES, rules).await
+    }
+
+    /// Gives a store that holds no rules for this pool, or older ones than were seen, the newest
+    /// that were seen; one that holds none while none were seen, those of our configuration.
+    pub(super) async fn seed_rules(&self) -> Result<(), Error> {
+        self.entity().seed_rules().await
+    }
+
+    /// Puts money in. A repeat of `operation_id` puts nothing more in.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn fund(&self, amount: u64, operation_id: &str) -> Result<Answer<Drawn>, Error> {
+        let script = &scripts::FUND;
+        let scope = [&b"fund"[..], self.name().as_bytes()];
+        let operation = Operation::new(&scope, operation_id, &[&amount.to_be_bytes()]);
+        let mut keys = script.keys_of(self.name());
+        script.push_digest_key(&mut keys, self.name(), CALL_KEY, &operation.id);
+        let args = self.entity().args().with(operation.said.as_slice()).with(amount);
+        self.settled(|| async {
+            let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
+            let mut numbers = self.entity().seeded(script, ask).await?.numbers()?;
+            let told = Told::read(&mut numbers)?.answer(&numbers)?;
+            numbers.end()?;
+            Ok(told)
+        })
+        .await
+        .map(|told| told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
+    }
+
+    /// Lets money move again after a change of the store's primary; whether it did not.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn confirm(&self) -> Result<bool, Error> {
+        let args = self.entity().args();
+        let mut reply = self.entity().ask(&scripts::CONFIRM, args, Repeat::IfUnknown).await?;
+        Ok(reply.count()? == 1)
+    }
+}

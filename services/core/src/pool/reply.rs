@@ -1,0 +1,147 @@
+//! What the scripts tell of pools.
+
+use crate::store::{Error, Numbers, codes};
+
+codes! {
+    /// What a script says of a call, as `lua/pool/lib/rules.lua` names it.
+    pub(super) enum Code {
+        Ok,
+        Repeated = 2 "REPEATED",
+        Mismatch = 3 "MISMATCH",
+        TooLarge = 4 "TOO_LARGE",
+        Insufficient = 5 "NO_COVER",
+        Again = 6 "AGAIN",
+        Unconfirmed = 7 "UNCONFIRMED",
+        NoOption = 8 "NO_OPTION",
+    }
+}
+
+codes! {
+    /// What it says besides of a hold.
+    enum HoldCode {
+        Ok,
+        NoHold = 9 "NO_HOLD",
+        Settled = 10 "IS_SETTLED",
+        Cancelled = 11 "IS_CANCELLED",
+        Expired = 12 "IS_EXPIRED",
+        Exceeds = 13 "EXCEEDS",
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<T> {
+    /// It was done.
+    Done(T),
+    /// It was done before, under the same name; this is what was said then.
+    Repeated(T),
+    /// Nothing was done.
+    Refused(Refusal),
+}
+
+impl<T> Answer<T> {
+    /// The same, of something else.
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+        match self {
+            Self::Done(told) => Answer::Done(change(told)),
+            Self::Repeated(told) => Answer::Repeated(change(told)),
+            Self::Refused(refusal) => Answer::Refused(refusal),
+        }
+    }
+}
+
+/// Why a pool does not do what it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// An earlier call of the same name said something else.
+    Mismatch,
+    /// All that was ever funded would be more than [`MAX_AMOUNT`](crate::rules::MAX_AMOUNT).
+    TooLarge,
+    /// The balance does not cover it.
+    Insufficient {
+        /// The balance.
+        balance: u64,
+    },
+    /// The store's primary has changed, and no operator has confirmed the pool.
+    Unconfirmed,
+    /// There is no option of this name.
+    NoOption,
+    /// There is no such hold, or it ended more than a day ago.
+    NoHold,
+    /// The hold was settled, for this amount.
+    Settled {
+        /// The amount.
+        amount: u64,
+    },
+    /// The hold was cancelled.
+    Cancelled,
+    /// The hold has ended, and the balance does not cover its amount any more.
+    Expired,
+    /// More is to be settled than is held.
+    Exceeds {
+        /// What is held.
+        held: u64,
+    },
+}
+
+/// The four numbers that are told of each call.
+pub(super) struct Told {
+    code: u64,
+    /// The amount: of the call, or what was settled.
+    pub(super) amount: u64,
+    /// Time until a hold ends (µs), or what it held.
+    pub(super) third: u64,
+    /// The balance.
+    pub(super) balance: u64,
+}
+
+impl Told {
+    pub(super) fn read(numbers: &mut Numbers) -> Result<Self, Error> {
+        Ok(Self {
+            code: numbers.count()?,
+            amount: numbers.count()?,
+            third: numbers.count()?,
+            balance: numbers.count()?,
+        })
+    }
+
+    /// The answer; `None` when ended holds were left to be taken back, and the call is to be sent
+    /// again.
+    pub(super) fn answer(self, numbers: &Numbers) -> Result<Option<Answer<Self>>, Error> {
+        let refusal = if self.code <= Code::NoOption as u64 {
+            match Code::of(self.code, numbers)? {
+                Code::Ok => return Ok(Some(Answer::Done(self))),
+                Code::Repeated => return Ok(Some(Answer::Repeated(self))),
+                Code::Again => return Ok(None),
+                Code::Mismatch => Refusal::Mismatch,
+                Code::TooLarge => Refusal::TooLarge,
+                Code::Insufficient => Refusal::Insufficient { balance: self.balance },
+                Code::Unconfirmed => Refusal::Unconfirmed,
+                Code::NoOption => Refusal::NoOption,
+            }
+        } else {
+            match HoldCode::of(self.code, numbers)? {
+                HoldCode::Ok => return Ok(Some(Answer::Done(self))),
+                HoldCode::NoHold => Refusal::NoHold,
+                HoldCode::Settled => Refusal::Settled { amount: self.amount },
+                HoldCode::Cancelled => Refusal::Cancelled,
+                HoldCode::Expired => Refusal::Expired,
+                HoldCode::Exceeds => Refusal::Exceeds { held: self.third },
+            }
+        };
+        Ok(Some(Answer::Refused(refusal)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_scripts() {
+        let lua = include_str!("../../../../lua/pool/lib/rules.lua");
+        for line in [Code::line(), HoldCode::line()] {
+            assert!(lua.contains(&line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Holds and draws, batched: those that arrive together share one run of the script.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use redis::Value;
+
+use super::reply::{Answer, Told};
+use super::{Pool, scripts};
+use crate::operation::Operation;
+use crate::store::{Args, Batch, Clock, Error, Lane, Reply, Script, Store};
+
+/// The name of a hold: 16 bytes, which follow from the pool and the name of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HoldId(pub(super) [u8; 16]);
+
+impl HoldId {
+    /// As callers see it: 22 characters of base64url.
+    pub fn text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// Reads [`text`](Self::text) back.
+    pub fn parse(text: &str) -> Option<Self> {
+        URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok().map(Self)
+    }
+}
+
+/// How much a caller asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// So much, from 1 to [`MAX_AMOUNT`](crate::rules::MAX_AMOUNT).
+    Amount(u64),
+    /// The most that this option pays.
+    Option(String),
+}
+
+/// A hold that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Its name.
+    pub id: HoldId,
+    /// What it reserves.
+    pub amount: u64,
+    /// How long it still lasts.
+    pub expires_in: Duration,
+    /// The balance after it.
+    pub balance: u64,
+}
+
+/// A draw that was paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// What was paid.
+    pub amount: u64,
+    /// The balance after it.
+    pub balance: u64,
+}
+
+impl Pool {
+    /// Reserves an amount for the rule's `hold_ttl`. A repeat of `operation_id` is the same hold.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn hold(&self, asked: &Asked, operation_id: &str) -> Result<Answer<Hold>, Error> {
+        let item = Item::new(b"hold", self.name(), asked, operation_id);
+        let told = self.submit(&self.0.lanes.hold, &item).await?;
+        Ok(told.map(|told| Hold {
+            id: HoldId(item.operation.id),
+            amount: told.amount,
+            expires_in: Duration::from_micros(told.third),
+            balance: told.balance,
+        }))
+    }
+
+    /// Pays an amount at once. A repeat of `operation_id` pays nothing more.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn draw(&self, asked: &Asked, operation_id: &str) -> Result<Answer<Drawn>, Error> {
+        let item = Item::new(b"draw", self.name(), asked, operation_id);
+        let told = self.submit(&self.0.lanes.draw, &item).await?;
+        Ok(told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
+    }
+
+    async fn submit(&self, lane: &Lane<Reservations>, item: &Item) -> Result<Answer<Told>, Error> {
+        let ask = || self.entity().seeded(lane.script(), || lane.submit(item.clone()));
+        self.settled(ask).await
+    }
+}
+
+/// So many keep a call below a millisecond, with the 100 holds that it may take back.
+const MOST_ITEMS: usize = 64;
+
+/// The lanes of one pool.
+pub(super) struct Lanes {
+    hold: Lane<Reservations>,
+    draw: Lane<Reservations>,
+}
+
+impl Lanes {
+    pub(super) fn start(store: &Store, pool: &str, clock: &Clock, bound: usize) -> Self {
+        let lane =
+            |script, kind| Lane::start(store, Reservations::new(script, kind, pool, clock), bound);
+        Self { hold: lane(&scripts::HOLD, HOLD_KEY), draw: lane(&scripts::DRAW, CALL_KEY) }
+    }
+}
+
+/// What the key of a hold begins with, and that of any other call that has a name.
+pub(super) const HOLD_KEY: u8 = b'h';
+pub(super) const CALL_KEY: u8 = b'o';
+
+/// A hold or a draw as the script takes it.
+#[derive(Clone)]
+struct Item {
+    operation: Operation,
+    amount: u64,
+    option: String,
+}
+
+impl Item {
+    fn new(kind: &[u8], pool: &str, asked: &Asked, operation_id: &str) -> Self {
+        let (amount, option) = match asked {
+            Asked::Amount(amount) => (*amount, String::new()),
+            Asked::Option(option) => (0, option.clone()),
+        };
+        let said = [&amount.to_be_bytes()[..], option.as_bytes()];
+        let operation = Operation::new(&[kind, pool.as_bytes()], operation_id, &said);
+        Self { operation, amount, option }
+    }
+}
+
+/// Those that share a call. `None` of an item: the store holds no rules for the pool; `None` in
+/// it: to be sent again.
+struct Reservations {
+    script: &'static Script,
+    kind: u8,
+    pool: String,
+    keys: Args,
+    clock: Clock,
+}
+
+impl Reservations {
+    fn new(script: &'static Script, kind: u8, pool: &str, clock: &Clock) -> Self {
+        let keys = script.keys_of(pool);
+        Self { script, kind, pool: pool.to_owned(), keys, clock: clock.clone() }
+    }
+}
+
+impl Batch for Reservations {
+    type Item = Item;
+    type Outcome = Option<Option<Answer<Told>>>;
+    const MAX_ITEMS: usize = MOST_ITEMS;
+
+    fn script(&self) -> &'static Script {
+        self.script
+    }
+
+    fn keys(&self, items: &[Item]) -> Cow<'_, Args> {
+        let mut keys = self.keys.clone();
+        for item in items {
+            self.script.push_digest_key(&mut keys, &self.pool, self.kind, &item.operation.id);
+        }
+        Cow::Owned(keys)
+    }
+
+    fn args(&self, items: &[Item]) -> Args {
+        let mut args = Args::with_capacity(1 + items.len(), 16 + 32 * items.len());
+        self.clock.push_to(&mut args);
+        for item in items {
+            args.push(item.operation.said.as_slice());
+            args.extend_last(&(item.amount as f64).to_be_bytes());
+            args.extend_last(item.option.as_bytes());
+        }
+        args
+    }
+
+    fn outcomes(
+        &self,
+        reply: Value,
+        items: &[Item],
+    ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
+        let Some(reply) = Reply::ruled(self.script.name, reply)? else {
+            return Ok(items.iter().map(|_| Ok(None)).collect());
+        };
+        let mut numbers = reply.numbers()?;
+        let mut told = || Ok(Ok(Some(Told::read(&mut numbers)?.answer(&numbers)?)));
+        let outcomes = items.iter().map(|_| told()).collect::<Result<_, _>>()?;
+        numbers.end()?;
+        Ok(outcomes)
+    }
+}

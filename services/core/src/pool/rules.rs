@@ -1,0 +1,79 @@
+//! The rules of a pool. They stand in the store, and only a file sets them.
+
+use std::time::Duration;
+
+use super::scripts;
+use crate::entity::Ruled;
+use crate::rules::{Amounts, Kind, MAX_AMOUNT, choice, rules};
+use crate::store::Script;
+
+choice! {
+    /// What a pool does when the store's primary has changed, and may lack the latest movements.
+    OnFailover {
+        /// Goes on, and counts it.
+        Continue = "continue",
+        /// Moves no money until an operator confirms.
+        Hold = "hold",
+    }
+}
+
+const SECOND: u64 = 1_000;
+const HOUR: u64 = 3_600 * SECOND;
+const DAY: u64 = 24 * HOUR;
+
+/// The most options of a pool.
+pub const MAX_OPTIONS: usize = 100;
+
+rules! {
+    file {
+        /// What is in the pool when it is born.
+        funds Funds: Option<u64>, Kind::Whole { least: 1, most: MAX_AMOUNT }, None;
+        /// How long a hold lasts.
+        hold_ttl HoldTtl: Duration, Kind::Span { least: SECOND, most: DAY }, Duration::from_secs(60);
+        /// continue or hold: what happens when the store's primary has changed.
+        on_failover OnFailover: OnFailover, Kind::Choice(OnFailover::NAMES), OnFailover::Continue;
+        /// How long movements are kept one by one in the ledger; older ones are summed up.
+        ledger_keep LedgerKeep: Duration, Kind::Span { least: HOUR, most: 3_650 * DAY },
+            Duration::from_secs(30 * 86_400);
+        /// The most that each option pays, by name.
+        options Options: Amounts, Kind::Amounts { most: MAX_OPTIONS }, Amounts::default();
+    }
+    relations {}
+}
+
+impl Ruled for Rules {
+    const PARTS: usize = 1;
+
+    fn seed_script() -> &'static Script {
+        &scripts::SEED_RULES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::write;
+
+    const LUA: &str = include_str!("../../../../lua/pool/lib/rules.lua");
+
+    #[test]
+    fn the_scripts_know_the_same_rules_with_the_same_defaults() {
+        let (_, rest) = LUA.split_once("  return {").expect("the defaults");
+        let defaults = rest.split_once('}').expect("their end").0.split(',');
+        let defaults = defaults.filter_map(|pair| pair.split_once('='));
+        let mut defaults: Vec<_> = defaults
+            .map(|(name, value)| {
+                let value = value.trim().replace("CONTINUE", "1").replace("''", "");
+                (name.trim().to_owned(), value)
+            })
+            .collect();
+        defaults.sort();
+        let mut rules: Vec<_> =
+            write(&Rules::default()).map(|(name, value)| (name.to_owned(), value)).collect();
+        rules.sort();
+        assert_eq!(defaults, rules);
+        assert!(LUA.contains(&format!("local KNOWN_RULES = {}\n", RULES.len())));
+        assert!(LUA.contains(&format!("local MAX_AMOUNT = {MAX_AMOUNT}\n")));
+        assert!(LUA.contains("local CONTINUE, HOLD = 1, 2\n"));
+    }
+}

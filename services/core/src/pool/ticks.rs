@@ -1,0 +1,97 @@
+//! What the scheduler does, any number of them at once, and the view of the whole.
+
+use super::ledger::Sums;
+use super::rules::RULES;
+use super::{Pool, Rules, scripts};
+use crate::rules;
+use crate::store::{Error, Repeat};
+
+/// What one tick did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Holds that ended.
+    pub expired: u64,
+    /// Lines of the ledger that were summed up.
+    pub summed: u64,
+    /// Another call would find more.
+    pub more: bool,
+    /// The store's primary has changed since the last tick.
+    pub failed_over: bool,
+}
+
+/// A pool as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Where its money is.
+    pub sums: Sums,
+    /// How many holds there are.
+    pub holds: u64,
+    /// The store's primary has changed, and no money moves until an operator confirms.
+    pub unconfirmed: bool,
+    /// How often the store's primary has changed.
+    pub failovers: u64,
+    /// The rules in force.
+    pub rules: Rules,
+}
+
+impl Snapshot {
+    /// Each option with the most that it pays, and whether the balance covers that.
+    pub fn options(&self) -> impl Iterator<Item = (&str, u64, bool)> {
+        let balance = self.sums.balance;
+        self.rules.options.iter().map(move |(name, amount)| (name, amount, amount <= balance))
+    }
+}
+
+impl Pool {
+    /// One tick: queue time moves on, and what has ended is taken back, a bounded part of it.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn sweep(&self) -> Result<Sweep, Error> {
+        let args = self.entity().args();
+        let mut reply = self.entity().ask(&scripts::SWEEP, args, Repeat::Never).await?;
+        Ok(Sweep {
+            expired: reply.count()?,
+            summed: reply.count()?,
+            more: reply.count()? == 1,
+            failed_over: reply.count()? == 1,
+        })
+    }
+
+    /// The pool as a whole. A store that holds older rules than were seen gets the newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let (snapshot, has_all) = self.view().await?;
+        if has_all {
+            return Ok(snapshot);
+        }
+        self.seed_rules().await?;
+        Ok(self.view().await?.0)
+    }
+
+    async fn view(&self) -> Result<(Snapshot, bool), Error> {
+        let mut args = self.entity().args();
+        self.entity().newest().push_revisions(&mut args);
+        let mut reply = self.entity().ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
+        let mut numbers = reply.packed()?;
+        let sums = Sums::read(&mut numbers)?;
+        let (holds, unconfirmed) = (numbers.count()?, numbers.count()? == 1);
+        let failovers = numbers.count()?;
+        numbers.end()?;
+        let has_all = self.entity().newest().read(&mut reply)?;
+        let mut told = Vec::with_capacity(RULES.len());
+        while !reply.is_empty() {
+            told.push((reply.text()?, reply.text()?));
+        }
+        let rules = Rules::read(|rule| {
+            let text = told.iter().find(|(name, _)| name == rule.name);
+            let text = text.map_or(rule.kind.none(), |(_, text)| text.as_str());
+            rules::read(rule, text).map_err(|detail| reply.error(detail))
+        })?;
+        Ok((Snapshot { sums, holds, unconfirmed, failovers, rules }, has_all))
+    }
+}

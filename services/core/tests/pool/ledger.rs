@@ -1,0 +1,90 @@
+//! The ledger: every movement, paged; what is old is summed up; the audit finds what is wrong.
+
+use std::time::Duration;
+
+use anteroom_core::pool::{Movement, Rules, Sums};
+
+use super::money::{draw, funded, hold, pass, sums, tick};
+use super::support::{START, TimedStore};
+
+#[tokio::test]
+async fn every_movement_has_a_line() {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", funded(100));
+    let (one, two) = (hold(&pool, 10, "1").await, hold(&pool, 20, "2").await);
+    draw(&pool, 5, "d").await;
+    pool.settle(one.id, 4).await.expect("an answer");
+    pool.cancel(two.id).await.expect("an answer");
+    let three = hold(&pool, 7, "3").await;
+    pass(&world, &pool, 60).await;
+    pool.settle(three.id, 6).await.expect("an answer");
+    pool.fund(1, "f").await.expect("an answer");
+    let ledger = pool.ledger(0, 200).await.expect("a look");
+    let told: Vec<_> =
+        ledger.lines.iter().map(|it| (it.movement, it.amount, it.released, it.balance)).collect();
+    assert_eq!(
+        told,
+        [
+            (Movement::Funded, 100, 0, 100),
+            (Movement::Held, 10, 0, 90),
+            (Movement::Held, 20, 0, 70),
+            (Movement::Drawn, 5, 0, 65),
+            (Movement::Settled, 4, 10, 71),
+            (Movement::Cancelled, 0, 20, 91),
+            (Movement::Held, 7, 0, 84),
+            (Movement::Expired, 0, 7, 91),
+            (Movement::Settled, 6, 0, 85),
+            (Movement::Funded, 1, 0, 86),
+        ]
+    );
+    let holds: Vec<_> = ledger.lines.iter().map(|line| line.hold).collect();
+    assert_eq!(holds[4], Some(one.id));
+    assert_eq!((holds[7], holds[0]), (Some(three.id), None));
+    assert_eq!(ledger.lines[0].at_us, START);
+    assert_eq!((ledger.last_seq, ledger.opening_seq, ledger.opening), (10, 0, Sums::default()));
+    let page = pool.ledger(3, 2).await.expect("a look");
+    assert_eq!(page.lines.iter().map(|line| line.seq).collect::<Vec<_>>(), [4, 5]);
+}
+
+#[tokio::test]
+async fn lines_that_are_old_are_summed_up_and_the_audit_still_holds() {
+    let world = TimedStore::new().await;
+    let rules = Rules { ledger_keep: Duration::from_secs(3_600), ..funded(1_000) };
+    let pool = world.pool("reward", rules);
+    for n in 0..250 {
+        draw(&pool, 1, &n.to_string()).await;
+    }
+    let left = hold(&pool, 9, "open").await;
+    for _ in 0..720 {
+        world.pass(Duration::from_secs(5));
+        tick(&pool).await;
+        pool.extend(left.id).await.expect("an answer");
+    }
+    let ledger = pool.ledger(0, 200).await.expect("a look");
+    assert_eq!((ledger.opening_seq, ledger.lines.len()), (252, 0));
+    let opening = Sums { balance: 741, held: 9, paid: 250, funded: 1_000 };
+    assert_eq!(ledger.opening, opening);
+    draw(&pool, 1, "after").await;
+    assert_eq!(sums(&pool).await.paid, 251);
+    let lines: u64 = world.redis.run(&["XLEN", "anteroom:v1:pool:{reward}:ledger"]).await;
+    assert_eq!(lines, 1);
+}
+
+#[tokio::test]
+async fn an_audit_of_many_lines_goes_in_parts_and_finds_what_is_wrong() {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", funded(10_000));
+    for n in 0..1_200 {
+        draw(&pool, 2, &n.to_string()).await;
+    }
+    let audit = pool.audit().await.expect("an audit");
+    assert!(audit.holds() && audit.lines == 1_201, "{audit:?}");
+    let meta = "anteroom:v1:pool:{reward}:meta";
+    world.redis.run::<i64>(&["HINCRBY", meta, "balance", "1"]).await;
+    let audit = pool.audit().await.expect("an audit");
+    assert!(!audit.holds() && audit.kept.balance == audit.computed.balance + 1, "{audit:?}");
+    world.redis.run::<i64>(&["HINCRBY", meta, "balance", "-1"]).await;
+    world.redis.run::<i64>(&["XDEL", "anteroom:v1:pool:{reward}:ledger", "700-0"]).await;
+    let audit = pool.audit().await.expect("an audit");
+    assert!(!audit.holds() && audit.missing == 1, "{audit:?}");
+}

@@ -1,0 +1,47 @@
+//! The pools' part: every operation called, and what its arguments repeat.
+
+use anteroom_core::pool::{Answer, Asked, Pool, Rules};
+use anteroom_core::rules::Amounts;
+use anteroom_core::store::Store;
+use futures_util::future::join_all;
+
+use super::Subsystem;
+
+pub const SUBSYSTEM: Subsystem = Subsystem {
+    name: "pool",
+    repeated: &[
+        ("(asked)*", |items| items.iter().all(|item| item.len() >= 16)),
+        ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
+    ],
+    call_everything: |store| Box::pin(call_everything(store)),
+};
+
+async fn call_everything(store: &Store) {
+    let options = Amounts::new([("small".to_owned(), 1)]).expect("amounts");
+    let rules = Rules { funds: Some(1_000), options, ..Rules::default() };
+    let pool = Pool::open(store, "p", rules.clone(), 1_000);
+    let asked = |n: u64| match n % 2 {
+        0 => Asked::Amount(1 + n),
+        _ => Asked::Option("small".to_owned()),
+    };
+    let draws = (0..20).map(|n| (asked(n), n.to_string())).collect::<Vec<_>>();
+    join_all(draws.iter().map(|(asked, id)| pool.draw(asked, id))).await;
+    let holds = join_all(draws.iter().map(|(asked, id)| pool.hold(asked, id))).await;
+    let mut ids = holds.into_iter().map(|hold| match hold.expect("an answer") {
+        Answer::Done(hold) => hold.id,
+        other => panic!("no hold: {other:?}"),
+    });
+    let mut next = || ids.next().expect("a hold");
+    let (one, two) = (next(), next());
+    pool.look(one).await.expect("a look");
+    pool.extend(one).await.expect("an extension");
+    pool.settle(one, 1).await.expect("a settlement");
+    pool.cancel(two).await.expect("a cancellation");
+    pool.fund(7, "f").await.expect("funds");
+    pool.apply_rules(&rules).await.expect("the rules are written");
+    pool.sweep().await.expect("a tick");
+    pool.snapshot().await.expect("a snapshot");
+    pool.confirm().await.expect("a confirmation");
+    pool.ledger(0, 10).await.expect("a look");
+    pool.audit().await.expect("an audit");
+}
