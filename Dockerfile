@@ -1,5 +1,5 @@
-# One small image with all programs: admission, scheduler, issuer and the sample shop. `make image` builds it with docker,
-# podman or buildah; with `--target loadtest` it is the load harness.
+# One small image with all programs: admission, scheduler, issuer and the sample shop. `make image` builds it with
+# docker, podman or buildah; with `--target loadtest` it is the load harness.
 ARG RUST=docker.io/library/rust:1.95-bookworm
 ARG BASE=gcr.io/distroless/cc-debian12:nonroot
 

@@ -44,6 +44,9 @@ window = "10s"
 quorum = 1
 open_for = "1s"
 probes = 3
+
+[events.voucher]
+stock = 1_000_000
 "#;
 
 /// How often somebody who waits looks, and backends call.
@@ -74,7 +77,9 @@ pub struct Scene {
     pub admissions: Vec<Service>,
     /// Two, of which either would do.
     pub schedulers: Vec<Service>,
-    /// Scrapes all four.
+    /// One that issues.
+    pub issuers: Vec<Service>,
+    /// Scrapes all of them.
     pub prometheus: Prometheus,
     /// When it was all there.
     pub began: SystemTime,
@@ -89,18 +94,23 @@ impl Scene {
         let deployment = Deployment::new(Redis::start().await, CONFIGURATION, &[]);
         let admissions = vec![deployment.admission().await, deployment.admission().await];
         let schedulers = vec![deployment.scheduler().await, deployment.scheduler().await];
-        for service in admissions.iter().chain(&schedulers) {
+        let issuers = vec![deployment.issuer().await];
+        for service in admissions.iter().chain(&schedulers).chain(&issuers) {
             service.until_ready().await;
         }
         let addresses = |services: &'static str, all: &[Service]| {
             (services, all.iter().map(|it| it.address("metrics").to_owned()).collect::<Vec<_>>())
         };
-        let jobs = [addresses("admission", &admissions), addresses("scheduler", &schedulers)];
+        let jobs = [
+            addresses("admission", &admissions),
+            addresses("scheduler", &schedulers),
+            addresses("issuer", &issuers),
+        ];
         let jobs =
             jobs.each_ref().map(|(job, all)| (*job, all.iter().map(String::as_str).collect()));
         let prometheus = Prometheus::start(&jobs).await;
         let began = SystemTime::now();
-        Self { deployment, admissions, schedulers, prometheus, began }
+        Self { deployment, admissions, schedulers, issuers, prometheus, began }
     }
 
     /// Plays it for this long, and tells now and then how far it is.
@@ -113,6 +123,7 @@ impl Scene {
         for admission in &self.admissions {
             backends.spawn(report(admission.url("service"), whole));
             backends.spawn(check_limits(admission.url("service"), whole));
+            backends.spawn(apply(admission.url("service"), whole));
         }
         tokio::join!(self.crowd(whole), self.go_wrong(whole), async {
             while !whole.is_over() {
@@ -212,6 +223,19 @@ async fn check_limits(service: String, whole: Part) {
         }
         let body = json!({"key": format!("customer-{}", number % 2)});
         json_of(client.post(format!("{service}/v1/limits/login/check")).json(&body)).await;
+        sleep(CALL).await;
+    }
+}
+
+/// A backend that applies for visitors, each of whom some other applies for too.
+async fn apply(service: String, whole: Part) {
+    let client = Client::new();
+    for number in 0_u64.. {
+        if whole.is_over() {
+            break;
+        }
+        let body = json!({"visitor_id": format!("customer-{number}")});
+        json_of(client.post(format!("{service}/v1/events/voucher/applications")).json(&body)).await;
         sleep(CALL).await;
     }
 }
