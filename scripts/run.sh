@@ -95,6 +95,7 @@ check_key admission listen ANTEROOM_ADMISSION__LISTEN
 check_key admission service_listen ANTEROOM_ADMISSION__SERVICE_LISTEN
 check_key admission metrics_listen ANTEROOM_ADMISSION__METRICS_LISTEN
 check_key scheduler metrics_listen ANTEROOM_SCHEDULER__METRICS_LISTEN
+check_key issuer metrics_listen ANTEROOM_ISSUER__METRICS_LISTEN
 export CONCERT_LISTEN=${CONCERT_LISTEN:-127.0.0.1:8090}
 check_port "$CONCERT_LISTEN" "the sample service" CONCERT_LISTEN
 
@@ -104,13 +105,13 @@ if [ -z "${ANTEROOM_BIN_DIR:-}" ]; then
   command -v cargo >/dev/null || fail "Rust is missing. Please install: https://rustup.rs"
   say "building; the first time takes some minutes"
   start build cargo build --release --locked -p anteroom-admission -p anteroom-scheduler \
-    -p anteroom-concert
+    -p anteroom-issuer -p anteroom-concert
   wait "${ids[0]}" || fail "the build failed"
   names=()
   ids=()
   ANTEROOM_BIN_DIR=${CARGO_TARGET_DIR:-target}/release
 fi
-for name in admission scheduler concert; do
+for name in admission scheduler issuer concert; do
   [ -x "$ANTEROOM_BIN_DIR/anteroom-$name" ] || fail "no anteroom-$name in $ANTEROOM_BIN_DIR"
 done
 
@@ -145,7 +146,7 @@ if [ "${CONCERT_LISTEN##*:}" != 0 ]; then
   export "$origins=${!origins:-http://$CONCERT_LISTEN}"
 fi
 export ANTEROOM_LOG__FORMAT=json
-for name in admission scheduler; do
+for name in admission scheduler issuer; do
   start "$name" "$ANTEROOM_BIN_DIR/anteroom-$name" --config "$config" >"$folder/$name.log" 2>&1
 done
 
@@ -190,6 +191,7 @@ until_ready() {
 }
 until_ready admission metrics
 until_ready scheduler metrics
+until_ready issuer metrics
 
 # The service that is protected asks the gate itself.
 start concert "$ANTEROOM_BIN_DIR/anteroom-concert" --database "$folder/concert.sqlite" --gate ask \
@@ -210,6 +212,7 @@ Anteroom is running. Ctrl-C ends it and leaves nothing behind.
   service port     http://$(listening admission service), described at /openapi.json
   metrics          http://$(listening admission metrics)/metrics (admission)
                    http://$(listening scheduler metrics)/metrics (scheduler)
+                   http://$(listening issuer metrics)/metrics (issuer)
   store            $shown
   logs             $folder/*.log
 

@@ -48,6 +48,9 @@ probes = 3
 [pools.reward]
 funds = 1_000_000
 hold_ttl = "2s"
+
+[events.voucher]
+stock = 1_000_000
 "#;
 
 /// How often somebody who waits looks, and backends call.
@@ -78,7 +81,9 @@ pub struct Scene {
     pub admissions: Vec<Service>,
     /// Two, of which either would do.
     pub schedulers: Vec<Service>,
-    /// Scrapes all four.
+    /// One that issues.
+    pub issuers: Vec<Service>,
+    /// Scrapes all of them.
     pub prometheus: Prometheus,
     /// When it was all there.
     pub began: SystemTime,
@@ -93,18 +98,23 @@ impl Scene {
         let deployment = Deployment::new(Redis::start().await, CONFIGURATION, &[]);
         let admissions = vec![deployment.admission().await, deployment.admission().await];
         let schedulers = vec![deployment.scheduler().await, deployment.scheduler().await];
-        for service in admissions.iter().chain(&schedulers) {
+        let issuers = vec![deployment.issuer().await];
+        for service in admissions.iter().chain(&schedulers).chain(&issuers) {
             service.until_ready().await;
         }
         let addresses = |services: &'static str, all: &[Service]| {
             (services, all.iter().map(|it| it.address("metrics").to_owned()).collect::<Vec<_>>())
         };
-        let jobs = [addresses("admission", &admissions), addresses("scheduler", &schedulers)];
+        let jobs = [
+            addresses("admission", &admissions),
+            addresses("scheduler", &schedulers),
+            addresses("issuer", &issuers),
+        ];
         let jobs =
             jobs.each_ref().map(|(job, all)| (*job, all.iter().map(String::as_str).collect()));
         let prometheus = Prometheus::start(&jobs).await;
         let began = SystemTime::now();
-        Self { deployment, admissions, schedulers, prometheus, began }
+        Self { deployment, admissions, schedulers, issuers, prometheus, began }
     }
 
     /// Plays it for this long, and tells now and then how far it is.
@@ -118,6 +128,7 @@ impl Scene {
             backends.spawn(report(admission.url("service"), whole));
             backends.spawn(check_limits(admission.url("service"), whole));
             backends.spawn(give_out(admission.url("service"), whole));
+            backends.spawn(apply(admission.url("service"), whole));
         }
         tokio::join!(self.crowd(whole), self.go_wrong(whole), async {
             while !whole.is_over() {
@@ -232,6 +243,19 @@ async fn give_out(service: String, whole: Part) {
         for call in ["draws", "holds"] {
             json_of(client.post(format!("{service}/v1/pools/reward/{call}")).json(&body)).await;
         }
+        sleep(CALL).await;
+    }
+}
+
+/// A backend that applies for visitors, each of whom some other applies for too.
+async fn apply(service: String, whole: Part) {
+    let client = Client::new();
+    for number in 0_u64.. {
+        if whole.is_over() {
+            break;
+        }
+        let body = json!({"visitor_id": format!("customer-{number}")});
+        json_of(client.post(format!("{service}/v1/events/voucher/applications")).json(&body)).await;
         sleep(CALL).await;
     }
 }

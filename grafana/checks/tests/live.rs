@@ -41,8 +41,9 @@ async fn the_contract_holds(scene: &Scene) {
     let documented = contract::documented();
     let admissions = scene.admissions.iter().map(|service| ("admission", service));
     let schedulers = scene.schedulers.iter().map(|service| ("scheduler", service));
+    let issuers = scene.issuers.iter().map(|service| ("issuer", service));
     let mut differences = Vec::new();
-    for (name, service) in admissions.chain(schedulers) {
+    for (name, service) in admissions.chain(schedulers).chain(issuers) {
         until("the store is up", PATIENCE, async || {
             service.metric("anteroom_store_up").await == Some(1.0)
         })

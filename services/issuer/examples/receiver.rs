@@ -32,6 +32,7 @@ use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use hyper::{
     Request, Response,
     body::{Body, Bytes, Frame, Incoming},
+    header::HeaderValue,
     server::conn::http1,
     service::service_fn,
 };
@@ -157,7 +158,12 @@ impl Receiver {
         };
         let number = path.get(1).and_then(|text| text.parse::<u32>().ok()).unwrap_or_default();
         match path.first().copied().unwrap_or_default() {
-            "status" => with(u16::try_from(number).unwrap_or(500), "as you wish"),
+            "status" => {
+                with(u16::try_from(number).unwrap_or(500), "as you wish").map(|mut answer| {
+                    answer.headers_mut().insert("retry-after", HeaderValue::from_static("3"));
+                    answer
+                })
+            }
             "redirect" => with(307, ""),
             "fails" if attempt <= number => with(503, "not yet"),
             "silent" if attempt <= number => {
@@ -220,7 +226,6 @@ impl Receiver {
 fn with(status: u16, body: impl Into<Bytes>) -> Answer {
     Response::builder()
         .status(status)
-        .header("retry-after", "3")
         .header("location", "/issue")
         .body(Full::new(body.into()).boxed_unsync())
         .map_err(std::io::Error::other)

@@ -6,9 +6,10 @@ use tempfile::TempDir;
 
 use crate::{Clock, Redis, Service, binary};
 
-/// The ports of an admission and of a scheduler.
+/// The ports of an admission, of a scheduler and of an issuer.
 const ADMISSION_PORTS: &[&str] = &["public", "service", "metrics"];
 const SCHEDULER_PORTS: &[&str] = &["metrics"];
+const ISSUER_PORTS: &[&str] = &["metrics"];
 
 /// A store and a configuration, on which services are started one by one.
 pub struct Deployment {
@@ -69,6 +70,16 @@ impl Deployment {
         self.start(Command::new(binary("anteroom-scheduler")), SCHEDULER_PORTS, env).await
     }
 
+    /// Starts an issuer.
+    pub async fn issuer(&self) -> Service {
+        self.issuer_with(&[]).await
+    }
+
+    /// Starts an issuer with more environment of its own.
+    pub async fn issuer_with(&self, env: &[(&str, &str)]) -> Service {
+        self.start(Command::new(binary("anteroom-issuer")), ISSUER_PORTS, env).await
+    }
+
     /// Starts an admission that may open only so many files and connections.
     pub async fn narrow_admission(&self, descriptors: u32) -> Service {
         let mut shell = Command::new("sh");
@@ -108,6 +119,7 @@ impl Deployment {
             ("ANTEROOM_ADMISSION__SERVICE_LISTEN", "127.0.0.1:0"),
             ("ANTEROOM_ADMISSION__METRICS_LISTEN", "127.0.0.1:0"),
             ("ANTEROOM_SCHEDULER__METRICS_LISTEN", "127.0.0.1:0"),
+            ("ANTEROOM_ISSUER__METRICS_LISTEN", "127.0.0.1:0"),
             ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "a-secret-of-the-tests-of-32-bytes-and-more"),
             ("ANTEROOM_LOG__FORMAT", "json"),
         ]);

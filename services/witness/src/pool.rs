@@ -127,7 +127,7 @@ impl<'a> Operation<'a> {
         of.map(|(_, line)| (line.sent, *line)).min_by_key(|(moment, _)| *moment)
     }
 
-    /// What it is certain to take from the pool: from when, until when, how much; and by which line.
+    /// What it is certain to take from the pool: from when, until when, how much, by which line.
     fn takes(&self, hold_ttl: u64) -> Vec<Taking> {
         let mut takings = Vec::new();
         if let Some((from, line, done)) = self.done(|call| matches!(call, Call::Draw { .. })) {

@@ -3,8 +3,9 @@
 //! applications are spent on finding out.
 //!
 //! Additive increase, multiplicative decrease (Chiu and Jain, 1989): one more with each success,
-//! half as many with each wave of failures. Where even one at a time fails, there are pauses
-//! between the tries.
+//! half as many with each wave of failures. Where even one at a time fails, there are short pauses
+//! between the tries: long enough to spare attempts while a receiver is away, short enough not to
+//! keep those waiting behind a few that fail for reasons of their own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,10 +13,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::backoff;
-
 /// The longest pause between two tries of what fails.
-const LONGEST_REST: Duration = Duration::from_secs(30);
+const LONGEST_REST: Duration = Duration::from_millis(500);
 
 /// The rule. Time comes in as an argument.
 #[derive(Debug)]
@@ -23,8 +22,6 @@ struct Rule {
     most: usize,
     allowed: usize,
     in_hand: usize,
-    /// Failed waves in a row.
-    failed_waves: u32,
     /// Attempts that began before belong to a wave that was counted.
     counted: Option<Instant>,
     rests_until: Option<Instant>,
@@ -32,7 +29,7 @@ struct Rule {
 
 impl Rule {
     fn new(most: usize) -> Self {
-        Self { most, allowed: most, in_hand: 0, failed_waves: 0, counted: None, rests_until: None }
+        Self { most, allowed: most, in_hand: 0, counted: None, rests_until: None }
     }
 
     /// How many more may be taken. A few at once, so that each claim is worth its call.
@@ -44,7 +41,7 @@ impl Rule {
 
     fn succeeded(&mut self) {
         self.allowed = (self.allowed + 1).min(self.most);
-        (self.failed_waves, self.rests_until) = (0, None);
+        self.rests_until = None;
     }
 
     /// An attempt that began then has failed now; `share`, from 0 to 1, is the random part of a
@@ -54,10 +51,8 @@ impl Rule {
             return;
         }
         self.counted = Some(now);
-        self.failed_waves = self.failed_waves.saturating_add(1);
         if self.allowed == 1 {
-            let rest = backoff::pause(self.failed_waves, share, None).min(LONGEST_REST);
-            self.rests_until = Some(now + rest);
+            self.rests_until = Some(now + LONGEST_REST.mul_f64(share));
         }
         self.allowed = (self.allowed / 2).max(1);
     }
@@ -163,7 +158,7 @@ mod tests {
         now += TICK;
         rule.failed(begun, now, 1.0);
         assert_eq!(rule.room(now), 0);
-        assert_eq!(rule.rests_until, Some(now + LONGEST_REST), "the seventh wave in a row");
+        assert_eq!(rule.rests_until, Some(now + LONGEST_REST));
         assert_eq!(rule.room(now + LONGEST_REST), 1);
         rule.succeeded();
         assert_eq!((rule.allowed, rule.room(now)), (2, 2));

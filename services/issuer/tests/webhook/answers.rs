@@ -2,18 +2,24 @@
 
 use std::time::Duration;
 
-use anteroom_issuer::webhook::{Answer, Application};
+use anteroom_issuer::webhook::{Answer, Application, Webhook};
 use anteroom_testkit::PATIENCE;
 
-use crate::receiver::{ANN, Receiver, failure, signed_by, webhook};
+use crate::calls::{ANN, failure, signed_by, webhook};
+use crate::support::{Receiver, SECRET};
 
 /// Long enough for an answer that comes, short enough to wait for one that does not.
 const SHORT: Duration = Duration::from_secs(1);
 
+/// A webhook that leads to this path.
+fn to(receiver: &Receiver, path: &str) -> Webhook {
+    webhook(&receiver.url(path), PATIENCE)
+}
+
 #[tokio::test]
 async fn an_application_is_issued_once_however_often_it_is_sent() {
     let receiver = Receiver::start().await;
-    let webhook = receiver.webhook("/issue");
+    let webhook = to(&receiver, "/issue");
     for attempt in 1..=3 {
         assert_eq!(webhook.issue(&ANN, attempt).await, Answer::Issued, "201, then 409");
     }
@@ -25,7 +31,7 @@ async fn an_application_is_issued_once_however_often_it_is_sent() {
 #[tokio::test]
 async fn a_receiver_that_issued_but_never_said_so_is_asked_again() {
     let receiver = Receiver::start().await;
-    let webhook = receiver.webhook("/silent/2");
+    let webhook = to(&receiver, "/silent/2");
     for attempt in 1..=2 {
         let error = failure(webhook.issue(&ANN, attempt).await);
         assert!(error.starts_with("the answer broke off"), "{error}");
@@ -38,11 +44,11 @@ async fn a_receiver_that_issued_but_never_said_so_is_asked_again() {
 async fn what_may_pass_is_tried_again_and_what_may_not_is_not() {
     let receiver = Receiver::start().await;
     for status in [400, 404, 422] {
-        let answer = receiver.webhook(&format!("/status/{status}")).issue(&ANN, 1).await;
+        let answer = to(&receiver, &format!("/status/{status}")).issue(&ANN, 1).await;
         assert!(matches!(&answer, Answer::Refused { .. }), "{status}: {answer:?}");
     }
     for status in [408, 429, 500, 503] {
-        let answer = receiver.webhook(&format!("/status/{status}")).issue(&ANN, 1).await;
+        let answer = to(&receiver, &format!("/status/{status}")).issue(&ANN, 1).await;
         let Answer::Failed { error, retry_after } = answer else { panic!("{status}: {answer:?}") };
         assert!(error.contains(&status.to_string()), "{error}");
         assert_eq!(retry_after, Some(Duration::from_secs(3)));
@@ -60,7 +66,7 @@ async fn a_receiver_that_hangs_costs_a_time_out() {
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let receiver = Receiver::start().await;
-    let error = failure(receiver.webhook("/redirect").issue(&ANN, 1).await);
+    let error = failure(to(&receiver, "/redirect").issue(&ANN, 1).await);
     assert!(error.contains("redirects are not followed"), "{error}");
     assert_eq!(receiver.issued().await, [""; 0]);
 }
@@ -69,7 +75,7 @@ async fn redirects_are_not_followed() {
 #[tokio::test]
 async fn an_endless_answer_is_cut() {
     let receiver = Receiver::start().await;
-    let webhook = receiver.webhook("/endless");
+    let webhook = to(&receiver, "/endless");
     let answer = tokio::time::timeout(PATIENCE / 2, webhook.issue(&ANN, 1)).await;
     assert_eq!(answer, Ok(Answer::Issued));
 }
@@ -83,6 +89,6 @@ async fn any_of_the_secrets_is_believed_and_no_other() {
         let answer = secrets(forged).issue(&ANN, 1).await;
         assert!(matches!(&answer, Answer::Refused { .. }), "{answer:?}");
     }
-    let both = secrets(&["another-secret", crate::receiver::SECRET]);
+    let both = secrets(&["another-secret", SECRET]);
     assert_eq!(both.issue(&ANN, 1).await, Answer::Issued);
 }

@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod answers;
+mod calls;
 mod network;
-mod receiver;
+#[path = "../support/mod.rs"]
+mod support;

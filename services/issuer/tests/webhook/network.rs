@@ -7,7 +7,8 @@ use anteroom_runtime::config::Endpoint;
 use anteroom_testkit::{Certificates, PATIENCE, Process};
 use tokio::{net::TcpListener, time::timeout};
 
-use crate::receiver::{ANN, Receiver, SECRET, failure, webhook};
+use crate::calls::{ANN, failure, webhook};
+use crate::support::{Receiver, SECRET};
 
 /// Set in a process of its own, where one of these tests runs: what the environment says there.
 const ALONE: &str = "ANTEROOM_TEST_ALONE";
@@ -46,7 +47,7 @@ async fn proxies_of_the_environment_are_not_used() {
         return assert!(taken.is_err(), "the proxy was asked");
     }
     let receiver = Receiver::start().await;
-    assert_eq!(receiver.webhook("/issue").issue(&ANN, 1).await, Answer::Issued);
+    assert_eq!(webhook(&receiver.url("/issue"), PATIENCE).issue(&ANN, 1).await, Answer::Issued);
 }
 
 /// The authorities are the system's; `SSL_CERT_FILE` names others.

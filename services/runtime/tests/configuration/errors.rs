@@ -193,6 +193,17 @@ fn every_rule_has_its_line() {
         ("[limits.login]\nlimit = 5\non_store_error = \"hold\"".into(), "limits.login.on_store_error = \"hold\" (FILE): must be one of closed, open".into()),
         ("[limits.Login]\nlimit = 5".into(), "limits.Login (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         ("[limits.login]\nlimit = 5\nburst = 2".into(), "limits.login.burst (FILE): unknown key, expected one of `algorithm`, `limit`, `window`, `shadow`, `on_store_error`".into()),
+        // Events.
+        ("[events.coupon]\nissue = \"mail\"".into(), "events.coupon.issue = \"mail\" (FILE): must be one of count, codes, webhook".into()),
+        ("[events.coupon]\nissue = \"webhook\"".into(), "events.coupon.url: is required while issue is webhook".into()),
+        ("[events.coupon]\nissue = \"webhook\"\nurl = \"https://shop.example\"".into(), "events.coupon.secret_file: is required while issue is webhook".into()),
+        ("[events.coupon]\nurl = \"http://shop.example\"".into(), "events.coupon.url (FILE): must begin with https:// (http:// only to this machine)".into()),
+        ("[events.coupon]\nurl = \"https://10.0.0.1/\"".into(), "events.coupon.url (FILE): must not lead to a private address unless allow_private is true".into()),
+        ("[events.coupon]\nurl = \"https://169.254.169.254/\"\nallow_private = true".into(), "events.coupon.url (FILE): must not lead to a link-local, metadata, multicast or reserved address".into()),
+        ("[events.coupon]\nurl = \"https://ann:pass@shop.example\"".into(), "events.coupon.url (FILE): must hold no user and no password".into()),
+        ("[events.coupon]\nsecret_file = \"/no/secret\"".into(), "events.coupon.secret_file = \"/no/secret\" (FILE): cannot be read: No such file or directory (os error 2)".into()),
+        ("[events.coupon]\nopens_at = \"2027-01-02T00:00:00Z\"\nends_at = \"2027-01-01T00:00:00Z\"".into(), "events.coupon.ends_at = \"2027-01-01T00:00:00Z\" (FILE): must not be before opens_at".into()),
+        ("[issuer]\nconcurrency = 0".into(), "issuer.concurrency = 0 (FILE): must be a whole number from 1 to 10_000".into()),
         // The store.
         ("[store]\nurl = \"http://redis\"".into(), "store.url = \"http://redis\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
         ("[store]\nurl = \"rediss://redis/#insecure\"".into(), "store.url = \"rediss://redis/#insecure\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),

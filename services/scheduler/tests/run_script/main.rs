@@ -17,7 +17,9 @@ use self::run::Run;
 async fn the_printed_lines_work_and_ctrl_c_leaves_nothing() {
     let mut run = Run::start(&[]);
     run.until_running().await;
-    for program in ["anteroom-admission", "anteroom-scheduler", "anteroom-concert"] {
+    for program in
+        ["anteroom-admission", "anteroom-scheduler", "anteroom-issuer", "anteroom-concert"]
+    {
         assert_eq!(run.count(program), 1, "{program}");
     }
     assert_eq!(run.count("redis.sock"), 1, "a server of its own, on a socket");

@@ -14,7 +14,7 @@ pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The folder with the binaries of this build.
 fn binaries() -> PathBuf {
-    let [folder, others @ ..] = ["admission", "scheduler", "concert"].map(|name| {
+    let [folder, others @ ..] = ["admission", "scheduler", "issuer", "concert"].map(|name| {
         let file = binary(&format!("anteroom-{name}"));
         file.parent().expect("a binary lies in a folder").to_owned()
     });
@@ -48,6 +48,7 @@ impl Run {
             "ANTEROOM_ADMISSION__SERVICE_LISTEN",
             "ANTEROOM_ADMISSION__METRICS_LISTEN",
             "ANTEROOM_SCHEDULER__METRICS_LISTEN",
+            "ANTEROOM_ISSUER__METRICS_LISTEN",
             "CONCERT_LISTEN",
         ] {
             command.env(variable, "127.0.0.1:0");

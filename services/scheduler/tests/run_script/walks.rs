@@ -72,6 +72,25 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     stands_on_lines_of_its_own(&answers);
 }
 
+/// An application of the README is issued by the issuer that runs.
+#[tokio::test]
+async fn the_readme_s_application_is_issued() {
+    let mut run = Run::start(&[]);
+    run.until_running().await;
+    let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
+    let walk = blocks(&readme, "## Issuing").swap_remove(0);
+    let walk = walk.replace("127.0.0.1:8081", &run.address("service port"));
+    // Applied for once; from then on it is the same application.
+    let (output, statuses) = paste(&walk);
+    assert_eq!(statuses, [202, 200], "{output:?}");
+    until("it is issued", PATIENCE, async || {
+        let (output, statuses) = paste(&walk);
+        assert_eq!(statuses, [200, 200], "{output:?}");
+        String::from_utf8_lossy(&output.stdout).matches("\"status\":\"issued\"").count() == 2
+    })
+    .await;
+}
+
 /// No answer, and no prompt after it, stands behind another on the same line.
 fn stands_on_lines_of_its_own(answers: &str) {
     for line in answers.lines().filter(|line| line.contains("{\"")) {

@@ -1,20 +1,20 @@
 //! The example `receiver` as a process.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, process::Command};
 
-use anteroom_issuer::webhook::{Answer, Application, Webhook};
-use anteroom_runtime::config::Endpoint;
 use anteroom_testkit::{PATIENCE, Process};
 use serde_json::Value;
 
+/// The secret that it believes.
 pub const SECRET: &str = "a-secret-of-the-tests-of-32-bytes-and-more";
-pub const ANN: Application<'static> =
-    Application { event: "coupon", visitor_id: "ann", sequence: 17 };
 
 /// A running receiver. It ends with this guard.
 pub struct Receiver {
     _process: Process,
     pub address: String,
+    /// For the files that go with it.
+    #[allow(dead_code, reason = "not in every program of tests")]
+    pub folder: tempfile::TempDir,
 }
 
 impl Receiver {
@@ -33,40 +33,39 @@ impl Receiver {
         let mut process = Process::start(command);
         let line = process.line("listening on ", PATIENCE).await;
         let address = line.rsplit(' ').next().unwrap().to_owned();
-        Self { _process: process, address }
+        let folder = tempfile::tempdir().unwrap();
+        Self { _process: process, address, folder }
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// A webhook that leads to this path.
-    pub fn webhook(&self, path: &str) -> Webhook {
-        webhook(&self.url(path), PATIENCE)
-    }
-
     /// The keys that it has issued for, in order.
     pub async fn issued(&self) -> Vec<String> {
-        let body = reqwest::get(self.url("/issued")).await.unwrap().bytes().await.unwrap();
-        let all: Value = serde_json::from_slice(&body).unwrap();
+        let all = self.told().await;
         let issued = all["issued"].as_array().unwrap().iter();
         issued.map(|one| one[0].as_str().unwrap().to_owned()).collect()
     }
-}
 
-pub fn webhook(url: &str, timeout: Duration) -> Webhook {
-    signed_by(url, timeout, &[SECRET])
-}
+    /// The bodies that it has issued for, in order.
+    #[allow(dead_code, reason = "not in every program of tests")]
+    pub async fn bodies(&self) -> Vec<Value> {
+        let all = self.told().await;
+        let issued = all["issued"].as_array().unwrap().iter();
+        issued.map(|one| serde_json::from_str(one[1].as_str().unwrap()).unwrap()).collect()
+    }
 
-pub fn signed_by(url: &str, timeout: Duration, secrets: &[&str]) -> Webhook {
-    let secrets = secrets.iter().map(|secret| (*secret).into()).collect();
-    Webhook::new(Endpoint::parse(url, false).unwrap(), timeout, secrets).unwrap()
-}
+    /// How many calls it has had.
+    #[allow(dead_code, reason = "not in every program of tests")]
+    pub async fn attempts(&self) -> u64 {
+        let all = self.told().await;
+        all["attempts"].as_object().unwrap().values().filter_map(Value::as_u64).sum()
+    }
 
-/// The error of a try that is to be repeated.
-pub fn failure(answer: Answer) -> String {
-    match answer {
-        Answer::Failed { error, .. } => error,
-        other => panic!("{other:?}"),
+    async fn told(&self) -> Value {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let body = reqwest::get(self.url("/issued")).await.unwrap().bytes().await.unwrap();
+        serde_json::from_slice(&body).unwrap()
     }
 }

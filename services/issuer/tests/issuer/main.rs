@@ -1,0 +1,13 @@
+//! The real binary on a real store, with a real receiver.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod chaos;
+mod drain;
+mod issues;
+mod load;
+mod reload;
+mod stage;
+#[path = "../support/mod.rs"]
+mod support;
+mod wakes;
+mod webhooks;
