@@ -59,7 +59,7 @@ async fn the_gates_log_holds_no_secret() {
     });
     let mut gate = nginx(&folder);
     gate.args(["-g", "daemon off;"]);
-    let gate = Process::start(gate);
+    let mut gate = Process::start(gate);
     gate.port(port, PATIENCE).await;
     let ask = |head: &str, body: &[u8]| {
         let mut way = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -78,11 +78,12 @@ async fn the_gates_log_holds_no_secret() {
     assert_eq!(ask(reservation, b"{}"), "502");
     assert_eq!(ask(reservation, &[b'x'; 1_100_000]), "413");
     assert_eq!(ask("GET /shows/SECRET?x=SECRET", b""), "503");
-    gate.term();
-    let (log, errors) = (gate.stdout(), gate.stderr());
     for area in ["\"area\":\"/api\"", "\"area\":\"/shows\""] {
-        assert!(log.contains(area), "{log}");
+        gate.line(area, PATIENCE).await;
     }
+    gate.term();
+    gate.exit(PATIENCE).await;
+    let (log, errors) = (gate.stdout(), gate.stderr());
     assert!(!log.contains("SECRET"), "{log}");
     assert!(!errors.contains("SECRET"), "{errors}");
 }

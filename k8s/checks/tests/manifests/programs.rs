@@ -56,7 +56,7 @@ fn prometheus_takes_its_configuration_and_its_rules() {
     let said = String::from_utf8(said).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("rules found"), "{said}");
-    let names = ["admission-metrics", "scheduler"];
+    let names = ["admission-metrics", "scheduler", "issuer"];
     for name in names {
         let service: &Value = dev.find("Service", name).unwrap();
         assert_eq!(service["spec"]["clusterIP"], "None", "{name}: DNS has to name each pod");

@@ -31,6 +31,7 @@ pub async fn pods_of_every_kind(run: &Run) -> anyhow::Result<()> {
     for (workload, must) in [
         ("deployment/admission", Must::Recover),
         ("deployment/scheduler", Must::LoseNothing),
+        ("deployment/issuer", Must::LoseNothing),
         ("deployment/gate", Must::Recover),
         ("deployment/concert", Must::Return),
         ("deployment/prometheus", Must::LoseNothing),

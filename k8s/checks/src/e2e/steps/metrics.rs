@@ -36,12 +36,12 @@ pub async fn contract(run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Limits and targets, which the sample service has no use for.
+/// All but queues, which the sample service has no use for.
 async fn call_what_visitors_do_not(run: &Run) -> anyhow::Result<()> {
     let service = Forward::open(&run.kubectl, "service/admission", 8081).await?;
-    let (limits, targets) = {
+    let [limits, targets, events, pools] = {
         let configuration = run.configuration();
-        (configuration.names("limits"), configuration.names("targets"))
+        ["limits", "targets", "events", "pools"].map(|kind| configuration.names(kind))
     };
     // As many as an adaptive batch asks for before it steps.
     let outcome = json!({ "successes": 70, "failures": 30, "latency_ms": 20 });
@@ -49,10 +49,17 @@ async fn call_what_visitors_do_not(run: &Run) -> anyhow::Result<()> {
         limits.iter().map(|name| (format!("/v1/limits/{name}/check"), json!({ "key": "e2e" })));
     let outcomes =
         targets.iter().map(|name| (format!("/v1/targets/{name}/outcomes"), outcome.clone()));
-    for (path, body) in checks.chain(outcomes) {
+    let applicant = json!({ "visitor_id": "e2e" });
+    let applications =
+        events.iter().map(|name| (format!("/v1/events/{name}/applications"), applicant.clone()));
+    let named = json!({ "amount": 1, "operation_id": "e2e" });
+    let reserved = pools.iter().flat_map(|name| {
+        ["draws", "holds"].map(|call| (format!("/v1/pools/{name}/{call}"), named.clone()))
+    });
+    for (path, body) in checks.chain(outcomes).chain(applications).chain(reserved) {
         let call = service.request("POST", &path).bearer_auth(&run.key).json(&body);
         let answer = status(call).await?;
-        ensure!(matches!(answer, 200 | 429), "{path} is answered {answer}");
+        ensure!(matches!(answer, 200..=202 | 429), "{path} is answered {answer}");
     }
     Ok(())
 }

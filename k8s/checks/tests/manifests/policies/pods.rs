@@ -107,7 +107,7 @@ pub fn probes(objects: &[Value]) -> Findings {
             for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
                 findings.unless(container[probe].is_object(), format!("{name}: {probe}"));
             }
-            if ["admission", "scheduler"].contains(&name) {
+            if ["admission", "scheduler", "issuer"].contains(&name) {
                 for (probe, path) in
                     [("startup", "/livez"), ("liveness", "/livez"), ("readiness", "/readyz")]
                 {
