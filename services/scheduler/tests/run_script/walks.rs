@@ -78,7 +78,7 @@ async fn the_readme_s_application_is_issued() {
     let mut run = Run::start(&[]);
     run.until_running().await;
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
-    let walk = blocks(&readme, "## Issuing").swap_remove(0);
+    let walk = blocks(&readme, "### Issuing").swap_remove(0);
     let walk = walk.replace("127.0.0.1:8081", &run.address("service port"));
     // Applied for once; from then on it is the same application.
     let (output, statuses) = paste(&walk);
