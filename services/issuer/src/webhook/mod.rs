@@ -84,8 +84,6 @@ impl Webhook {
         timeout: Duration,
         secrets: Vec<SecretString>,
     ) -> reqwest::Result<Self> {
-        // An error says that the binary has a default already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("anteroom-issuer/", env!("CARGO_PKG_VERSION")))
             .timeout(timeout)
