@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port, until};
+use anteroom_testkit::{PATIENCE, Process, Service, binary, free_port, until, until_some};
 use tempfile::TempDir;
 
 use crate::programs::{mounted, program};
@@ -122,6 +122,15 @@ impl Volume {
         self.folder.path().join("appendonlydir/appendonly.aof.1.incr.aof")
     }
 
+    /// Waits until this stands in the file: Redis answers before, while an earlier sync takes long.
+    async fn written(&self, text: &str) -> Vec<u8> {
+        until_some(&format!("{text} in the file"), PATIENCE, async || {
+            let writes = fs::read(self.writes()).unwrap();
+            writes.windows(text.len()).any(|it| it == text.as_bytes()).then_some(writes)
+        })
+        .await
+    }
+
     /// What is done before Redis starts.
     fn check(&self) -> Output {
         let mut check = Command::new("sh");
@@ -142,8 +151,8 @@ async fn half_a_script_at_the_end_of_the_file_is_never_executed() {
     let mut redis = volume.start().await;
     assert_eq!(volume.says("SET waiting 1"), "+OK");
     assert_eq!(volume.says(HALVES), "$-1");
+    let writes = volume.written("EXEC").await;
     redis.kill();
-    let writes = fs::read(volume.writes()).unwrap();
     let at = writes.windows(5).rposition(|it| it == b"ready").unwrap();
     fs::write(volume.writes(), &writes[..at + 2]).unwrap();
 
@@ -166,8 +175,8 @@ async fn a_spoilt_block_at_the_end_of_the_file_is_taken_off() {
     let volume = Volume::new();
     let mut redis = volume.start().await;
     assert_eq!(volume.says("SET waiting 1"), "+OK");
+    let mut writes = volume.written("waiting").await;
     redis.kill();
-    let mut writes = fs::read(volume.writes()).unwrap();
     writes.extend([0; 4096]);
     fs::write(volume.writes(), &writes).unwrap();
     assert!(volume.check().status.success());
@@ -180,8 +189,8 @@ async fn what_no_stop_can_have_spoilt_is_left_for_somebody_to_look_at() {
     let volume = Volume::new();
     let mut redis = volume.start().await;
     assert_eq!(volume.says("SET waiting 1"), "+OK");
+    let mut writes = volume.written("waiting").await;
     redis.kill();
-    let mut writes = fs::read(volume.writes()).unwrap();
     writes.extend(vec![0; 17 << 20]);
     fs::write(volume.writes(), &writes).unwrap();
     let output = volume.check();
