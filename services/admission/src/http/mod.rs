@@ -11,6 +11,7 @@ pub mod extract;
 pub mod fast_path;
 pub mod identifier;
 pub mod limit;
+pub mod page;
 pub mod pool;
 pub mod queue;
 pub mod shell;

@@ -2,13 +2,13 @@
 
 pub mod calls;
 pub mod operator;
-pub mod page;
 pub mod problems;
 pub mod view;
 
 use std::sync::Arc;
 
 use anteroom_core::event::MAX_DEAD;
+use anteroom_core::rules::MAX_AMOUNT;
 use axum::middleware::from_fn;
 use utoipa::PartialSchema as _;
 use utoipa::openapi::RefOr;
@@ -57,7 +57,7 @@ fn parameter(name: &str) -> Option<ObjectBuilder> {
             RefOr::T(Schema::Object(rule)) => rule.into(),
             _ => text,
         },
-        "after" => number.minimum(Some(0)).maximum(Some(page::MAX_SEQUENCE as f64)),
+        "after" => number.minimum(Some(0)).maximum(Some(MAX_AMOUNT as f64)),
         "limit" => number.minimum(Some(1)).maximum(Some(MAX_DEAD as f64)),
         _ => return None,
     })

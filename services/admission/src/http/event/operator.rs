@@ -2,7 +2,7 @@
 //!
 //! Each one notes in its entry of the audit log what it left.
 
-use anteroom_core::event::AddStock;
+use anteroom_core::event::{AddStock, MAX_DEAD};
 use anteroom_core::rules::MAX_AMOUNT;
 use axum::Json;
 use axum::extract::Path;
@@ -14,13 +14,13 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::calls::{VisitorPath, visitor_in};
-use super::page::Page;
 use super::problems::{DeadProblems, StatusProblems, StockProblems};
 use super::view::{DeadLettersView, StockView};
 use crate::event::EventState;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
+use crate::http::page::{Asked, Page};
 use crate::problem::{Code, Problem};
 
 /// The body of a call that adds stock.
@@ -79,7 +79,7 @@ pub async fn add_stock(
 )]
 pub async fn dead(
     Operator { entity: event, .. }: Operator<EventState>,
-    Page { after, limit }: Page,
+    Asked(Page { after, limit }): Asked<Page<MAX_DEAD, MAX_DEAD>>,
 ) -> Result<Response, Problem> {
     let found = event.event.dead(after, limit).await?;
     Ok(Json(DeadLettersView::from(found)).into_response())

@@ -1,22 +1,18 @@
 //! What operators call: funds, confirmation, the ledger and its audit.
 
-use std::collections::BTreeMap;
-
 use anteroom_core::pool::MAX_LINES;
-use anteroom_core::rules::MAX_AMOUNT;
 use axum::Json;
-use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse as _, Response};
-use http::request::Parts;
 use serde_json::json;
 
 use super::body::{FundsBody, amount};
 use super::problems::{FundProblems, PoolProblems};
 use super::view::{AuditView, BalanceView, LedgerView, PoolView};
 use crate::http::caller::Operator;
-use crate::http::extract::{JsonBody, shortened};
+use crate::http::extract::JsonBody;
+use crate::http::page::{Asked, Page};
 use crate::pool::PoolState;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// How many movements a page shows when nobody says.
 pub const DEFAULT_LINES: u64 = 100;
@@ -60,11 +56,7 @@ pub async fn confirm(
 }
 
 /// Which part of the ledger is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    after: u64,
-    limit: u64,
-}
+pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 
 /// The movements of a pool in order, page by page.
 ///
@@ -82,9 +74,9 @@ pub struct Part {
 )]
 pub async fn ledger(
     Operator { entity: pool, .. }: Operator<PoolState>,
-    part: Part,
+    Asked(page): Asked<LedgerPage>,
 ) -> Result<Response, Problem> {
-    let ledger = pool.pool.ledger(part.after, part.limit).await?;
+    let ledger = pool.pool.ledger(page.after, page.limit).await?;
     Ok(Json(LedgerView::from(ledger)).into_response())
 }
 
@@ -101,52 +93,4 @@ pub async fn audit(
     let audit = pool.pool.audit().await?;
     entry.after(json!({ "holds": audit.holds(), "movements": audit.lines }));
     Ok(Json(AuditView::from(audit)).into_response())
-}
-
-impl<S: Sync> FromRequestParts<S> for Part {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        read(parts.uri.query().unwrap_or_default())
-            .map_err(|rule| Problem::new(Code::BAD_REQUEST).detail(shortened(rule)))
-    }
-}
-
-/// Reads a query; else what is wrong with it.
-fn read(query: &str) -> Result<Part, String> {
-    let mut given = BTreeMap::new();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        if !["after", "limit"].contains(&&*name) {
-            return Err(format!("unknown parameter `{name}`, expected after or limit"));
-        }
-        if given.insert(name.clone(), value).is_some() {
-            return Err(format!("{name} must come once"));
-        }
-    }
-    let number = |name: &str, least: u64, most: u64, default: u64| match given.get(name) {
-        None => Ok(default),
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|number| (least..=most).contains(number))
-            .ok_or_else(|| format!("{name} must be a whole number from {least} to {most}")),
-    };
-    Ok(Part {
-        after: number("after", 0, MAX_AMOUNT, 0)?,
-        limit: number("limit", 1, MAX_LINES, DEFAULT_LINES)?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_names_a_part_of_the_ledger() {
-        assert_eq!(read(""), Ok(Part { after: 0, limit: 100 }));
-        assert_eq!(read("limit=200&after=7"), Ok(Part { after: 7, limit: 200 }));
-        for query in ["after=-1", "limit=0", "limit=201", "after=1&after=2", "page=1"] {
-            assert!(read(query).is_err(), "{query}");
-        }
-    }
 }

@@ -1,17 +1,13 @@
 //! The line as operators read it, page by page.
 
-use std::collections::BTreeMap;
-
 use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status, Ticket};
-use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse as _, Response};
-use http::request::Parts;
 
 use super::problems::KeyProblems;
 use crate::http::caller::Operator;
-use crate::http::extract::shortened;
+use crate::http::page::{Asked, Parameters, Query};
 use crate::http::queue::view::admin::PlacesView;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::queue::QueueState;
 
 /// How many places a page shows when nobody says.
@@ -45,54 +41,31 @@ pub struct Part {
 )]
 pub async fn places(
     Operator { entity: queue, .. }: Operator<QueueState>,
-    part: Part,
+    Asked(part): Asked<Part>,
 ) -> Result<Response, Problem> {
     let found = queue.queue.places(part.state, part.after, part.limit).await?;
     Ok(axum::Json(PlacesView::from(found)).into_response())
 }
 
-impl<S: Sync> FromRequestParts<S> for Part {
-    type Rejection = Problem;
+impl Query for Part {
+    const NAMES: &'static [&'static str] = &["state", "after", "limit"];
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        read(parts.uri.query().unwrap_or_default())
-            .map_err(|rule| Problem::new(Code::BAD_REQUEST).detail(shortened(rule)))
+    fn of(parameters: &Parameters<'_>) -> Result<Self, String> {
+        let state = match parameters.text("state") {
+            None => None,
+            Some(text) => {
+                let found = Status::ALL.into_iter().find(|state| state.name() == text);
+                Some(found.ok_or_else(|| {
+                    format!("state must be one of {}", Status::ALL.map(Status::name).join(", "))
+                })?)
+            }
+        };
+        Ok(Self {
+            state,
+            after: parameters.number("after", 0, MAX_TICKET, 0)?,
+            limit: parameters.number("limit", 1, MAX_PLACES, DEFAULT_PLACES)?,
+        })
     }
-}
-
-/// Reads a query; else what is wrong with it.
-fn read(query: &str) -> Result<Part, String> {
-    let mut given = BTreeMap::new();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        if !["state", "after", "limit"].contains(&&*name) {
-            return Err(format!("unknown parameter `{name}`, expected state, after or limit"));
-        }
-        if given.insert(name.clone(), value).is_some() {
-            return Err(format!("{name} must come once"));
-        }
-    }
-    let number = |name: &str, least: u64, most: u64, default: u64| match given.get(name) {
-        None => Ok(default),
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|number| (least..=most).contains(number))
-            .ok_or_else(|| format!("{name} must be a whole number from {least} to {most}")),
-    };
-    let state = match given.get("state") {
-        None => None,
-        Some(text) => {
-            let found = Status::ALL.into_iter().find(|state| state.name() == text);
-            Some(found.ok_or_else(|| {
-                format!("state must be one of {}", Status::ALL.map(Status::name).join(", "))
-            })?)
-        }
-    };
-    Ok(Part {
-        state,
-        after: number("after", 0, MAX_TICKET, 0)?,
-        limit: number("limit", 1, MAX_PLACES, DEFAULT_PLACES)?,
-    })
 }
 
 #[cfg(test)]
@@ -102,10 +75,10 @@ mod tests {
     #[test]
     fn a_query_names_a_part_of_the_line() {
         let part = |state, after, limit| Ok(Part { state, after, limit });
-        assert_eq!(read(""), part(None, 0, 100));
-        assert_eq!(read("after=0&limit=1"), part(None, 0, 1));
+        assert_eq!(Part::read(""), part(None, 0, 100));
+        assert_eq!(Part::read("after=0&limit=1"), part(None, 0, 1));
         assert_eq!(
-            read("limit=200&after=9007199254740991&state=away"),
+            Part::read("limit=200&after=9007199254740991&state=away"),
             part(Some(Status::Away), MAX_TICKET, 200)
         );
     }
@@ -129,7 +102,7 @@ mod tests {
             ("after=1&after=1", "after must come once"),
             ("offset=1", "unknown parameter `offset`, expected state, after or limit"),
         ] {
-            assert_eq!(read(query), Err(rule.to_owned()), "{query}");
+            assert_eq!(Part::read(query), Err(rule.to_owned()), "{query}");
         }
     }
 }
