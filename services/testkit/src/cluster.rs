@@ -69,6 +69,13 @@ impl Cluster {
         self.primaries.iter().map(Redis::url).collect()
     }
 
+    /// How many keys lie in the slot of `tag`, as long as no slot has moved.
+    pub async fn keys(&self, tag: &str) -> usize {
+        let owner = &self.primaries[self.owner(tag).await];
+        let slot: u16 = owner.run(&["CLUSTER", "KEYSLOT", tag]).await;
+        owner.run(&["CLUSTER", "COUNTKEYSINSLOT", &slot.to_string()]).await
+    }
+
     /// The primary of the start that owns the slot of `key`.
     pub async fn owner(&self, key: &str) -> usize {
         let slot: usize = self.primaries[0].run(&["CLUSTER", "KEYSLOT", key]).await;
@@ -156,8 +163,8 @@ impl Drop for Cluster {
     }
 }
 
-/// What a node says of all, itself included, apart from times and addresses; nothing while it has
-/// one for lost, or does not know it well.
+/// What a node says of all, itself included, apart from times, addresses and the slots on their way,
+/// of which only their own nodes tell; nothing while it has one for lost, or does not know it well.
 fn view(nodes: &str) -> Option<Vec<String>> {
     let lines = nodes.lines().map(|line| {
         let words: Vec<_> = line.split(' ').collect();
@@ -166,7 +173,8 @@ fn view(nodes: &str) -> Option<Vec<String>> {
         };
         let role = flags.trim_start_matches("myself,");
         let well = ["master", "slave"].contains(&role);
-        well.then(|| format!("{id} {role} {primary} {epoch} {}", slots.join(" ")))
+        let slots: Vec<_> = slots.iter().filter(|slot| !slot.starts_with('[')).collect();
+        well.then(|| format!("{id} {role} {primary} {epoch} {slots:?}"))
     });
     let mut lines = lines.collect::<Option<Vec<_>>>()?;
     lines.sort_unstable();

@@ -6,6 +6,7 @@ use crate::{Cluster, Redis};
 
 /// A move that has begun. It stays half done until [`end`](Self::end).
 pub struct SlotMove<'c> {
+    cluster: &'c Cluster,
     slot: String,
     from: &'c Redis,
     to: &'c Redis,
@@ -22,7 +23,7 @@ impl<'c> SlotMove<'c> {
         let to_id: String = to.run(&["CLUSTER", "MYID"]).await;
         to.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]).await;
         from.run::<Value>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]).await;
-        Self { slot, from, to, to_id }
+        Self { cluster, slot, from, to, to_id }
     }
 
     /// The keys that have not moved yet. Some hold digests, which are no text.
@@ -41,10 +42,19 @@ impl<'c> SlotMove<'c> {
         migrate.query_async::<Value>(&mut connection).await.expect("the keys move");
     }
 
-    /// The slot belongs to the other primary from now on.
+    /// The slot belongs to the other primary from now on, and all nodes know it.
+    ///
+    /// A node that takes a slot raises its epoch above those that it has heard of. One that it has
+    /// not heard of yet would win: it would hand the slot back to a node that has just given it
+    /// away, and each would send callers to the other for ever.
+    ///
+    /// # Panics
+    /// When the nodes do not agree.
     pub async fn end(self) {
+        self.cluster.settles().await;
         for node in [self.to, self.from] {
             node.run::<Value>(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.to_id]).await;
         }
+        self.cluster.settles().await;
     }
 }
