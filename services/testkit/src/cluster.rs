@@ -163,8 +163,9 @@ impl Drop for Cluster {
     }
 }
 
-/// What a node says of all, itself included, apart from times, addresses and the slots on their way,
-/// of which only their own nodes tell; nothing while it has one for lost, or does not know it well.
+/// What a node says of all, itself included, apart from times, addresses and the slots on their
+/// way, of which only their own nodes tell; nothing while it has one for lost, or does not know it
+/// well.
 fn view(nodes: &str) -> Option<Vec<String>> {
     let lines = nodes.lines().map(|line| {
         let words: Vec<_> = line.split(' ').collect();

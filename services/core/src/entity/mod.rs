@@ -5,6 +5,7 @@
 
 mod newest;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use arc_swap::ArcSwap;
 use newest::Newest;
 use rand::Rng as _;
 
-use crate::rules::{self, Stored};
+use crate::rules::{self, Rule, Stored, Value};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
 /// The rules of a kind of entity.
@@ -155,9 +156,30 @@ impl<R: Ruled> Entity<R> {
         Ok(written == Some(true))
     }
 
+    /// The entity as a whole, as `look` finds it, which also tells whether the store holds the
+    /// newest rules that were seen. One that holds older ones gets these first.
+    pub(crate) async fn snapshot<T, A>(&self, look: impl Fn() -> A) -> Result<T, Error>
+    where
+        A: Future<Output = Result<(T, bool), Error>>,
+    {
+        let (snapshot, has_all) = look().await?;
+        if has_all {
+            return Ok(snapshot);
+        }
+        self.seed_rules().await?;
+        Ok(look().await?.0)
+    }
+
+    /// Asks a snapshot's script, which tells the rules that were not seen yet.
+    pub(crate) async fn ask_for_all(&self, script: &'static Script) -> Result<Reply, Error> {
+        let mut args = self.args();
+        self.newest.push_revisions(&mut args);
+        self.ask(script, args, Repeat::IfUnknown).await
+    }
+
     /// Gives a store that holds no rules for the entity, or older ones than were seen, the newest
     /// that were seen; one that holds none while none were seen, those of our configuration.
-    pub(crate) async fn seed_rules(&self) -> Result<(), Error> {
+    async fn seed_rules(&self) -> Result<(), Error> {
         let script = R::seed_script();
         if self.write_file(script, &self.rules()).await? {
             let (operation, entity) = (script.name, self.name());
@@ -171,6 +193,20 @@ impl<R: Ruled> Entity<R> {
 /// The name of a life of an entity.
 pub(crate) fn new_epoch() -> [u8; 8] {
     rand::rng().random()
+}
+
+/// What a reply tells from here on of the rules in force, each behind its name: their values.
+pub(crate) fn told_rules(
+    reply: &mut Reply,
+) -> Result<impl Fn(&'static Rule) -> Result<Option<Value>, Error>, Error> {
+    let mut told = BTreeMap::new();
+    while !reply.is_empty() {
+        told.insert(reply.text()?, reply.text()?);
+    }
+    Ok(move |rule: &'static Rule| match told.get(rule.name) {
+        Some(text) => rules::read(rule, text).map_err(|detail| reply.error(detail)),
+        None => Ok(None),
+    })
 }
 
 /// Rules as the scripts that write them take them: name and value by turns.

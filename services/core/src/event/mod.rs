@@ -92,12 +92,6 @@ impl Event {
         self.entity().write_file(&scripts::APPLY_RULES, rules).await
     }
 
-    /// Gives a store that holds no rules for this event, or older ones than were seen, the newest
-    /// that were seen; one that holds none while none were seen, those of our configuration.
-    async fn seed_rules(&self) -> Result<(), Error> {
-        self.entity().seed_rules().await
-    }
-
     fn entity(&self) -> &Entity<Rules> {
         &self.0.entity
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::rules::{Kind, MAX_AMOUNT, choice, rules};
+use crate::rules::{DAY, HOUR, Kind, MAX_AMOUNT, MINUTE, SECOND, choice, rules, span, whole};
 
 choice! {
     /// What it takes to issue a unit.
@@ -14,19 +14,6 @@ choice! {
         /// A call to a service that issues it.
         Webhook = "webhook",
     }
-}
-
-const SECOND: u64 = 1_000;
-const MINUTE: u64 = 60 * SECOND;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
-
-const fn whole(least: u64, most: u64) -> Kind {
-    Kind::Whole { least, most }
-}
-
-const fn span(least: u64, most: u64) -> Kind {
-    Kind::Span { least, most }
 }
 
 /// In millionths: as many applications as units, to a thousand times as many.

@@ -1,11 +1,9 @@
 //! What the scheduler does, any number of them at once: reclaim, kick, and the view of the whole.
 
-use std::collections::BTreeMap;
-
 use super::rules::Rules;
 use super::{Event, scripts};
-use crate::rules;
-use crate::store::{Error, Repeat, Reply};
+use crate::entity::told_rules;
+use crate::store::{Error, Repeat};
 
 /// What one tick brought back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,19 +59,12 @@ impl Event {
 
     /// The event as a whole. A store that holds older rules than were seen gets the newest first.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
-        let (snapshot, has_all) = self.look().await?;
-        if has_all {
-            return Ok(snapshot);
-        }
-        self.seed_rules().await?;
-        Ok(self.look().await?.0)
+        self.entity().snapshot(|| self.look()).await
     }
 
     /// The event as a whole, and whether the store holds the newest rules that were seen.
     async fn look(&self) -> Result<(Snapshot, bool), Error> {
-        let mut args = self.entity().args();
-        self.entity().newest().push_revisions(&mut args);
-        let mut reply = self.entity().ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask_for_all(&scripts::SNAPSHOT).await?;
         let store_time_us = reply.count()?;
         let (stock, issued) = (reply.count()?, reply.count()?);
         let (line, returned) = (reply.count()?, reply.count()?);
@@ -81,7 +72,7 @@ impl Event {
         let (dead, failed) = (reply.count()?, reply.count()?);
         let (sold_out, codes) = (reply.count()?, reply.count()?);
         let has_all = self.entity().newest().read(&mut reply)?;
-        let rules = told_rules(&mut reply)?;
+        let rules = Rules::read(told_rules(&mut reply)?)?;
         let pending = line + returned + retried;
         let snapshot = Snapshot {
             store_time_us,
@@ -97,17 +88,4 @@ impl Event {
         };
         Ok((snapshot, has_all))
     }
-}
-
-/// The rules in force, each behind its name.
-fn told_rules(reply: &mut Reply) -> Result<Rules, Error> {
-    let mut told = BTreeMap::new();
-    while !reply.is_empty() {
-        let name = reply.text()?;
-        told.insert(name, reply.text()?);
-    }
-    Rules::read(|rule| match told.get(rule.name) {
-        Some(text) => rules::read(rule, text).map_err(|detail| reply.error(detail)),
-        None => Ok(None),
-    })
 }

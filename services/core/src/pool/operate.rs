@@ -17,12 +17,6 @@ impl Pool {
         self.entity().write_file(&scripts::APPLY_RULES, rules).await
     }
 
-    /// Gives a store that holds no rules for this pool, or older ones than were seen, the newest
-    /// that were seen; one that holds none while none were seen, those of our configuration.
-    pub(super) async fn seed_rules(&self) -> Result<(), Error> {
-        self.entity().seed_rules().await
-    }
-
     /// Puts money in. A repeat of `operation_id` puts nothing more in.
     ///
     /// # Errors

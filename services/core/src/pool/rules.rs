@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::scripts;
 use crate::entity::Ruled;
-use crate::rules::{Amounts, Kind, MAX_AMOUNT, choice, rules};
+use crate::rules::{Amounts, DAY, HOUR, Kind, MAX_AMOUNT, SECOND, choice, rules, span, whole};
 use crate::store::Script;
 
 choice! {
@@ -17,23 +17,19 @@ choice! {
     }
 }
 
-const SECOND: u64 = 1_000;
-const HOUR: u64 = 3_600 * SECOND;
-const DAY: u64 = 24 * HOUR;
-
 /// The most options of a pool.
 pub const MAX_OPTIONS: usize = 100;
 
 rules! {
     file {
         /// What is in the pool when it is born.
-        funds Funds: Option<u64>, Kind::Whole { least: 1, most: MAX_AMOUNT }, None;
+        funds Funds: Option<u64>, whole(1, MAX_AMOUNT), None;
         /// How long a hold lasts.
-        hold_ttl HoldTtl: Duration, Kind::Span { least: SECOND, most: DAY }, Duration::from_secs(60);
+        hold_ttl HoldTtl: Duration, span(SECOND, DAY), Duration::from_secs(60);
         /// continue or hold: what happens when the store's primary has changed.
         on_failover OnFailover: OnFailover, Kind::Choice(OnFailover::NAMES), OnFailover::Continue;
         /// How long movements are kept one by one in the ledger; older ones are summed up.
-        ledger_keep LedgerKeep: Duration, Kind::Span { least: HOUR, most: 3_650 * DAY },
+        ledger_keep LedgerKeep: Duration, span(HOUR, 3_650 * DAY),
             Duration::from_secs(30 * 86_400);
         /// The most that each option pays, by name.
         options Options: Amounts, Kind::Amounts { most: MAX_OPTIONS }, Amounts::default();

@@ -1,9 +1,8 @@
 //! What the scheduler does, any number of them at once, and the view of the whole.
 
 use super::ledger::Sums;
-use super::rules::RULES;
 use super::{Pool, Rules, scripts};
-use crate::rules;
+use crate::entity::told_rules;
 use crate::store::{Error, Repeat};
 
 /// What one tick did.
@@ -65,33 +64,18 @@ impl Pool {
     ///
     /// When the store gives no answer.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
-        let (snapshot, has_all) = self.view().await?;
-        if has_all {
-            return Ok(snapshot);
-        }
-        self.seed_rules().await?;
-        Ok(self.view().await?.0)
+        self.entity().snapshot(|| self.view()).await
     }
 
     async fn view(&self) -> Result<(Snapshot, bool), Error> {
-        let mut args = self.entity().args();
-        self.entity().newest().push_revisions(&mut args);
-        let mut reply = self.entity().ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask_for_all(&scripts::SNAPSHOT).await?;
         let mut numbers = reply.packed()?;
         let sums = Sums::read(&mut numbers)?;
         let (holds, unconfirmed) = (numbers.count()?, numbers.count()? == 1);
         let failovers = numbers.count()?;
         numbers.end()?;
         let has_all = self.entity().newest().read(&mut reply)?;
-        let mut told = Vec::with_capacity(RULES.len());
-        while !reply.is_empty() {
-            told.push((reply.text()?, reply.text()?));
-        }
-        let rules = Rules::read(|rule| {
-            let text = told.iter().find(|(name, _)| name == rule.name);
-            let text = text.map_or(rule.kind.none(), |(_, text)| text.as_str());
-            rules::read(rule, text).map_err(|detail| reply.error(detail))
-        })?;
+        let rules = Rules::read(told_rules(&mut reply)?)?;
         Ok((Snapshot { sums, holds, unconfirmed, failovers, rules }, has_all))
     }
 }

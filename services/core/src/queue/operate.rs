@@ -66,12 +66,6 @@ impl Queue {
         self.entity().write_file(&scripts::APPLY_RULES, rules).await
     }
 
-    /// Gives a store that holds no rules for this queue, or older ones than were seen, the newest
-    /// that were seen; one that holds none while none were seen, those of our configuration.
-    pub(super) async fn seed_rules(&self) -> Result<(), Error> {
-        self.entity().seed_rules().await
-    }
-
     /// Puts these overrides in force until an end in seconds since 1970 (`None`: until taken back).
     /// What they have in common with older ones replaces them; the others keep their own ends.
     pub async fn override_rules(

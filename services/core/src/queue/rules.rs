@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::rules::{Kind, choice, rules};
+use crate::rules::{DAY, HOUR, Kind, MINUTE, SECOND, choice, rules, span, whole};
 
 choice! {
     /// How a batch is spread over its interval.
@@ -27,19 +27,6 @@ choice! {
         /// Authorize passes everyone; needs an end.
         Bypass = "bypass",
     }
-}
-
-const SECOND: u64 = 1_000;
-const MINUTE: u64 = 60 * SECOND;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
-
-const fn whole(least: u64, most: u64) -> Kind {
-    Kind::Whole { least, most }
-}
-
-const fn span(least: u64, most: u64) -> Kind {
-    Kind::Span { least, most }
 }
 
 rules! {

@@ -141,19 +141,12 @@ impl Queue {
 
     /// The queue as a whole. A store that holds older rules than were seen gets the newest first.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
-        let (snapshot, has_all) = self.look().await?;
-        if has_all {
-            return Ok(snapshot);
-        }
-        self.seed_rules().await?;
-        Ok(self.look().await?.0)
+        self.entity().snapshot(|| self.look()).await
     }
 
     /// The queue as a whole, and whether the store holds the newest rules that were seen.
     async fn look(&self) -> Result<(Snapshot, bool), Error> {
-        let mut args = self.entity().args();
-        self.entity().newest().push_revisions(&mut args);
-        let mut reply = self.entity().ask(&scripts::SNAPSHOT, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask_for_all(&scripts::SNAPSHOT).await?;
         let epoch = Epoch(reply.exactly()?);
         let store_time_us = reply.count()?;
         let state = reply.count()?;

@@ -74,6 +74,25 @@ pub enum Kind {
     },
 }
 
+/// Whole numbers in this range.
+pub const fn whole(least: u64, most: u64) -> Kind {
+    Kind::Whole { least, most }
+}
+
+/// Times in this range of milliseconds.
+pub const fn span(least: u64, most: u64) -> Kind {
+    Kind::Span { least, most }
+}
+
+/// A second in milliseconds, for [`span`].
+pub const SECOND: u64 = 1_000;
+/// A minute in milliseconds.
+pub const MINUTE: u64 = 60 * SECOND;
+/// An hour in milliseconds.
+pub const HOUR: u64 = 60 * MINUTE;
+/// A day in milliseconds.
+pub const DAY: u64 = 24 * HOUR;
+
 /// A value of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {

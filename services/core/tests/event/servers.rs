@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use anteroom_core::event::{Application, Event, Issue, Rules};
-use anteroom_core::store::{Config, Mode, Store};
-use anteroom_testkit::{
-    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, SlotMove, until,
-};
+use anteroom_core::store::Store;
+use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
 
 use super::asked::{apply_many, claim, finish, status, stock};
-use super::support::open;
+use super::support::{of_cluster, open, permitted, permitted_on};
 
 /// From the birth to the last unit, by the store's own clock.
 async fn journey(store: &Store, name: &str) {
@@ -41,14 +39,10 @@ async fn journey(store: &Store, name: &str) {
     assert_eq!((shown.stock, shown.issued, shown.failed), (3, 3, 1), "{name}");
 }
 
-async fn on(cluster: &Cluster) -> Store {
-    open(Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") }).await
-}
-
 #[tokio::test]
 async fn on_a_cluster_of_three_each_event_lives_on_one_node() {
     let cluster = Cluster::start(3, 0).await;
-    let store = on(&cluster).await;
+    let store = open(of_cluster(&cluster)).await;
     for name in ["coupon", "ticket", "seat"] {
         journey(&store, name).await;
     }
@@ -58,7 +52,7 @@ async fn on_a_cluster_of_three_each_event_lives_on_one_node() {
 #[tokio::test]
 async fn an_event_moves_with_its_slot() {
     let cluster = Cluster::start(2, 0).await;
-    let store = on(&cluster).await;
+    let store = open(of_cluster(&cluster)).await;
     let event = Event::open(&store, "e", stock(9), 100);
     apply_many(&event, 0..5).await;
     let claimed = claim(&event, 2).await;
@@ -75,17 +69,6 @@ async fn an_event_moves_with_its_slot() {
 
 #[tokio::test]
 async fn with_no_more_than_the_documented_permissions() {
-    let as_ann = |config: Config| {
-        let password = Some("pass".to_owned().into());
-        Config { username: Some("ann".into()), password, ..config }
-    };
-    let redis = Redis::start().await;
-    redis.user("ann", &PERMISSIONS).await;
-    journey(&open(as_ann(Config::new(redis.url()))).await, "alone").await;
-    let cluster = Cluster::start(3, 0).await;
-    for node in &cluster.primaries {
-        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
-    }
-    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
-    journey(&open(as_ann(config)).await, "clustered").await;
+    journey(&permitted(&Redis::start().await).await, "alone").await;
+    journey(&permitted_on(&Cluster::start(3, 0).await).await, "on-a-cluster").await;
 }

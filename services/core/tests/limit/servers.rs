@@ -3,13 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
-use anteroom_core::store::{Config, Error, Mode};
-use anteroom_testkit::{
-    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, SlotMove, until,
-};
+use anteroom_core::store::{Config, Error};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
 
 use crate::asked::{ask, login, rule};
-use crate::support::{TimedStore, open};
+use crate::support::{TimedStore, of_cluster, open, permitted, permitted_on};
 
 /// Every operation once, by the store's own clock.
 async fn journey(limits: &Limits, key: &str) {
@@ -33,17 +31,7 @@ async fn journey(limits: &Limits, key: &str) {
 #[tokio::test]
 async fn on_a_cluster_of_three_the_keys_are_spread_by_their_group() {
     let cluster = Cluster::start(3, 0).await;
-    for node in &cluster.primaries {
-        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
-    }
-    let config = Config {
-        mode: Mode::Cluster,
-        urls: cluster.urls(),
-        username: Some("ann".into()),
-        password: Some("pass".to_owned().into()),
-        ..Config::new("")
-    };
-    let limits = Limits::open(&open(config).await, 100);
+    let limits = Limits::open(&permitted_on(&cluster).await, 100);
     for key in 0..20 {
         journey(&limits, &format!("key {key}")).await;
     }
@@ -53,10 +41,15 @@ async fn on_a_cluster_of_three_the_keys_are_spread_by_their_group() {
 }
 
 #[tokio::test]
+async fn with_no_more_than_the_documented_permissions() {
+    let redis = Redis::start().await;
+    journey(&Limits::open(&permitted(&redis).await, 100), "ann").await;
+}
+
+#[tokio::test]
 async fn a_slot_that_moves_forgets_no_unit() {
     let cluster = Cluster::start(3, 0).await;
-    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
-    let limits = Limits::open(&open(config).await, 100);
+    let limits = Limits::open(&open(of_cluster(&cluster)).await, 100);
     let checks = Algorithm::ALL.map(|(algorithm, name)| Check {
         limit: name,
         ..login(rule(algorithm, 6, 3_600), "ann", 1)

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use anteroom_core::pool::{Answer, Rules};
 use anteroom_core::store::{Config, Mode, Store};
-use anteroom_testkit::{
-    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, Sentinel, SlotMove, until,
-};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until};
 
 use super::money::{draw, funded, hold, open, sums, tick};
-use super::support;
+use super::support::{self, of_cluster, permitted, permitted_on};
 
 /// From funds to an audit, by the store's own clock.
 async fn journey(store: &Store, name: &str) {
@@ -34,14 +32,10 @@ async fn journey(store: &Store, name: &str) {
     assert_eq!(pool.ledger(0, 200).await.expect("a look").lines.len(), 7);
 }
 
-async fn on(cluster: &Cluster) -> Store {
-    support::open(Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") }).await
-}
-
 #[tokio::test]
 async fn on_a_cluster_of_three_each_pool_lives_on_one_node() {
     let cluster = Cluster::start(3, 0).await;
-    let store = on(&cluster).await;
+    let store = support::open(of_cluster(&cluster)).await;
     for name in ["search", "payment", "mail"] {
         journey(&store, name).await;
     }
@@ -61,7 +55,7 @@ async fn behind_a_sentinel() {
 #[tokio::test]
 async fn a_pool_moves_with_its_slot() {
     let cluster = Cluster::start(2, 0).await;
-    let store = on(&cluster).await;
+    let store = support::open(of_cluster(&cluster)).await;
     let pool = open(&store, "p", funded(100));
     let held = hold(&pool, 10, "a").await;
     draw(&pool, 5, "b").await;
@@ -78,17 +72,6 @@ async fn a_pool_moves_with_its_slot() {
 
 #[tokio::test]
 async fn with_no_more_than_the_documented_permissions() {
-    let as_ann = |config: Config| {
-        let password = Some("pass".to_owned().into());
-        Config { username: Some("ann".into()), password, ..config }
-    };
-    let redis = Redis::start().await;
-    redis.user("ann", &PERMISSIONS).await;
-    journey(&support::open(as_ann(Config::new(redis.url()))).await, "alone").await;
-    let cluster = Cluster::start(3, 0).await;
-    for node in &cluster.primaries {
-        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
-    }
-    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
-    journey(&support::open(as_ann(config)).await, "on-a-cluster").await;
+    journey(&permitted(&Redis::start().await).await, "alone").await;
+    journey(&permitted_on(&Cluster::start(3, 0).await).await, "on-a-cluster").await;
 }

@@ -2,12 +2,10 @@
 
 use anteroom_core::queue::{GoneReason, Leave, Queue, Status, Visit};
 use anteroom_core::store::{Config, Mode, Store};
-use anteroom_testkit::{
-    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, RedisBuilder, Sentinel, until,
-};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, RedisBuilder, Sentinel, until};
 
 use super::line::{capacity, join, look, tick};
-use super::support::{TimedStore, open};
+use super::support::{TimedStore, as_ann, of_cluster, open, permitted, permitted_on};
 
 /// Every operation once, by the store's own clock.
 async fn journey(store: &Store, name: &str) {
@@ -35,8 +33,7 @@ async fn journey(store: &Store, name: &str) {
 #[tokio::test]
 async fn on_a_cluster_of_three_each_queue_lives_on_one_node() {
     let cluster = Cluster::start(3, 0).await;
-    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
-    let store = open(config).await;
+    let store = open(of_cluster(&cluster)).await;
     let mut owners = std::collections::BTreeSet::new();
     for name in ["concert", "opera", "course", "sale", "a", "b"] {
         journey(&store, name).await;
@@ -45,29 +42,16 @@ async fn on_a_cluster_of_three_each_queue_lives_on_one_node() {
     assert!(owners.len() > 1, "the queues are spread over the nodes");
 }
 
-/// A user of the store, as [`Redis::user`] makes one.
-fn as_ann(config: Config) -> Config {
-    let password = Some("pass".to_owned().into());
-    Config { username: Some("ann".into()), password, ..config }
-}
-
 #[tokio::test]
 async fn with_no_more_than_the_documented_permissions() {
     let redis = Redis::start().await;
-    redis.user("ann", &PERMISSIONS).await;
-    journey(&open(as_ann(Config::new(redis.url()))).await, "alone").await;
+    journey(&permitted(&redis).await, "alone").await;
+    journey(&permitted_on(&Cluster::start(3, 0).await).await, "on-a-cluster").await;
 
     let sentinel = Sentinel::start("room", &redis, 0).await;
     let mode = Mode::Sentinel { master: "room".to_owned() };
     let config = Config { mode, urls: vec![sentinel.url()], ..Config::new("") };
     journey(&open(as_ann(config)).await, "behind-sentinel").await;
-
-    let cluster = Cluster::start(3, 0).await;
-    for node in &cluster.primaries {
-        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
-    }
-    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
-    journey(&open(as_ann(config)).await, "on-a-cluster").await;
 }
 
 #[tokio::test]

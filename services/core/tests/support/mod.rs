@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anteroom_core::store::{Clock, Config, Store};
-use anteroom_testkit::{PATIENCE, Redis};
+use anteroom_core::store::{Clock, Config, Mode, Store};
+use anteroom_testkit::{Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis};
 
 /// The time at which every test begins, in microseconds since 1970.
 pub const START: u64 = 1_800_000_000_000_000;
@@ -28,6 +28,31 @@ pub async fn open(config: Config) -> Store {
     let store = Store::open(&config, &anteroom_core::scripts(), &registry).expect("an address");
     assert!(store.wait_up(PATIENCE).await, "the store is up");
     store
+}
+
+/// How to reach a cluster.
+pub fn of_cluster(cluster: &Cluster) -> Config {
+    Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") }
+}
+
+/// A user of the store, as [`Redis::user`] makes one.
+pub fn as_ann(config: Config) -> Config {
+    let password = Some("pass".to_owned().into());
+    Config { username: Some("ann".into()), password, ..config }
+}
+
+/// Opens a store as a user who has no more than the documented permissions.
+pub async fn permitted(redis: &Redis) -> Store {
+    redis.user("ann", &PERMISSIONS).await;
+    open(as_ann(Config::new(redis.url()))).await
+}
+
+/// [`permitted`] on a cluster.
+pub async fn permitted_on(cluster: &Cluster) -> Store {
+    for node in &cluster.primaries {
+        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
+    }
+    open(as_ann(of_cluster(cluster))).await
 }
 
 pub struct TimedStore {

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use anteroom_core::store::{Config, Mode, Store};
+use anteroom_core::store::Store;
 use anteroom_core::target::{Kept, Outcome, Permission, Rules, State, Target};
-use anteroom_testkit::{
-    Cluster, PATIENCE, PERMISSIONS, PERMISSIONS_OF_CLUSTER, Redis, SlotMove, until,
-};
+use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
 
 use super::reports::{ask, look, quick, record};
-use super::support::open;
+use super::support::{of_cluster, open, permitted, permitted_on};
 
 /// From closed to closed, by the store's own clock.
 async fn journey(store: &Store, name: &str) {
@@ -29,14 +27,10 @@ async fn journey(store: &Store, name: &str) {
     }
 }
 
-async fn on(cluster: &Cluster) -> Store {
-    open(Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") }).await
-}
-
 #[tokio::test]
 async fn on_a_cluster_of_three_each_target_lives_on_one_node() {
     let cluster = Cluster::start(3, 0).await;
-    let store = on(&cluster).await;
+    let store = open(of_cluster(&cluster)).await;
     for name in ["search", "payment", "mail"] {
         journey(&store, name).await;
     }
@@ -46,7 +40,7 @@ async fn on_a_cluster_of_three_each_target_lives_on_one_node() {
 #[tokio::test]
 async fn a_target_moves_with_its_slot() {
     let cluster = Cluster::start(2, 0).await;
-    let store = on(&cluster).await;
+    let store = open(of_cluster(&cluster)).await;
     let (target, rules) = (Target::open(&store, "t", 100), Rules { kept: Kept::InLog, ..quick(9) });
     for n in 0..3 {
         let named = Outcome { id: Some(format!("{n}")), latency_ms: Some(n), ..Outcome::of(true) };
@@ -71,17 +65,6 @@ async fn a_target_moves_with_its_slot() {
 
 #[tokio::test]
 async fn with_no_more_than_the_documented_permissions() {
-    let as_ann = |config: Config| {
-        let password = Some("pass".to_owned().into());
-        Config { username: Some("ann".into()), password, ..config }
-    };
-    let redis = Redis::start().await;
-    redis.user("ann", &PERMISSIONS).await;
-    journey(&open(as_ann(Config::new(redis.url()))).await, "alone").await;
-    let cluster = Cluster::start(3, 0).await;
-    for node in &cluster.primaries {
-        node.user("ann", &[&PERMISSIONS[..], &PERMISSIONS_OF_CLUSTER].concat()).await;
-    }
-    let config = Config { mode: Mode::Cluster, urls: cluster.urls(), ..Config::new("") };
-    journey(&open(as_ann(config)).await, "on-a-cluster").await;
+    journey(&permitted(&Redis::start().await).await, "alone").await;
+    journey(&permitted_on(&Cluster::start(3, 0).await).await, "on-a-cluster").await;
 }
