@@ -11,7 +11,9 @@
 
 local FIRST, DIGEST = 3, 14
 
-if not load({ 'given', 'issued', 'head', 'tail', 'sold_out_below' }) then return { NO_RULES } end
+if not load({ 'given', 'issued', 'head', 'tail', 'sold_out_below', 'is_dropped' }) then
+  return { NO_RULES }
+end
 read_clock()
 
 local digests = {}
@@ -21,6 +23,8 @@ local records = call('HMGET', APPLICATIONS, unpack(digests))
 -- How many new ones are taken; when there are none left, why, and a detail. All that are on their
 -- way to a unit count, so with `over_apply` more of them than there is stock.
 local function judge()
+  -- Who applied before is not known any more, and would get another unit.
+  if m.is_dropped == 1 then return 0, NOT_OPEN, 0 end
   if wall < m.opens_at then return 0, NOT_OPEN, math.ceil((m.opens_at - wall) / 1000) end
   if m.ends_at ~= 0 and wall >= m.ends_at then return 0, NOT_OPEN, 0 end
   if m.issued >= m.given then return 0, SOLD_OUT, 0 end

@@ -1,7 +1,7 @@
 -- event.claim: the next applications for an issuer, in the order in which they were made, each
 -- under a lease and all under one fence. First those whose time to be tried again has come, and
 -- those that were given back.
--- Uses: lib/store lib/entity meta taken units
+-- Uses: lib/store lib/entity lib/forward meta taken units
 -- KEYS: meta line taken leases returned retry codes
 -- ARGV: now, most
 -- Reply: OK, fence, lease_ms, again_us (-1: unknown), more (1 or 0: further ones wait, and there
@@ -11,7 +11,9 @@
 
 local MOST = 64
 
-if not load({ 'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at' }) then
+if not load({
+  'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at', 'debt_offset',
+}) then
   return { NO_RULES }
 end
 read_clock()
@@ -25,14 +27,17 @@ end
 local waiting, free, returned = count_units()
 
 -- `max_per_second` of the whole fleet, as a leaky bucket that holds a tenth of a second: the debt
--- counts millionths of a claim. How many may go, and how long until the next may.
+-- counts millionths of a claim. How many may go, and how long until the next may. By a clock of its
+-- own, since queue time stands still while no scheduler ticks.
 local UNIT = 1000000
 local function free_by_rate()
   local rate = m.max_per_second
   if rate == 0 then return math.huge, 0 end
   local full = math.max(1, math.floor(rate / 10)) * UNIT
-  local passed = math.min(now - m.debt_at, 2 * UNIT)
-  m.debt, m.debt_at = math.max(0, math.min(m.debt, full) - passed * rate), now
+  local at, offset = forward(m.debt_offset, m.debt_at)
+  local passed = math.min(at - m.debt_at, 2 * UNIT)
+  m.debt, m.debt_at = math.max(0, math.min(m.debt, full) - passed * rate), at
+  m.debt_offset = offset
   local may = math.floor((full - m.debt) / UNIT)
   return may, may < 1 and math.ceil((m.debt + UNIT - full) / rate) or 0
 end
@@ -70,7 +75,7 @@ if count > 0 then
   call('ZADD', LEASES, unpack(leases))
   call('HSET', TAKEN, unpack(entries))
   m.debt = m.debt + (m.max_per_second > 0 and count * UNIT or 0)
-  save({ 'last', 'head', 'fence', 'debt', 'debt_at' })
+  save({ 'last', 'head', 'fence', 'debt', 'debt_at', 'debt_offset' })
 end
 
 local again = -1

@@ -1,13 +1,13 @@
 -- pool.cancel: ends a hold, and pays nothing, nor late. Ended holds are taken back first.
--- Uses: lib/store lib/entity rules sums holds primary
+-- Uses: lib/store lib/entity rules sums clock holds primary
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now
 -- Reply: OK, doubles: a code, the amount settled, the amount held, the balance; or NO_RULES
 -- Codes: OK NO_RULES UNCONFIRMED NO_HOLD IS_SETTLED
 
 if not load() then return { NO_RULES } end
-read_clock()
 write_even_if_full()
+read_watched_clock()
 sweep_holds()
 local hold, code = read_hold(KEYS[4]), OK
 if not hold then

@@ -1,5 +1,5 @@
 -- pool.draw: pays amounts at once. Ended holds are taken back first.
--- Uses: lib/store lib/entity lib/repeated rules sums holds primary asked
+-- Uses: lib/store lib/entity lib/repeated rules sums clock holds primary asked
 -- KEYS: meta holds ledger (call)*
 -- ARGV: now, (asked)*
 --       (lib/asked.lua)
@@ -7,11 +7,10 @@
 -- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
 
 if not load() then return { NO_RULES } end
-read_clock()
 -- Redis refuses for want of memory only what a script writes first.
 call('HSET', META, 'epoch', m.epoch)
+read_watched_clock()
 local _, more = sweep_holds()
-local unconfirmed = is_unconfirmed()
 
 local told = {}
 for at = 2, #ARGV do
@@ -19,13 +18,13 @@ for at = 2, #ARGV do
   local said, amount = read_asked(ARGV[at])
   local code, balance = OK, nil
   local same, note = repeated(key, said, now - DAY)
-  if unconfirmed then
-    code = UNCONFIRMED
-  elseif same == false then
+  if same == false then
     code = MISMATCH
   elseif same then
     code = REPEATED
     amount, balance = struct.unpack('>dd', note)
+  elseif is_unconfirmed() then
+    code = UNCONFIRMED
   else
     code = refusal(amount, more) or OK
     if code == OK then

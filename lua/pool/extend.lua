@@ -1,5 +1,5 @@
 -- pool.extend: lets a hold last for the whole `hold_ttl` from now.
--- Uses: lib/store lib/entity rules sums holds
+-- Uses: lib/store lib/entity rules sums clock holds primary
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now
 -- Reply: OK, doubles: a code, the amount (what was settled, if it was), µs until it
@@ -7,8 +7,8 @@
 -- Codes: OK NO_RULES NO_HOLD IS_SETTLED IS_CANCELLED IS_EXPIRED
 
 if not load() then return { NO_RULES } end
-read_clock()
 write_even_if_full()
+read_watched_clock()
 sweep_holds()
 local hold, code = read_hold(KEYS[4]), OK
 local refusals = { [SETTLED] = IS_SETTLED, [CANCELLED] = IS_CANCELLED, [EXPIRED] = IS_EXPIRED }

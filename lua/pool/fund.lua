@@ -1,5 +1,5 @@
 -- pool.fund: puts money in.
--- Uses: lib/store lib/entity lib/repeated rules sums primary
+-- Uses: lib/store lib/entity lib/repeated rules sums clock primary
 -- KEYS: meta ledger (call)*
 -- ARGV: now, said, amount
 --       (a digest of what the call said, 8 bytes)
@@ -7,19 +7,19 @@
 -- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED
 
 if not load() then return { NO_RULES } end
-read_clock()
 -- Redis refuses for want of memory only what a script writes first.
 call('HSET', META, 'epoch', m.epoch)
+read_watched_clock()
 local key, said, amount = KEYS[3], ARGV[2], tonumber(ARGV[3])
 local code, balance = OK, nil
 local same, note = repeated(key, said, now - DAY)
-if is_unconfirmed() then
-  code = UNCONFIRMED
-elseif same == false then
+if same == false then
   code = MISMATCH
 elseif same then
   code = REPEATED
   balance = struct.unpack('>d', note)
+elseif is_unconfirmed() then
+  code = UNCONFIRMED
 elseif amount > MAX_AMOUNT - m.funded then
   code = TOO_LARGE
 else

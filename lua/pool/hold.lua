@@ -1,5 +1,5 @@
 -- pool.hold: reserves amounts until their holds end. Ended holds are taken back first.
--- Uses: lib/store lib/entity rules sums holds primary asked
+-- Uses: lib/store lib/entity rules sums clock holds primary asked
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now, (asked)*
 --       (lib/asked.lua; the last 16 bytes of its key are the hold's id)
@@ -8,11 +8,10 @@
 -- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
 
 if not load() then return { NO_RULES } end
-read_clock()
 -- Redis refuses for want of memory only what a script writes first.
 call('HSET', META, 'epoch', m.epoch)
+read_watched_clock()
 local _, more = sweep_holds()
-local unconfirmed = is_unconfirmed()
 
 local function reserve(key, said, amount)
   local hold = {
@@ -36,13 +35,13 @@ for at = 2, #ARGV do
   local said, amount = read_asked(ARGV[at])
   local code, left, balance = OK, m.hold_ttl, nil
   local known = read_hold(key)
-  if unconfirmed then
-    code = UNCONFIRMED
-  elseif known and known.said ~= said then
+  if known and known.said ~= said then
     code = MISMATCH
   elseif known then
     code, amount, balance = REPEATED, known.amount, known.balance
     left = math.max(known.ends - now, 0)
+  elseif is_unconfirmed() then
+    code = UNCONFIRMED
   else
     code = refusal(amount, more) or OK
     if code == OK then reserve(key, said, amount) end

@@ -1,14 +1,14 @@
 -- pool.settle: pays an amount of a hold, and frees the rest. One that has ended is paid while the
 -- balance covers it. Ended holds are taken back first.
--- Uses: lib/store lib/entity rules sums holds primary
+-- Uses: lib/store lib/entity rules sums clock holds primary
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now, amount
 -- Reply: OK, doubles: a code, the amount settled, the amount held, the balance; or NO_RULES
 -- Codes: OK NO_RULES REPEATED AGAIN UNCONFIRMED NO_HOLD IS_SETTLED IS_CANCELLED IS_EXPIRED EXCEEDS
 
 if not load() then return { NO_RULES } end
-read_clock()
 write_even_if_full()
+read_watched_clock()
 local _, more = sweep_holds()
 local hold, amount, code = read_hold(KEYS[4]), tonumber(ARGV[2]), OK
 

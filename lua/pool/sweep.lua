@@ -1,6 +1,6 @@
 -- pool.sweep: the tick of a pool: moves queue time on, takes back ended holds, sums up lines of the
 -- ledger that are older than `ledger_keep`, and watches the store's primary.
--- Uses: lib/store lib/entity rules sums holds primary opening
+-- Uses: lib/store lib/entity rules sums clock holds primary opening
 -- KEYS: meta holds ledger
 -- ARGV: now
 -- Reply: OK, holds that ended, lines summed up, 1 when another call would find more, 1 when the
@@ -8,11 +8,7 @@
 -- Codes: OK NO_RULES
 
 if not load() then return { NO_RULES } end
-read_clock()
 write_even_if_full()
--- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
-m.offset, m.tick = now - wall, now
-save({ 'offset', 'tick' })
 local changed = m.unconfirmed ~= 1 and watch_primary()
 if m.unconfirmed == 1 and m.on_failover ~= HOLD then
   -- The rule has changed: nobody is to be asked any more.
@@ -20,6 +16,10 @@ if m.unconfirmed == 1 and m.on_failover ~= HOLD then
   save({ 'unconfirmed' })
   know_primary()
 end
+read_pool_clock()
+-- What the clock leapt, back or ahead, becomes part of the offset: from here it runs on as before.
+m.offset, m.tick = now - wall, now
+save({ 'offset', 'tick' })
 local swept, more = sweep_holds()
 save_sums()
 

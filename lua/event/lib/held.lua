@@ -1,12 +1,25 @@
 -- Who still holds a claim: judged by the fence and by the end of the lease, reclaimed or not. Needs
 -- taken.lua.
--- KEYS: taken, leases. ARGV: none. Reply: none; a part gives `held`.
+-- KEYS: meta, taken, leases. ARGV: none. Reply: none; a part gives `is_late`,
+-- `ended_by`, `held`.
+
+-- Without a tick for so long, the store was away, or its clock leapt, and nobody could renew.
+local LATE = 1000000
+local function is_late() return wall + m.offset - m.tick > LATE end
+
+-- By which time a lease must have ended to be over. Those that end while no tick comes last for the
+-- whole of a lease behind the tick that comes next: an outage costs no issuer its claims.
+local function ended_by()
+  local grace = call('HMGET', META, 'grace_from', 'grace_until')
+  if grace[2] and now < tonumber(grace[2]) then return math.min(now, tonumber(grace[1])) end
+  return is_late() and m.tick or now
+end
 
 -- For each of these sequences its entry, when the claim under this fence holds, else false.
 local function held(sequences, fence)
-  local entries = call('HMGET', TAKEN, unpack(sequences))
+  local entries, over = call('HMGET', TAKEN, unpack(sequences)), ended_by()
   for i, till in ipairs(call('ZMSCORE', LEASES, unpack(sequences))) do
-    if not till or tonumber(till) <= now or read_entry(entries[i]) ~= fence then
+    if not till or tonumber(till) <= over or read_entry(entries[i]) ~= fence then
       entries[i] = false
     end
   end

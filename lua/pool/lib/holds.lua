@@ -1,4 +1,4 @@
--- Holds: what they have reserved, and when they end. Needs sums.lua.
+-- Holds: what they have reserved, and when they end. Needs sums.lua and clock.lua.
 -- KEYS: meta holds ledger. ARGV: now, by store.lua. Reply: none; a part reads and ends them.
 --
 -- A hold is over when its stored time has come, taken back or not.
@@ -6,8 +6,10 @@ local MOST_SWEPT = 100
 
 local function member_of(id, amount) return id .. struct.pack('>d', amount) end
 
--- Takes back what ended holds had reserved; how many, and whether there may be more.
+-- Takes back what ended holds had reserved, while money may move; how many, and whether there may
+-- be more.
 local function sweep_holds()
+  if is_unconfirmed() then return 0, false end
   local ended = call('ZRANGEBYSCORE', HOLDS, '-inf', now, 'LIMIT', 0, MOST_SWEPT)
   if #ended == 0 then return 0, false end
   write_even_if_full()

@@ -1,7 +1,8 @@
 -- Whether the store's primary is still the one that the pool knows. A replica that takes over, and
 -- a server that starts again, has another replication id, and may lack the latest movements. Needs
--- sums.lua.
--- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `primary`, `is_unconfirmed`.
+-- clock.lua.
+-- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `know_primary`,
+-- `watch_primary`, `read_watched_clock`.
 
 -- Nil where the store's user may not ask.
 local function primary()
@@ -28,9 +29,8 @@ local function watch_primary()
   return true
 end
 
--- Whether no money moves until an operator confirms.
-local function is_unconfirmed()
-  if m.on_failover ~= HOLD then return false end
-  if m.unconfirmed ~= 1 then watch_primary() end
-  return m.unconfirmed == 1
+-- Reads queue time after a look at the primary, for whoever may move money.
+local function read_watched_clock()
+  if m.on_failover == HOLD and m.unconfirmed ~= 1 then watch_primary() end
+  read_pool_clock()
 end

@@ -70,7 +70,12 @@ pub async fn serve(shared: Arc<Shared>, name: String, changes: Changes, stop: Ca
 async fn reclaim(event: &ScheduledEvent) -> Result<(), Error> {
     for _ in 0..RECLAIM_CALLS {
         // Every call is whole in itself, so a service that is to end need not wait for the rest.
-        if !event.event.reclaim().await?.more || event.served.stop.is_cancelled() {
+        let reclaimed = event.event.reclaim().await?;
+        if reclaimed.dropped {
+            let event = event.event.name();
+            tracing::warn!(event, "it ended `keep_ttl` ago: its applications are dropped");
+        }
+        if !reclaimed.more || event.served.stop.is_cancelled() {
             break;
         }
     }

@@ -30,7 +30,7 @@ pub(super) static STATUS: Script = script!(
 pub(super) static CLAIM: Script = script!(
     "event", "claim",
     keys: "meta line taken leases returned retry codes",
-    lib: ["store", "entity"],
+    lib: ["store", "entity", "forward"],
     own: ["meta", "taken", "units"],
 );
 pub(super) static RENEW: Script = script!(
@@ -61,7 +61,7 @@ pub(super) static RECLAIM: Script = script!(
     "event", "reclaim",
     keys: "meta applications line taken leases returned retry dead codes known_codes",
     lib: ["store", "entity"],
-    own: ["meta", "taken", "attempts", "wake"],
+    own: ["meta", "taken", "attempts", "held", "wake"],
 );
 pub(super) static KICK: Script = script!(
     "event", "kick",

@@ -14,6 +14,8 @@ pub struct Reclaimed {
     pub dead: u64,
     /// Another call would find more.
     pub more: bool,
+    /// The event ended long ago, and its applications were dropped.
+    pub dropped: bool,
 }
 
 /// An event as a whole.
@@ -43,11 +45,17 @@ pub struct Snapshot {
 
 impl Event {
     /// One tick: queue time moves on, and claims whose lease has ended go back to the head of the
-    /// line in their old order. Long after its end the event's applications are dropped.
+    /// line in their old order. Long after a tick has seen its end, the event's
+    /// applications are dropped.
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
         let args = self.waking_args();
         let mut reply = self.entity().ask(&scripts::RECLAIM, args, Repeat::Never).await?;
-        Ok(Reclaimed { returned: reply.count()?, dead: reply.count()?, more: reply.count()? == 1 })
+        Ok(Reclaimed {
+            returned: reply.count()?,
+            dead: reply.count()?,
+            more: reply.count()? == 1,
+            dropped: reply.count()? == 1,
+        })
     }
 
     /// Wakes the issuers when there is something to claim; whether there was.

@@ -7,73 +7,73 @@ pub(super) static SEED_RULES: Script = script!(
     "pool", "seed_rules",
     keys: "meta ledger",
     lib: ["store", "entity", "rule_parts", "file_rules"],
-    own: ["rules", "sums", "primary", "born"],
+    own: ["rules", "sums", "clock", "primary", "born"],
 );
 pub(super) static APPLY_RULES: Script = script!(
     "pool", "apply_rules",
     keys: "meta ledger",
     lib: ["store", "entity", "rule_parts", "file_rules"],
-    own: ["rules", "sums", "primary", "born"],
+    own: ["rules", "sums", "clock", "primary", "born"],
 );
 pub(super) static FUND: Script = script!(
     "pool", "fund",
     keys: "meta ledger",
     lib: ["store", "entity", "repeated"],
-    own: ["rules", "sums", "primary"],
+    own: ["rules", "sums", "clock", "primary"],
 );
 pub(super) static HOLD: Script = script!(
     "pool", "hold",
     keys: "meta holds ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "holds", "primary", "asked"],
+    own: ["rules", "sums", "clock", "holds", "primary", "asked"],
 );
 pub(super) static DRAW: Script = script!(
     "pool", "draw",
     keys: "meta holds ledger",
     lib: ["store", "entity", "repeated"],
-    own: ["rules", "sums", "holds", "primary", "asked"],
+    own: ["rules", "sums", "clock", "holds", "primary", "asked"],
 );
 pub(super) static SETTLE: Script = script!(
     "pool", "settle",
     keys: "meta holds ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "holds", "primary"],
+    own: ["rules", "sums", "clock", "holds", "primary"],
 );
 pub(super) static CANCEL: Script = script!(
     "pool", "cancel",
     keys: "meta holds ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "holds", "primary"],
+    own: ["rules", "sums", "clock", "holds", "primary"],
 );
 pub(super) static EXTEND: Script = script!(
     "pool", "extend",
     keys: "meta holds ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "holds"],
+    own: ["rules", "sums", "clock", "holds", "primary"],
 );
 pub(super) static LOOK: Script = script!(
     "pool", "look",
     keys: "meta holds ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "holds"],
+    own: ["rules", "sums", "clock", "holds"],
 );
 pub(super) static SNAPSHOT: Script = script!(
     "pool", "snapshot",
     keys: "meta holds ledger",
     lib: ["store", "entity", "told_rules"],
-    own: ["rules", "sums", "holds"],
+    own: ["rules", "sums", "clock", "holds"],
 );
 pub(super) static SWEEP: Script = script!(
     "pool", "sweep",
     keys: "meta holds ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "holds", "primary", "opening"],
+    own: ["rules", "sums", "clock", "holds", "primary", "opening"],
 );
 pub(super) static CONFIRM: Script = script!(
     "pool", "confirm",
     keys: "meta ledger",
     lib: ["store", "entity"],
-    own: ["rules", "sums", "primary"],
+    own: ["rules", "sums", "clock", "primary"],
 );
 pub(super) static LEDGER: Script = script!(
     "pool", "ledger",

@@ -1,11 +1,25 @@
 //! What the tests of this folder ask, with what they expect of every answer.
 
+use std::time::Duration;
+
 use anteroom_core::event::{Application, Apply, Claimed, Event, Finished, Rules};
 use futures_util::future::join_all;
+
+use super::support::TimedStore;
 
 /// So many units, for as many applications.
 pub fn stock(units: u64) -> Rules {
     Rules { stock: Some(units), ..Rules::default() }
+}
+
+/// Time goes by, with ticks as close as a scheduler's.
+pub async fn pass(world: &TimedStore, event: &Event, mut time: Duration) {
+    while time > Duration::ZERO {
+        let step = time.min(Duration::from_millis(900));
+        world.pass(step);
+        event.reclaim().await.expect("a tick");
+        time -= step;
+    }
 }
 
 /// One that is taken.

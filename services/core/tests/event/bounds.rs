@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::event::{AddStock, Event, Rules};
+use anteroom_core::event::{AddStock, Apply, Event, Rules};
 use anteroom_core::store::Error;
 use anteroom_testkit::PATIENCE;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -74,6 +74,10 @@ async fn promise_13_applications_are_dropped_long_after_the_end() {
     let shown = event.snapshot().await.expect("a look");
     assert_eq!((shown.stock, shown.pending, shown.claimed, shown.dead), (9, 0, 0, 0));
     assert_eq!(event.status("v3").await, Ok(None));
+    // Who was given a unit is not known any more: nobody is taken, whatever the rules say.
+    let later = Rules { ends_at: Some(world.now() / SECOND + 60), ..stock(9) };
+    event.apply_rules(&later).await.expect("written");
+    assert_eq!(event.apply("v0").await, Ok(Apply::NotOpen { opens_in: None }));
     assert!(claim(&event, 9).await.work.is_empty());
 }
 

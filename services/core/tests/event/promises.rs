@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::event::{Application, Apply, Event, Failed, Finished, Issue, Rules};
 use rand::Rng as _;
 
-use super::asked::{apply, apply_many, claim, finish, sequences, status, stock};
+use super::asked::{apply, apply_many, claim, finish, pass, sequences, status, stock};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
@@ -56,10 +56,10 @@ async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
     let event = world.event(Rules { lease: Duration::from_secs(4), ..stock(5) });
     apply_many(&event, 0..2).await;
     let late = claim(&event, 1).await;
-    world.pass(late.lease - Duration::from_micros(1));
-    event.reclaim().await.expect("a tick");
+    pass(&world, &event, late.lease - Duration::from_micros(1)).await;
     assert_eq!(event.renew(late.fence, &[1]).await, Ok(vec![true]));
-    world.pass(late.lease);
+    pass(&world, &event, late.lease - Duration::from_micros(1)).await;
+    world.pass(Duration::from_micros(1));
     // Its time is over, and nobody has reclaimed it yet.
     assert_eq!(finish(&event, &late).await, 0);
     assert_eq!(event.renew(late.fence, &[1]).await, Ok(vec![false]));
@@ -91,14 +91,11 @@ async fn promise_09_claims_come_in_the_order_of_the_applications() {
     assert_eq!(status(&event, "v5").await, Application::Pending { position: 2 });
     assert_eq!(status(&event, "v6").await, Application::Pending { position: 3 });
     assert_eq!(event.renew(two.fence, &[3, 4]).await, Ok(vec![true, true]));
-    world.pass(Duration::from_secs(4));
-    event.reclaim().await.expect("a tick");
-    assert_eq!(event.renew(two.fence, &[3, 4]).await, Ok(vec![true, true]));
-    world.pass(Duration::from_secs(4));
-    event.reclaim().await.expect("a tick");
-    assert_eq!(event.renew(two.fence, &[3, 4]).await, Ok(vec![true, true]));
-    world.pass(Duration::from_secs(4));
-    assert_eq!(event.reclaim().await.expect("a tick").returned, 2);
+    for _ in 0..2 {
+        pass(&world, &event, Duration::from_secs(4)).await;
+        assert_eq!(event.renew(two.fence, &[3, 4]).await, Ok(vec![true, true]));
+    }
+    pass(&world, &event, Duration::from_secs(4)).await;
     let next = claim(&event, 5).await;
     assert_eq!(sequences(&next), [1, 2, 5, 6, 7]);
     let attempts: Vec<_> = next.work.iter().map(|work| work.attempt).collect();
@@ -195,13 +192,56 @@ async fn applications_are_taken_between_opening_and_end() {
     assert_eq!((shown.stock, shown.issued), (9, 1));
 }
 
-/// At most so many claims in any second and a tenth, of all issuers together.
+/// What ends while the store is away lasts for the whole of a lease behind the next tick.
+#[tokio::test]
+async fn promise_12_an_outage_costs_no_issuer_its_claims() {
+    let world = TimedStore::new().await;
+    let lease = Duration::from_secs(3);
+    let event = world.event(Rules { lease, max_attempts: 1, ..stock(9) });
+    apply_many(&event, 0..3).await;
+    let dies = claim(&event, 1).await;
+    pass(&world, &event, lease - Duration::from_secs(1)).await;
+    let lives = claim(&event, 2).await;
+    world.pass(Duration::from_secs(60));
+    // The scheduler is the first to find the store again, or an issuer.
+    assert_eq!(event.renew(lives.fence, &[3]).await, Ok(vec![true]));
+    assert_eq!(event.reclaim().await.expect("a tick").dead, 0);
+    pass(&world, &event, lease / 2).await;
+    assert_eq!(finish(&event, &lives).await, 2);
+    // Whoever died in the meantime has had its time.
+    pass(&world, &event, lease / 2).await;
+    assert_eq!(finish(&event, &dies).await, 0);
+    assert_eq!(status(&event, "v0").await, Application::Failed);
+}
+
+/// A mistake in a date ends an event, and drops nothing: there is time to mend it.
+#[tokio::test]
+async fn promise_09_an_end_that_lies_in_the_past_drops_no_application() {
+    let world = TimedStore::new().await;
+    let rules = Rules { issue: Issue::Codes, ..stock(9) };
+    let event = world.event(rules.clone());
+    apply_many(&event, 0..3).await;
+    let codes: Vec<_> = (0..3).map(|number| format!("code {number}")).collect();
+    event.load_codes(&codes).await.expect("codes");
+    assert_eq!(finish(&event, &claim(&event, 2).await).await, 2);
+    let long_ago = Rules { ends_at: Some(START / SECOND - 40_000_000), ..rules.clone() };
+    event.apply_rules(&long_ago).await.expect("written");
+    pass(&world, &event, Duration::from_secs(5)).await;
+    assert_eq!(event.apply("v9").await, Ok(Apply::NotOpen { opens_in: None }));
+    event.apply_rules(&rules).await.expect("written");
+    assert!(matches!(event.apply("v0").await, Ok(Apply::Same(Application::Issued { .. }))));
+    assert_eq!(event.load_codes(&codes).await.expect("codes").new, 0);
+    assert_eq!(status(&event, "v2").await, Application::Pending { position: 1 });
+}
+
+/// At most so many claims in any second and a tenth, of all issuers together, also while no
+/// scheduler ticks.
 #[tokio::test]
 async fn max_per_second_holds_for_the_fleet() {
     let world = TimedStore::new().await;
     let event = world.event(Rules { max_per_second: 20, ..stock(1_000) });
     apply_many(&event, 0..200).await;
-    let (mut claims, mut waits) = (Vec::new(), 0);
+    let mut claims = Vec::new();
     while claims.len() < 100 {
         let claimed = claim(&event, 64).await;
         assert!(claimed.pending);
@@ -209,10 +249,6 @@ async fn max_per_second_holds_for_the_fleet() {
         let again_in = claimed.again_in.expect("the rate lets more go");
         assert!(again_in > Duration::ZERO);
         world.pass(again_in);
-        waits += 1;
-        if waits % 30 == 0 {
-            event.reclaim().await.expect("a tick");
-        }
     }
     for window in claims.windows(23) {
         assert!(window[22] - window[0] >= SECOND, "{window:?}");

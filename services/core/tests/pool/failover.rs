@@ -1,11 +1,13 @@
 //! A replica that takes over: a pool with `on_failover = "hold"` waits for an operator, one with
 //! `continue` goes on and counts it.
 
+use std::time::Duration;
+
 use anteroom_core::pool::{Answer, Asked, OnFailover, Refusal, Rules};
 use anteroom_core::store::Config;
 use anteroom_testkit::{PERMISSIONS, Redis};
 
-use super::money::{draw, funded, hold, is_refused, look, open, sums};
+use super::money::{draw, funded, hold, is_refused, look, open, sums, tick};
 use super::support;
 
 fn held_back() -> Rules {
@@ -55,6 +57,41 @@ async fn after_a_failover_a_pool_that_holds_moves_no_money_until_it_is_confirmed
     assert!(!continues.sweep().await.expect("a tick").failed_over);
     let shown = look(&continues).await;
     assert_eq!((shown.unconfirmed, shown.failovers, shown.sums.paid), (false, 1, 10));
+}
+
+/// An operator needs longer than a hold lasts: nothing ends meanwhile, and what was answered before
+/// is answered again.
+#[tokio::test]
+async fn no_hold_ends_while_a_pool_waits_to_be_confirmed() {
+    let world = support::TimedStore::new().await;
+    let rules = Rules { hold_ttl: Duration::from_secs(10), ..held_back() };
+    let pool = world.pool("reward", rules);
+    let (kept, over) = (hold(&pool, 60, "kept").await, hold(&pool, 20, "over").await);
+    draw(&pool, 10, "paid").await;
+    world.pass(Duration::from_secs(2));
+    tick(&pool).await;
+    world.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    world.redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    let before = sums(&pool).await;
+    for _ in 0..20 {
+        world.pass(Duration::from_secs(3));
+        tick(&pool).await;
+    }
+    assert!(look(&pool).await.unconfirmed);
+    assert_eq!(sums(&pool).await, before);
+    assert_eq!(pool.settle(kept.id, 50).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
+    assert!(matches!(draw(&pool, 10, "paid").await, Answer::Repeated(_)));
+    let again = pool.hold(&Asked::Amount(60), "kept").await.expect("an answer");
+    assert!(matches!(again, Answer::Repeated(hold) if hold.expires_in == Duration::from_secs(8)));
+    assert_eq!(pool.confirm().await, Ok(true));
+    assert!(matches!(pool.settle(kept.id, 50).await, Ok(Answer::Done(_))));
+    // The other goes on where it stood.
+    for left in [20, 0] {
+        world.pass(Duration::from_secs(4));
+        tick(&pool).await;
+        assert_eq!(sums(&pool).await.held, left);
+    }
+    assert!(matches!(pool.extend(over.id).await, Ok(Answer::Refused(Refusal::Expired))));
 }
 
 #[tokio::test]

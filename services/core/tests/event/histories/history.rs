@@ -248,10 +248,10 @@ impl History for EventHistory<'_> {
             Step::Pass { ms } => self.pass(1_000 * ms),
             Step::PassLease { short } => {
                 let mut left = micros(self.base.rules().lease) - u64::from(short);
-                while left > 4_000_000 {
-                    self.pass(4_000_000);
+                while left > 900_000 {
+                    self.pass(900_000);
                     self.tick().await?;
-                    left -= 4_000_000;
+                    left -= 900_000;
                 }
                 self.pass(left);
             }

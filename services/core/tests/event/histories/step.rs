@@ -64,7 +64,7 @@ pub enum Step {
     Pass {
         ms: u64,
     },
-    /// By exactly one lease, or a microsecond less; with a tick every 4 s when it is long.
+    /// By exactly one lease, or a microsecond less; with a tick every 900 ms.
     PassLease {
         short: bool,
     },

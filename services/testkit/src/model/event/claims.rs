@@ -68,9 +68,12 @@ impl Event {
             return (u64::MAX, 0);
         }
         let full = (rate / 10).max(1) * UNIT;
-        let passed = (self.now - self.debt_at).min(2 * UNIT);
+        // By a clock of its own, which never goes back.
+        let at = (self.wall + self.debt_offset).max(self.debt_at);
+        self.debt_offset = at - self.wall;
+        let passed = (at - self.debt_at).min(2 * UNIT);
         self.debt = self.debt.min(full).saturating_sub(passed * rate);
-        self.debt_at = self.now;
+        self.debt_at = at;
         let may = (full - self.debt) / UNIT;
         (may, (self.debt + UNIT).saturating_sub(full).div_ceil(rate))
     }
@@ -82,7 +85,7 @@ impl Event {
         for (_, sequence) in due.take(MOST as usize).collect::<Vec<_>>() {
             self.set(sequence, Stands::InLine);
         }
-        let (free, kept) = (self.free(), (self.debt, self.debt_at));
+        let (free, kept) = (self.free(), (self.debt, self.debt_at, self.debt_offset));
         let (by_rate, mut rest) = self.by_rate();
         let count = most.min(MOST).min(free).min(by_rate);
         let sequences: Vec<_> = self.in_line().take(count as usize).collect();
@@ -107,7 +110,7 @@ impl Event {
             again_in = Some(rest);
         }
         if count == 0 {
-            (self.debt, self.debt_at) = kept;
+            (self.debt, self.debt_at, self.debt_offset) = kept;
         }
         let next = self.to_retry().first().map(|(due, _)| due.saturating_sub(self.now));
         let again_in = again_in.into_iter().chain(next).min();
@@ -121,8 +124,9 @@ impl Event {
     }
 
     fn is_held(&self, fence: Fence, sequence: u64) -> bool {
+        let over = self.ended_by();
         self.made.get(&sequence).is_some_and(|made| {
-            made.fence == fence && matches!(made.stands, Stands::Held { until } if until > self.now)
+            made.fence == fence && matches!(made.stands, Stands::Held { until } if until > over)
         })
     }
 
@@ -229,10 +233,17 @@ impl Event {
     /// A tick: how many leases ended with another attempt to come, and how many without.
     pub fn reclaim(&mut self, wall: u64) -> (u64, u64) {
         self.begin(wall);
+        let over = self.ended_by();
+        if self.is_late() && self.grace.is_none_or(|(_, until)| self.now >= until) {
+            self.grace = Some((self.tick, self.now + self.rules.lease));
+        }
         self.offset = self.now as i64 - wall as i64;
         (self.last, self.tick) = (self.now, self.now);
-        if self.rules.ends_at != 0 && self.now >= self.rules.ends_at + self.rules.keep_ttl {
-            self.dropped = self.issued();
+        let is_over = self.rules.ends_at != 0 && self.now >= self.rules.ends_at;
+        self.over_at = is_over.then(|| self.over_at.unwrap_or(self.now));
+        let drops = self.over_at.is_some_and(|at| self.now >= at + self.rules.keep_ttl);
+        if drops && self.dropped.is_none() {
+            self.dropped = Some(self.issued());
             self.made.clear();
             self.by_visitor.clear();
             self.codes.clear();
@@ -240,7 +251,7 @@ impl Event {
             return (0, 0);
         }
         let ended = self.made.iter().filter_map(|(sequence, made)| match made.stands {
-            Stands::Held { until } if until <= self.now => Some((until, *sequence)),
+            Stands::Held { until } if until <= over => Some((until, *sequence)),
             _ => None,
         });
         let ended: Vec<_> = ended.collect();

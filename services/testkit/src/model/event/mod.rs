@@ -16,6 +16,8 @@ pub type Fence = u64;
 
 /// Queue time runs at most so far past the last tick.
 const STEP: u64 = 5_000_000;
+/// Without a tick for so long, nobody could renew a lease.
+const LATE: u64 = 1_000_000;
 /// A call that has a name counts for so long.
 const DAY: u64 = 86_400_000_000;
 
@@ -112,10 +114,15 @@ pub struct Event {
     calls: BTreeMap<Name, (u64, u64, u64)>,
     debt: u64,
     debt_at: u64,
+    debt_offset: u64,
     sold_out: u64,
     failed: u64,
-    /// Issued by applications that were dropped long after the end.
-    dropped: u64,
+    /// Leases that ended between these times are not over until the second.
+    grace: Option<(u64, u64)>,
+    /// When a tick found it over.
+    over_at: Option<u64>,
+    /// Issued by applications that were dropped long after the end, if they were.
+    dropped: Option<u64>,
 }
 
 impl Event {
@@ -138,9 +145,12 @@ impl Event {
             calls: BTreeMap::new(),
             debt: 0,
             debt_at: 0,
+            debt_offset: 0,
             sold_out: 0,
             failed: 0,
-            dropped: 0,
+            grace: None,
+            over_at: None,
+            dropped: None,
         }
     }
 
@@ -160,6 +170,20 @@ impl Event {
         self.now = wall.saturating_add_signed(self.offset).max(self.last).min(self.tick + STEP);
     }
 
+    /// Whether no tick has come for so long that nobody could renew a lease.
+    fn is_late(&self) -> bool {
+        self.wall.saturating_add_signed(self.offset) > self.tick + LATE
+    }
+
+    /// By when a lease must have ended to be over.
+    fn ended_by(&self) -> u64 {
+        match self.grace {
+            Some((from, until)) if self.now < until => from.min(self.now),
+            _ if self.is_late() => self.tick,
+            _ => self.now,
+        }
+    }
+
     /// What a call writes keeps its time.
     fn written(&mut self) {
         self.last = self.now;
@@ -175,7 +199,7 @@ impl Event {
     }
 
     fn issued(&self) -> u64 {
-        self.dropped + self.count(|stands| matches!(stands, Stands::Issued { .. }))
+        self.dropped.unwrap_or(0) + self.count(|stands| matches!(stands, Stands::Issued { .. }))
     }
 
     fn held(&self) -> u64 {
@@ -213,6 +237,9 @@ impl Event {
         if let Some(sequence) = self.by_visitor.get(&visitor) {
             return Apply::Same(self.shown(*sequence));
         }
+        if self.dropped.is_some() {
+            return Apply::NotOpen(None);
+        }
         if wall < self.rules.opens_at {
             return Apply::NotOpen(Some((self.rules.opens_at - wall).div_ceil(1_000)));
         }
@@ -221,7 +248,7 @@ impl Event {
         }
         let most = u128::from(self.given) * u128::from(self.rules.over_apply) / 1_000_000;
         let over = |stands: &Stands| matches!(stands, Stands::SoldOut | Stands::Failed);
-        let on_their_way = self.dropped + self.count(|stands| !over(stands));
+        let on_their_way = self.count(|stands| !over(stands));
         if self.issued() >= self.given || u128::from(on_their_way) >= most {
             return Apply::SoldOut;
         }

@@ -1,0 +1,13 @@
+-- Queue time of a pool. While it waits to be confirmed it stands still, so that no hold ends that
+-- nobody can settle. Needs lib/entity.lua and rules.lua.
+-- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `is_unconfirmed`,
+-- `read_pool_clock`.
+
+-- Whether no money moves until an operator confirms.
+local function is_unconfirmed() return m.on_failover == HOLD and m.unconfirmed == 1 end
+
+local function read_pool_clock()
+  local last = m.last
+  read_clock()
+  if is_unconfirmed() then now, m.last = last, last end
+end
