@@ -1,15 +1,18 @@
 -- event.claim: the next applications for an issuer, in the order in which they were made, each
 -- under a lease and all under one fence. First those whose time to be tried again has come, and
--- those that were given back.
+-- those that were given back. A repeat of an issuer's last claim is told what that claimed.
 -- Uses: lib/store lib/entity lib/forward meta taken units
--- KEYS: meta line taken leases returned retry codes
--- ARGV: now, most
+-- KEYS: meta line taken leases returned retry codes (issuer)*
+--       (the last claim of an issuer, whose id its last 16 bytes are)
+-- ARGV: now, most, number
+--       (of the claim, among those of its issuer)
 -- Reply: OK, fence, lease_ms, again_us (-1: unknown), more (1 or 0: further ones wait, and there
---        are units for them), then for each its sequence, the number of the attempt and the
---        visitor_id; or NO_RULES
+--        are units for them), how they are to be issued, then for each its sequence, the number of
+--        the attempt and the visitor_id; or NO_RULES
 -- Codes: OK NO_RULES
 
 local MOST = 64
+local LAST_CLAIM_TTL = 600000 -- ms; an issuer repeats a claim until it is answered, or ends
 
 if not load({
   'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at', 'debt_offset',
@@ -18,6 +21,35 @@ if not load({
 end
 read_clock()
 write_even_if_full()
+
+local issuer, number = KEYS[8], tonumber(ARGV[3])
+local works = {}
+
+local function hand_out(sequence, attempts, visitor_id)
+  local k = #works
+  works[k + 1], works[k + 2], works[k + 3] = tonumber(sequence), attempts + 1, visitor_id
+end
+
+-- What this very claim has claimed before, as far as it holds; its leases begin anew.
+local function again()
+  local last = call('GET', issuer)
+  if not last then return nil end
+  local numbers = { struct.unpack('>' .. string.rep('d', #last / 8), last) }
+  if numbers[1] ~= number then return nil end
+  local sequences = { unpack(numbers, 3, #numbers - 1) }
+  for i, packed in ipairs(call('HMGET', TAKEN, unpack(sequences))) do
+    local fence, attempts, visitor_id = 0, 0, ''
+    if packed then fence, attempts, visitor_id = read_entry(packed) end
+    if fence == numbers[2] and call('ZADD', LEASES, 'XX', 'CH', now + m.lease, sequences[i]) then
+      hand_out(sequences[i], attempts, visitor_id)
+    end
+  end
+  return numbers[2]
+end
+local fence = again()
+if fence then
+  return { OK, fence, math.floor(m.lease / 1000), -1, 1, m.issue, unpack(works) }
+end
 
 local due = call('ZRANGEBYSCORE', RETRY, '-inf', now, 'LIMIT', 0, MOST)
 if #due > 0 then
@@ -46,14 +78,14 @@ local count = math.min(tonumber(ARGV[2]), MOST, free, by_rate)
 
 -- The fence is a time, so that none comes twice, also where the store has lost the last one.
 if count > 0 then m.fence = math.max(wall, m.fence + 1) end
-local lease, leases, entries, works = now + m.lease, {}, {}, {}
+local lease, leases, entries, claimed = now + m.lease, {}, {}, { number, m.fence }
 
 local function take(sequence, attempts, visitor_id)
   local k = #leases
   leases[k + 1], leases[k + 2] = lease, sequence
   entries[k + 1], entries[k + 2] = sequence, entry(m.fence, attempts, visitor_id)
-  k = #works
-  works[k + 1], works[k + 2], works[k + 3] = tonumber(sequence), attempts + 1, visitor_id
+  claimed[#claimed + 1] = tonumber(sequence)
+  hand_out(sequence, attempts, visitor_id)
 end
 
 local back = math.min(count, returned)
@@ -74,9 +106,13 @@ end
 if count > 0 then
   call('ZADD', LEASES, unpack(leases))
   call('HSET', TAKEN, unpack(entries))
+  local packed = struct.pack('>' .. string.rep('d', #claimed), unpack(claimed))
+  call('SET', issuer, packed, 'PX', LAST_CLAIM_TTL)
   m.debt = m.debt + (m.max_per_second > 0 and count * UNIT or 0)
-  save({ 'last', 'head', 'fence', 'debt', 'debt_at', 'debt_offset' })
+  save({ 'last', 'head', 'fence' })
 end
+-- Also where nothing could be claimed: a clock that leapt back goes on from here.
+if m.max_per_second > 0 then save({ 'debt', 'debt_at', 'debt_offset' }) end
 
 local again = -1
 if free > count and by_rate <= count then
@@ -88,5 +124,5 @@ if next then
   again = again < 0 and till or math.min(again, till)
 end
 return {
-  OK, m.fence, math.floor(m.lease / 1000), again, free > count and 1 or 0, unpack(works),
+  OK, m.fence, math.floor(m.lease / 1000), again, free > count and 1 or 0, m.issue, unpack(works),
 }

@@ -10,10 +10,13 @@ read_clock()
 write_even_if_full()
 local sequences = { unpack(ARGV, 3) }
 local leases, reply = {}, { OK }
+local ends = call('ZMSCORE', LEASES, unpack(sequences))
 for i, is_held in ipairs(held(sequences, tonumber(ARGV[2]))) do
   reply[i + 1] = is_held and 1 or 0
   if is_held then
-    leases[#leases + 1], leases[#leases + 2] = now + m.lease, sequences[i]
+    -- Never less than it had: its issuer renews by the lease that it was told.
+    local lease = math.max(now + m.lease, tonumber(ends[i]))
+    leases[#leases + 1], leases[#leases + 2] = lease, sequences[i]
   end
 end
 if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end

@@ -149,6 +149,11 @@ impl Receiver {
         if !self.believes(signature, &body) {
             return with(401, "the signature does not fit");
         }
+        // Only the body is signed: another key would issue to the same visitor once more.
+        let signed = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
+        if signed["idempotency_key"] != key {
+            return with(400, "the key is not that of the body");
+        }
         let body = String::from_utf8_lossy(&body).into_owned();
         let attempt = {
             let mut state = self.state();

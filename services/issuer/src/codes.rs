@@ -10,7 +10,7 @@ use std::io::{BufRead, Read as _};
 use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier};
 use sha2::{Digest as _, Sha256};
 
-/// The mark at the beginning of some files.
+/// The mark at the beginning of some files, and inside of what was put together of such.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// A line with its end; a longer one is no code.
 const LONGEST_LINE: u64 = MAX_IDENTIFIER as u64 + BYTE_ORDER_MARK.len() as u64 + 2;
@@ -83,7 +83,7 @@ impl<R: BufRead> Codes<R> {
             return Err(CodesError::NoCode { line });
         }
         bytes.pop_if(|last| *last == b'\r');
-        if line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+        if bytes.starts_with(BYTE_ORDER_MARK) {
             bytes.drain(..BYTE_ORDER_MARK.len());
         }
         Ok(Some(bytes))
@@ -148,7 +148,9 @@ mod tests {
     #[test]
     fn lines_are_codes_however_they_end() {
         let codes = Ok(vec![code(1, "A-1"), code(2, "B 2"), code(4, "나")]);
-        for file in ["A-1\nB 2\n\n나\n", "A-1\r\nB 2\r\n\r\n나", "\u{feff}A-1\nB 2\n\n나\n\n"] {
+        for file in
+            ["A-1\nB 2\n\n나\n", "A-1\r\nB 2\r\n\r\n나", "\u{feff}A-1\n\u{feff}B 2\n\n나\n\n"]
+        {
             assert_eq!(read(file.as_bytes()), codes, "{file:?}");
         }
         assert_eq!(read(b""), Ok(Vec::new()));

@@ -4,7 +4,7 @@
 //! over by the store, so a load that broke off is simply done again.
 
 use std::fs::File;
-use std::io::{BufReader, IsTerminal as _, Write as _};
+use std::io::{BufRead, BufReader, IsTerminal as _, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub const NAME: &str = "codes";
 
 /// How long a store that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What is read of a pipe at most: two million codes of the longest.
+const MOST_OF_A_PIPE: u64 = 256 * 1024 * 1024;
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Between two lines of progress on a terminal.
@@ -37,7 +39,7 @@ enum Exit {
     Failed = 1,
     /// The configuration is refused, or does not name the event as one of codes.
     Config = 64,
-    /// A line of the file is no code.
+    /// A line of the file is no code, or there is none.
     Data = 65,
     /// The file cannot be read.
     NoInput = 66,
@@ -65,9 +67,10 @@ pub fn command() -> Command {
              ANTEROOM_STORE__URL=redis://redis:6379 anteroom-issuer codes load coupon codes.txt \
              --config anteroom.toml\n\nNothing is loaded from a file with a mistake. To go on with \
              a load that broke off, run it\nagain. Codes stand in the store as they are, not \
-             encrypted.\n\nExit codes: 0 loaded, 1 the store did not answer, 2 wrong arguments, 64 \
-             bad configuration,\n65 a line is no code, 66 the file cannot be read, 77 no permission \
-             at the store.",
+             encrypted. Every line is a code, a headline too. /dev/stdin reads a pipe.\n\nExit \
+             codes: 0 loaded, 1 the store did not answer, 2 wrong arguments, 64 bad \
+             configuration,\n65 a line is no code or there is none, 66 the file cannot be read, 77 \
+             no permission at the store.",
         );
     Command::new(NAME)
         .about("Codes that an event gives out")
@@ -110,7 +113,11 @@ fn load(arguments: &ArgMatches) -> Result<String, Failure> {
         failed(Exit::Config)(&format!("events.{name}: must be declared with issue = \"codes\""))
     })?;
     let file = path("file").unwrap_or(Path::new(""));
-    let total = codes::count(open(file)?).map_err(|error| told(file, &error))?;
+    let mut input = Input::open(file)?;
+    let total = codes::count(input.rewound(file)?).map_err(|error| told(file, &error))?;
+    if total == 0 {
+        return Err(Failure(Exit::Data, format!("{}: there is no code in it", file.display())));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -120,17 +127,50 @@ fn load(arguments: &ArgMatches) -> Result<String, Failure> {
             .map_err(|error| failed(Exit::Config)(&error))?;
         let event = Event::open(&store, name, event.rules.clone(), 1);
         tokio::select! {
-            loaded = load_into(&store, &event, file, total) => loaded,
+            loaded = load_into(&store, &event, file, input, total) => loaded,
             refused = store.refused_at_start() => Err(failed(Exit::Refused)(&refused)),
         }
     })
 }
 
-/// The file, from its beginning.
-fn open(file: &Path) -> Result<BufReader<File>, Failure> {
-    File::open(file)
-        .map(BufReader::new)
-        .map_err(|error| Failure(Exit::NoInput, format!("{}: {error}", file.display())))
+/// What is read twice: to be checked, and to be loaded.
+enum Input {
+    File(File),
+    /// A pipe gives what it has only once.
+    Pipe(Vec<u8>),
+}
+
+impl Input {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let unread = |error| unread(path, &error);
+        let mut file = File::open(path).map_err(unread)?;
+        let is_pipe = !file.metadata().map_err(unread)?.is_file();
+        let mut bytes = Vec::new();
+        if !is_pipe {
+            return Ok(Self::File(file));
+        }
+        (&mut file).take(MOST_OF_A_PIPE + 1).read_to_end(&mut bytes).map_err(unread)?;
+        if bytes.len() as u64 > MOST_OF_A_PIPE {
+            let rule = "a pipe may have 256 MiB at most: load a file";
+            return Err(Failure(Exit::NoInput, format!("{}: {rule}", path.display())));
+        }
+        Ok(Self::Pipe(bytes))
+    }
+
+    /// All of it once more.
+    fn rewound(&mut self, path: &Path) -> Result<Box<dyn BufRead + '_>, Failure> {
+        Ok(match self {
+            Self::File(file) => {
+                file.rewind().map_err(|error| unread(path, &error))?;
+                Box::new(BufReader::new(file))
+            }
+            Self::Pipe(bytes) => Box::new(bytes.as_slice()),
+        })
+    }
+}
+
+fn unread(path: &Path, error: &std::io::Error) -> Failure {
+    Failure(Exit::NoInput, format!("{}: {error}", path.display()))
 }
 
 /// What is wrong with the file.
@@ -146,12 +186,14 @@ async fn load_into(
     store: &Store,
     event: &Event,
     file: &Path,
+    mut input: Input,
     total: u64,
 ) -> Result<String, Failure> {
     store.wait_up(PATIENCE).await;
+    born(event).await?;
     let mut progress = Progress::new(total);
     let (mut done, mut sum) = (0, Loaded { new: 0, left: 0 });
-    let mut codes = Codes::new(open(file)?).peekable();
+    let mut codes = Codes::new(input.rewound(file)?).peekable();
     loop {
         let part = codes.by_ref().take(MAX_CODES).map(|code| code.map(|Code { text, .. }| text));
         let part = part.collect::<Result<Vec<_>, _>>().map_err(|error| told(file, &error))?;
@@ -168,9 +210,33 @@ async fn load_into(
             break;
         }
     }
+    if done != total {
+        let why = format!("changed while it was read: {done} of {total} codes are loaded");
+        return Err(Failure(Exit::Data, format!("{}: {why}", file.display())));
+    }
     let Loaded { new, left } = sum;
     let before = done - new;
     Ok(format!("{done} codes: {new} new, {before} loaded before; {left} are left to give out"))
+}
+
+/// Waits for the event's birth, which gives it its stock: that is a service's, by the file that it
+/// has, and not ours by whatever file stands here.
+async fn born(event: &Event) -> Result<(), Failure> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let why = match event.is_born().await {
+            Ok(true) => return Ok(()),
+            Ok(false) => {
+                let name = event.name();
+                format!("events.{name}: no scheduler has made it yet: start one with this event")
+            }
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= end {
+            return Err(Failure(Exit::Failed, why));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// Loads a part; a store that does not answer is asked again for a while. Loading twice is

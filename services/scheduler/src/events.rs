@@ -36,7 +36,16 @@ impl Entity for ScheduledEvent {
     }
 
     async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        self.event.apply_rules(rules).await
+        let written = self.event.apply_rules(rules).await?;
+        if written {
+            let in_force = self.event.snapshot().await?.rules.issue;
+            if in_force != rules.issue {
+                let (event, file) = (self.event.name(), rules.issue.name());
+                let detail = "`issue` stays as it was when the first application was made";
+                tracing::warn!(event, file, in_force = in_force.name(), "{detail}");
+            }
+        }
+        Ok(written)
     }
 
     fn served(&self) -> &Served {

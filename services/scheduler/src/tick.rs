@@ -57,13 +57,14 @@ impl Tick {
     pub fn spread(self) -> (f64, f64) {
         match self {
             // Never early: a slice that is not due yet would wait for the next tick.
-            Self::Promote | Self::Reclaim => (1.0, 1.2),
+            Self::Promote => (1.0, 1.2),
             // Never late: gauges are at most 5 s old, which is also the longest interval, and who
             // missed a message is woken within its time.
             Self::Sweep
             | Self::Snapshot
             | Self::PoolSweep
             | Self::PoolSnapshot
+            | Self::Reclaim
             | Self::Kick
             | Self::EventSnapshot => (0.75, 0.95),
         }
@@ -73,10 +74,13 @@ impl Tick {
     pub fn interval(self, config: &Config, name: &str) -> Duration {
         let scheduler = &config.scheduler;
         match self {
-            Self::Promote | Self::Reclaim => scheduler.tick,
+            Self::Promote => scheduler.tick,
             Self::Sweep => scheduler.sweep_tick,
             // A hold goes back within a second of its end.
             Self::PoolSweep => scheduler.sweep_tick.min(Duration::from_secs(1)),
+            // Leases that end are found soon, and well within the second (`lua/event/lib/held.lua`)
+            // after which a tick counts as missed.
+            Self::Reclaim => scheduler.sweep_tick.min(Duration::from_millis(400)),
             Self::Snapshot | Self::PoolSnapshot | Self::EventSnapshot => scheduler.snapshot_tick,
             // Without any, the event has left the configuration and is about to be stopped.
             Self::Kick => config

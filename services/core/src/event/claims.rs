@@ -1,9 +1,10 @@
 //! What issuers do: claim applications under a lease, renew it, and say what came of each.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::reply::{Code, Texts, code};
-use super::{Event, scripts};
+use super::{Event, Issue, scripts};
 use crate::store::{Error, Repeat, millis};
 
 /// The most applications that one call claims, renews, finishes or gives back.
@@ -11,6 +12,10 @@ pub const MAX_CLAIM: usize = 64;
 
 /// The longest cause of a failure that is kept, in bytes.
 const MAX_CAUSE: usize = 200;
+
+/// Names a claim among those of its handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimName(u64);
 
 /// Applications that an issuer has claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub struct Claimed {
     pub fence: u64,
     /// How long they are this issuer's.
     pub lease: Duration,
+    /// How they are to be issued.
+    pub issue: Issue,
     /// The applications, in the order in which they were made.
     pub work: Vec<Work>,
     /// Time until another claim may give more, where `max_per_second` holds some back or one is to
@@ -69,24 +76,38 @@ pub enum Failed {
 }
 
 impl Event {
+    /// A name for a claim of this handle.
+    pub fn name_claim(&self) -> ClaimName {
+        ClaimName(self.0.claims.fetch_add(1, Relaxed))
+    }
+
     /// Claims the next applications, at most so many and at most [`MAX_CLAIM`].
-    ///
-    /// It is not sent again when its effect is unknown: what was claimed then comes back when the
-    /// lease ends.
     pub async fn claim(&self, at_most: usize) -> Result<Claimed, Error> {
-        let args = self.entity().args().with(at_most.min(MAX_CLAIM));
-        let mut reply = self.entity().ask(&scripts::CLAIM, args, Repeat::Never).await?;
+        self.claim_as(self.name_claim(), at_most).await
+    }
+
+    /// [`claim`](Self::claim) under a name. Until another claim of this handle, a repeat is told
+    /// what this one claimed: nothing is lost with an answer.
+    pub async fn claim_as(&self, name: ClaimName, at_most: usize) -> Result<Claimed, Error> {
+        let script = &scripts::CLAIM;
+        let mut keys = script.keys_of(self.name());
+        script.push_digest_key(&mut keys, self.name(), b'i', &self.0.issuer);
+        let args = self.entity().args().with(at_most.min(MAX_CLAIM)).with(name.0);
+        let call = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
+        let mut reply = self.entity().seeded(script, call).await?;
         let fence = reply.count()?;
         let lease = Duration::from_millis(reply.count()?);
         let again_in = reply.known()?.map(Duration::from_micros);
         let pending = reply.count()? == 1;
+        let issue = reply.count()?;
+        let issue = Issue::numbered(issue).ok_or_else(|| reply.error(format!("issue {issue}")))?;
         let mut work = Vec::new();
         while !reply.is_empty() {
             let (sequence, attempt) = (reply.count()?, reply.count()?);
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
             work.push(Work { sequence, attempt, visitor_id: reply.text()? });
         }
-        Ok(Claimed { fence, lease, work, again_in, pending })
+        Ok(Claimed { fence, lease, issue, work, again_in, pending })
     }
 
     /// Lets the leases of these begin anew; for each whether it is still this issuer's. At most

@@ -16,15 +16,18 @@ mod ticks;
 mod token;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub use applications::{Application, Apply};
-pub use claims::{Claimed, Failed, Finished, MAX_CLAIM, Work};
+pub use claims::{ClaimName, Claimed, Failed, Finished, MAX_CLAIM, Work};
 pub use dead::{DeadLetter, DeadLetters, MAX_DEAD};
 pub use rules::{Issue, RELATIONS, RULES, Rules};
 pub use scripts::SCRIPTS;
 pub use stock::{AddStock, Loaded, MAX_CODE, MAX_CODES};
 pub use ticks::{Reclaimed, Snapshot};
 pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
+
+use rand::Rng as _;
 
 use crate::entity::{Entity, Ruled};
 use crate::operation::digest;
@@ -37,6 +40,10 @@ pub struct Event(Arc<EventInner>);
 struct EventInner {
     entity: Entity<Rules>,
     lanes: applications::Lanes,
+    /// By what the store knows this handle when it claims.
+    issuer: [u8; 16],
+    /// Claims that were named.
+    claims: AtomicU64,
 }
 
 impl Ruled for Rules {
@@ -66,6 +73,8 @@ impl Event {
         Self(Arc::new(EventInner {
             lanes: applications::Lanes::start(store, name, &clock, lane_bound),
             entity: Entity::new(store, name, clock, rules),
+            issuer: rand::rng().random(),
+            claims: AtomicU64::new(1),
         }))
     }
 

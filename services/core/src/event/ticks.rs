@@ -58,6 +58,14 @@ impl Event {
         })
     }
 
+    /// Whether the store holds rules for the event. Nothing gives it any.
+    pub async fn is_born(&self) -> Result<bool, Error> {
+        let mut args = self.entity().args();
+        self.entity().newest().push_revisions(&mut args);
+        let reply = self.entity().call(&scripts::SNAPSHOT, &args, Repeat::IfUnknown).await?;
+        Ok(reply.is_some())
+    }
+
     /// Wakes the issuers when there is something to claim; whether there was.
     pub async fn kick(&self) -> Result<bool, Error> {
         let args = self.waking_args();

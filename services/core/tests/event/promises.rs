@@ -234,6 +234,25 @@ async fn promise_09_an_end_that_lies_in_the_past_drops_no_application() {
     assert_eq!(status(&event, "v2").await, Application::Pending { position: 1 });
 }
 
+/// A reload that loses the line must not count those as issued who wait for a code.
+#[tokio::test]
+async fn promise_09_the_first_application_settles_how_units_are_issued() {
+    let world = TimedStore::new().await;
+    let (codes, count) = (Rules { issue: Issue::Codes, ..stock(9) }, stock(9));
+    let event = world.event(count.clone());
+    event.apply_rules(&count).await.expect("written");
+    event.apply_rules(&codes).await.expect("written");
+    apply(&event, "ann").await;
+    event.apply_rules(&count).await.expect("written");
+    assert_eq!(event.snapshot().await.expect("a look").rules.issue, Issue::Codes);
+    assert!(claim(&event, 9).await.work.is_empty(), "there are no codes");
+    event.load_codes(&["one".to_owned()]).await.expect("codes");
+    let claimed = claim(&event, 9).await;
+    assert_eq!(claimed.issue, Issue::Codes);
+    assert_eq!(finish(&event, &claimed).await, 1);
+    assert!(matches!(status(&event, "ann").await, Application::Issued { code: Some(_), .. }));
+}
+
 /// At most so many claims in any second and a tenth, of all issuers together, also while no
 /// scheduler ticks.
 #[tokio::test]
@@ -250,11 +269,19 @@ async fn max_per_second_holds_for_the_fleet() {
         assert!(again_in > Duration::ZERO);
         world.pass(again_in);
     }
+    let ended = world.now();
     for window in claims.windows(23) {
         assert!(window[22] - window[0] >= SECOND, "{window:?}");
     }
     let took = claims[99] - claims[0];
     assert!(took <= 5 * SECOND, "the rate is used: {took} µs");
+    // A clock that leaps back stops nothing.
+    world.set_now(ended - 3_600 * SECOND);
+    for _ in 0..3 {
+        let claimed = claim(&event, 64).await;
+        world.pass(claimed.again_in.expect("the rate lets more go"));
+    }
+    assert!(!claim(&event, 64).await.work.is_empty());
 }
 
 /// By the store's own clock: issuers die, wake too late, and give back, while visitors apply.

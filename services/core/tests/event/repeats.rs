@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use anteroom_core::event::{AddStock, Apply, Event, Failed, Finished, Rules};
-use anteroom_core::store::{Config, Error};
-use anteroom_testkit::{PATIENCE, Proxy, Redis};
+use anteroom_core::event::{AddStock, Apply, Claimed, Event, Failed, Finished, Rules};
+use anteroom_core::store::Config;
+use anteroom_testkit::{Proxy, Redis};
 
-use super::asked::{apply_many, claim, stock};
+use super::asked::{apply_many, claim, finish, stock};
 use super::support::{TimedStore, open};
 
 #[tokio::test]
@@ -71,20 +71,23 @@ async fn promise_11_a_lost_reply_is_asked_for_again_and_the_effect_is_once() {
     assert_eq!((shown.pending, shown.claimed), (1, 1));
 }
 
-/// A claim whose reply is lost is not made again: it comes back when its lease ends.
+/// No attempt is lost with the reply to a claim, however long the store is away.
 #[tokio::test]
-async fn a_claim_whose_reply_is_lost_comes_back() {
+async fn promise_12_a_claim_whose_reply_is_lost_is_told_again() {
     let redis = Redis::start().await;
     let proxy = Proxy::start(redis.port()).await;
     let store = open(Config::new(proxy.url())).await;
     let rules = Rules { lease: Duration::from_secs(1), ..stock(5) };
     let event = Event::open(&store, "coupon", rules, 100);
     apply_many(&event, 0..2).await;
+    let name = event.name_claim();
     proxy.cut_reply_to(b"EVALSHA");
-    assert!(matches!(event.claim(9).await, Err(Error::Unknown(_))));
-    anteroom_testkit::until("its lease has ended", PATIENCE, async || {
-        event.reclaim().await.is_ok_and(|tick| tick.returned == 2)
-    })
-    .await;
-    assert_eq!(claim(&event, 9).await.work.len(), 2);
+    let first = event.claim_as(name, 1).await.expect("told again");
+    assert_eq!((proxy.cuts(), first.work.len(), first.work[0].attempt), (1, 1, 1));
+    assert_eq!(event.claim_as(name, 1).await.as_ref(), Ok(&Claimed { pending: true, ..first }));
+    let second = event.claim_as(event.name_claim(), 9).await.expect("the next");
+    assert_eq!(second.work.len(), 1);
+    // What was finished meanwhile is no part of the answer any more.
+    assert_eq!(finish(&event, &second).await, 1);
+    assert!(claim(&event, 9).await.work.is_empty());
 }

@@ -59,7 +59,7 @@ async fn an_event_moves_with_its_slot() {
     let from = cluster.owner("anteroom:v1:event:{e}:meta").await;
     let moving = SlotMove::begin(&cluster, "e", 1 - from).await;
     let keys = moving.keys().await;
-    assert_eq!(keys.len(), 5, "{keys:?}");
+    assert_eq!(keys.len(), 6, "{keys:?}");
     moving.step(&keys).await;
     moving.end().await;
     until("it goes on", PATIENCE, async || event.apply("ann").await.is_ok()).await;

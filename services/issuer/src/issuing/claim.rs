@@ -45,14 +45,15 @@ impl Claim {
         Self { calls, metrics, fence, lease, in_hand: in_hand.collect() }
     }
 
-    /// Works it off.
-    pub async fn run(mut self, way: Way) {
+    /// Works it off; gives all of it back where nobody knows how.
+    pub async fn run(mut self, way: Option<Way>) {
         match way {
-            Way::Finish => {
+            Some(Way::Finish) => {
                 let all = self.sequences();
                 self.finish(all).await;
             }
-            Way::Webhook(webhook) => self.call_for_each(webhook).await,
+            Some(Way::Webhook(webhook)) => self.call_for_each(webhook).await,
+            None => {}
         }
         let left = self.sequences();
         self.give_back(left).await;
@@ -109,7 +110,7 @@ impl Claim {
                     issued.push(sequence);
                 }
                 Answer::Refused { error } => {
-                    slot.succeeded();
+                    slot.refused();
                     self.fail(sequence, &error, None).await;
                 }
                 Answer::Failed { error, retry_after } => {

@@ -22,13 +22,15 @@ use crate::metrics::EventMetrics;
 use crate::shared::Shared;
 use calls::{Calls, PAUSE, jittered};
 use claim::Claim;
-use way::{Way, Ways};
+use way::Ways;
 use window::Window;
 
 /// No visitor comes here, so nothing ever waits in an event's lanes.
 const LANE_BOUND: usize = 1;
 /// How often the event is looked at as a whole, at the most: gauges and rules are younger.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+/// Between a claim that left something to come by itself and the next, at the least.
+const LEAST_REST: Duration = Duration::from_millis(5);
 
 /// Issues for one event until it is stopped; then nothing more is claimed, what is under way gets
 /// its time to end, and the rest is given back.
@@ -107,10 +109,9 @@ impl Issuing {
         let mut pause = PAUSE.0;
         while !self.stop.is_cancelled() {
             let room = self.window.room();
-            let way = self.way(&name);
-            if let Some(way) = way.filter(|_| waits && room > 0) {
+            if waits && room > 0 && self.can_issue(&name) {
                 let asked = room.min(MAX_CLAIM);
-                (waits, next_look) = match self.claim(asked, way).await {
+                (waits, next_look) = match self.claim(&name, asked).await {
                     Some((more, next)) => {
                         pause = PAUSE.0;
                         (more, Instant::now() + next.unwrap_or_else(|| self.poll()))
@@ -142,13 +143,20 @@ impl Issuing {
 
     /// Claims at most so many. Whether more may be claimed at once, and after which time more may
     /// come by itself; `None` when nobody can tell.
-    async fn claim(&mut self, asked: usize, way: Way) -> Option<(bool, Option<Duration>)> {
-        let result = self.calls.event.claim(asked).await;
-        self.calls.note("event.claim", &result);
-        let claimed = result.ok()?;
+    async fn claim(&mut self, name: &str, asked: usize) -> Option<(bool, Option<Duration>)> {
+        let event = self.calls.event.clone();
+        let claim_name = event.name_claim();
+        let ask = || event.claim_as(claim_name, asked);
+        // Until it is answered: what it has claimed would be nobody's.
+        let claimed = tokio::select! {
+            claimed = self.calls.insist("event.claim", ask) => claimed?,
+            () = self.stop.cancelled() => return None,
+        };
         let more = claimed.pending && claimed.work.len() == asked;
-        let next = claimed.again_in.map(|again| again.min(self.poll()));
+        let next = claimed.again_in.map(|again| again.clamp(LEAST_REST, self.poll()));
         if !claimed.work.is_empty() {
+            // The rules may have changed since they were looked at.
+            let way = self.ways.way(name, claimed.issue, &self.config);
             let slots = claimed.work.iter().map(|_| self.window.take()).collect();
             let claim = Claim::new(self.calls.clone(), self.metrics.clone(), claimed, slots);
             self.claims.spawn(claim.run(way));
@@ -156,10 +164,10 @@ impl Issuing {
         Some((more, next))
     }
 
-    /// How to issue now; `None` while that is not known.
-    fn way(&mut self, name: &str) -> Option<Way> {
-        let issue = (*self.issue.borrow())?;
-        self.ways.way(name, issue, &self.config)
+    /// Whether it is known how to issue now.
+    fn can_issue(&mut self, name: &str) -> bool {
+        let issue = *self.issue.borrow();
+        issue.is_some_and(|issue| self.ways.way(name, issue, &self.config).is_some())
     }
 
     /// Until the next look of its own: no later than the kick that may be lost.

@@ -15,6 +15,9 @@ use tokio::time::Instant;
 
 /// The longest pause between two tries of what fails.
 const LONGEST_REST: Duration = Duration::from_millis(500);
+/// A receiver that refuses so many in a row, and takes none, is more likely in trouble itself than
+/// all of them wrong: each would be a dead letter at once.
+const REFUSED_IN_A_ROW: u32 = 8;
 
 /// The rule. Time comes in as an argument.
 #[derive(Debug)]
@@ -25,11 +28,13 @@ struct Rule {
     /// Attempts that began before belong to a wave that was counted.
     counted: Option<Instant>,
     rests_until: Option<Instant>,
+    /// Since the last success.
+    refused: u32,
 }
 
 impl Rule {
     fn new(most: usize) -> Self {
-        Self { most, allowed: most, in_hand: 0, counted: None, rests_until: None }
+        Self { most, allowed: most, in_hand: 0, counted: None, rests_until: None, refused: 0 }
     }
 
     /// How many more may be taken. A few at once, so that each claim is worth its call.
@@ -42,6 +47,15 @@ impl Rule {
     fn succeeded(&mut self) {
         self.allowed = (self.allowed + 1).min(self.most);
         self.rests_until = None;
+        self.refused = 0;
+    }
+
+    /// An attempt was refused for good: the reason may be the application's own, until it goes on.
+    fn refused(&mut self, begun: Instant, now: Instant, share: f64) {
+        self.refused += 1;
+        if self.refused >= REFUSED_IN_A_ROW {
+            self.failed(begun, now, share);
+        }
     }
 
     /// An attempt that began then has failed now; `share`, from 0 to 1, is the random part of a
@@ -120,6 +134,11 @@ impl Slot {
         self.window.rule().succeeded();
     }
 
+    /// The application was refused.
+    pub fn refused(&self) {
+        self.window.rule().refused(self.begun, Instant::now(), rand::random());
+    }
+
     /// The attempt failed, as others may that follow.
     pub fn failed(&self) {
         self.window.rule().failed(self.begun, Instant::now(), rand::random());
@@ -162,6 +181,28 @@ mod tests {
         assert_eq!(rule.room(now + LONGEST_REST), 1);
         rule.succeeded();
         assert_eq!((rule.allowed, rule.room(now)), (2, 2));
+    }
+
+    #[test]
+    fn a_few_that_are_refused_cost_nothing_and_many_in_a_row_are_failures() {
+        let mut rule = Rule::new(64);
+        let mut now = Instant::now();
+        let mut refuse = |rule: &mut Rule, count| {
+            for _ in 0..count {
+                let begun = now;
+                now += TICK;
+                rule.refused(begun, now, 1.0);
+            }
+            rule.allowed
+        };
+        assert_eq!(refuse(&mut rule, 7), 64);
+        rule.succeeded();
+        assert_eq!(refuse(&mut rule, 7), 64);
+        assert_eq!(refuse(&mut rule, 6), 1);
+        refuse(&mut rule, 1);
+        assert!(rule.rests_until.is_some());
+        rule.succeeded();
+        assert_eq!(refuse(&mut rule, 7), 2);
     }
 
     #[test]

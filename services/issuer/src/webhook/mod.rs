@@ -7,36 +7,42 @@
 //! x-anteroom-attempt: 1
 //! x-anteroom-signature: t=1795381200,v1=5257a869…
 //!
-//! {"event":"coupon","visitor_id":"ann","sequence":17}
+//! {"event":"coupon","visitor_id":"ann","sequence":17,"idempotency_key":"nZNsuLLHKzbLqVN0DlvvvQ"}
 //! ```
 //!
-//! Key and body are the same in all attempts of an application: whoever has done what they ask for
+//! The key stands in the body as well, which is signed. Both are the same in all attempts: whoever has done what they ask for
 //! answers 200 again, or 409. The status alone decides, by [`Answer`]; of the body at most
 //! [`MOST_OF_A_BODY`] is read, and nothing of it is believed. Redirects are not followed, proxies
 //! of the environment are not used, and the time-out holds from the connection to the last byte.
 
 mod answer;
+mod own_thread;
 mod resolver;
 pub mod signature;
 
-use std::{error::Error as _, sync::Arc, time::Duration};
+use std::{error::Error as _, io, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use jiff::Timestamp;
-use reqwest::{Client, Response, redirect::Policy};
+use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
 use secrecy::SecretString;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 pub use answer::Answer;
 use anteroom_runtime::config::Endpoint;
+use own_thread::OwnThread;
 use resolver::Resolver;
 
 /// So much of an answer is read, so that its connection can be used again.
 pub const MOST_OF_A_BODY: usize = 64 * 1024;
 /// How long an idle connection is kept; a name may lead elsewhere by then.
 const IDLE: Duration = Duration::from_secs(30);
+/// What the error of a time-out says.
+const TOO_LATE: &str = "no answer in time";
+/// How long behind its time-out a call is given up from outside, whatever keeps its thread busy.
+const LATE: Duration = Duration::from_millis(500);
 /// What an error says at most, in bytes: it stands in the store.
 const LONGEST_ERROR: usize = 200;
 
@@ -65,11 +71,21 @@ impl Application<'_> {
     }
 }
 
+/// What is sent, and signed.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    application: &'a Application<'a>,
+    idempotency_key: &'a str,
+}
+
 /// A receiver and the way to it.
 #[derive(Clone, Debug)]
 pub struct Webhook {
     client: Client,
+    thread: Arc<OwnThread>,
     endpoint: Endpoint,
+    timeout: Duration,
     secrets: Vec<SecretString>,
 }
 
@@ -78,12 +94,13 @@ impl Webhook {
     ///
     /// # Errors
     ///
-    /// When TLS cannot be set up, as on a machine without certificates of authorities.
+    /// When TLS cannot be set up, as on a machine without certificates of authorities, or there is
+    /// no thread for it.
     pub fn new(
         endpoint: Endpoint,
         timeout: Duration,
         secrets: Vec<SecretString>,
-    ) -> reqwest::Result<Self> {
+    ) -> io::Result<Self> {
         let client = Client::builder()
             .user_agent(concat!("anteroom-issuer/", env!("CARGO_PKG_VERSION")))
             .timeout(timeout)
@@ -94,37 +111,50 @@ impl Webhook {
             .tcp_nodelay(true)
             .pool_idle_timeout(IDLE)
             .dns_resolver(Arc::new(Resolver(endpoint.guard)))
-            .build()?;
-        Ok(Self { client, endpoint, secrets })
+            .build()
+            .map_err(io::Error::other)?;
+        let thread = Arc::new(OwnThread::start()?);
+        Ok(Self { client, thread, endpoint, timeout, secrets })
     }
 
     /// Asks the receiver to issue. `attempt` is the number of this try, from 1.
     pub async fn issue(&self, application: &Application<'_>, attempt: u32) -> Answer {
-        let body = serde_json::to_vec(application).expect("texts and numbers are JSON");
+        let key = application.idempotency_key();
+        let body = Body { application, idempotency_key: &key };
+        let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
         let now = Timestamp::now();
         let mut request = self
             .client
             .post(self.endpoint.url.clone())
             .header(CONTENT_TYPE, "application/json")
-            .header("idempotency-key", application.idempotency_key())
+            .header("idempotency-key", key)
             .header("x-anteroom-attempt", attempt);
         // The clock of a machine that stands before 1970 is no clock.
         let seconds = u64::try_from(now.as_second()).unwrap_or_default();
         if let Some(signature) = signature::sign(&self.secrets, seconds, &body) {
             request = request.header(signature::HEADER, signature);
         }
-        match request.body(body).send().await {
-            Ok(response) => {
-                let asked = response.headers().get(RETRY_AFTER);
-                let asked = asked.and_then(|value| value.to_str().ok());
-                let asked = asked.and_then(|value| answer::retry_after(value, now));
-                let answer = Answer::of(response.status(), asked);
-                drain(response).await;
-                answer
-            }
-            Err(error) => Answer::Failed { error: told(&error), retry_after: None },
-        }
+        let call = call(request.body(body), now);
+        self.thread.run(self.timeout + LATE, call).await.unwrap_or_else(|| failed(TOO_LATE))
     }
+}
+
+async fn call(request: RequestBuilder, now: Timestamp) -> Answer {
+    match request.send().await {
+        Ok(response) => {
+            let asked = response.headers().get(RETRY_AFTER);
+            let asked = asked.and_then(|value| value.to_str().ok());
+            let asked = asked.and_then(|value| answer::retry_after(value, now));
+            let answer = Answer::of(response.status(), asked);
+            drain(response).await;
+            answer
+        }
+        Err(error) => failed(told(&error)),
+    }
+}
+
+fn failed(error: impl Into<String>) -> Answer {
+    Answer::Failed { error: error.into(), retry_after: None }
 }
 
 /// Reads the rest of an answer, as far as it is worth it.
@@ -142,7 +172,7 @@ async fn drain(mut response: Response) {
 /// What happened, without the address, whose query may hold a secret.
 fn told(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return "no answer in time".to_owned();
+        return TOO_LATE.to_owned();
     }
     let what = if error.is_connect() { "cannot connect" } else { "the answer broke off" };
     let mut cause = error.source();

@@ -51,6 +51,22 @@ async fn a_file_is_loaded_once_however_often_it_is_loaded() {
     issuer.end().await;
 }
 
+/// As it comes into a pod: `kubectl exec -i … codes load coupon /dev/stdin`.
+#[tokio::test]
+async fn a_pipe_is_loaded_whole() {
+    let stage = Stage::new(CODES).await;
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = tokio::task::spawn_blocking({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, "A\nB\nC\n")
+    });
+    let told = "3 codes: 3 new, 0 loaded before; 3 are left to give out".to_owned();
+    assert_eq!(load(&stage, "coupon", &pipe, &[]).await, (0, told));
+    writer.await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn each_end_has_its_exit_code_and_one_line() {
     let stage = Stage::new(CODES).await;
@@ -67,6 +83,7 @@ async fn each_end_has_its_exit_code_and_one_line() {
     for (event, path, env, code, words) in [
         ("coupon", &file("bad", "A\n B\n"), &[][..], 65, "bad: line 2: must be 1 to 128 bytes"),
         ("coupon", &file("twice", "A\nB\nA\n"), &[], 65, "line 3: the same code as in line 1"),
+        ("coupon", &file("empty", "\n\n"), &[], 65, "empty: there is no code in it"),
         ("coupon", &folder.path().join("none"), &[], 66, "none: No such file"),
         ("other", &good, &[], 64, "events.other: must be declared with issue = \"codes\""),
         ("coupon", &good, &wrong, 64, "store.command_timeout"),

@@ -3,10 +3,11 @@
 use anteroom_core::pool::Asked;
 use anteroom_core::rules::MAX_AMOUNT;
 use anteroom_runtime::config::is_name;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
 use utoipa::ToSchema;
 
-use crate::http::extract::{whole, whole_or_none};
 use crate::http::identifier::Identifier;
 use crate::problem::{Code, Problem};
 
@@ -15,7 +16,7 @@ use crate::problem::{Code, Problem};
 #[serde(deny_unknown_fields)]
 pub struct AskedBody {
     /// So many units.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "units_or_none")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: Option<u64>,
     /// The name of an option of the pool.
@@ -50,7 +51,7 @@ impl AskedBody {
 #[serde(deny_unknown_fields)]
 pub struct SettleBody {
     /// So many units, at most what is held; 0 pays nothing.
-    #[serde(deserialize_with = "whole")]
+    #[serde(deserialize_with = "units")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
 }
@@ -60,7 +61,7 @@ pub struct SettleBody {
 #[serde(deny_unknown_fields)]
 pub struct FundsBody {
     /// So many units.
-    #[serde(deserialize_with = "whole")]
+    #[serde(deserialize_with = "units")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
     /// The name of this call: a repeat within 24 h is told the first answer, and puts nothing in.
@@ -77,6 +78,17 @@ pub fn amount(given: u64, least: u64) -> Result<u64, Problem> {
         return Ok(given);
     }
     Err(refused(format!("amount must be from {least} to {MAX_AMOUNT}")))
+}
+
+/// Reads units of money: digits, and nothing that a double would round.
+fn units<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
+    let rule = "must be a whole number that is not negative, without a fraction or an exponent";
+    Number::deserialize(reader)?.as_u64().ok_or_else(|| D::Error::custom(rule))
+}
+
+/// The same of a number that may be absent.
+fn units_or_none<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
+    units(reader).map(Some)
 }
 
 fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
@@ -96,7 +108,7 @@ mod tests {
     #[test]
     fn an_amount_or_an_option_is_asked_for_under_a_name() {
         let asked = |asked| Ok((asked, "a".to_owned()));
-        assert_eq!(read(r#"{"amount":7.0,"operation_id":"a"}"#), asked(Asked::Amount(7)));
+        assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), asked(Asked::Amount(7)));
         let most = format!(r#"{{"amount":{MAX_AMOUNT},"operation_id":"a"}}"#);
         assert_eq!(read(&most), asked(Asked::Amount(MAX_AMOUNT)));
         let option = asked(Asked::Option("five-hundred".to_owned()));
@@ -108,6 +120,9 @@ mod tests {
             (r#"{"amount":9007199254740992,"operation_id":"a"}"#, "amount must be from 1"),
             (r#"{"amount":-1,"operation_id":"a"}"#, "amount: must be a whole number"),
             (r#"{"amount":1.5,"operation_id":"a"}"#, "amount: must be a whole number"),
+            (r#"{"amount":1.0000000000000001,"operation_id":"a"}"#, "amount: must be a whole"),
+            (r#"{"amount":1e3,"operation_id":"a"}"#, "amount: must be a whole number"),
+            (r#"{"amount":99999999999999999999,"operation_id":"a"}"#, "amount: must be a whole"),
             (r#"{"amount":"1","operation_id":"a"}"#, "amount: invalid type"),
             (r#"{"option":"a=1,b","operation_id":"a"}"#, "option must be"),
             (r#"{"amount":1}"#, "missing field `operation_id`"),

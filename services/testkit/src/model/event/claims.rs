@@ -85,7 +85,7 @@ impl Event {
         for (_, sequence) in due.take(MOST as usize).collect::<Vec<_>>() {
             self.set(sequence, Stands::InLine);
         }
-        let (free, kept) = (self.free(), (self.debt, self.debt_at, self.debt_offset));
+        let free = self.free();
         let (by_rate, mut rest) = self.by_rate();
         let count = most.min(MOST).min(free).min(by_rate);
         let sequences: Vec<_> = self.in_line().take(count as usize).collect();
@@ -109,9 +109,6 @@ impl Event {
             }
             again_in = Some(rest);
         }
-        if count == 0 {
-            (self.debt, self.debt_at, self.debt_offset) = kept;
-        }
         let next = self.to_retry().first().map(|(due, _)| due.saturating_sub(self.now));
         let again_in = again_in.into_iter().chain(next).min();
         Claimed { work, again_in, pending: free > count }
@@ -134,9 +131,13 @@ impl Event {
     pub fn renew(&mut self, wall: u64, fence: Fence, sequences: &[u64]) -> Vec<bool> {
         self.begin(wall);
         let held: Vec<_> = sequences.iter().map(|it| self.is_held(fence, *it)).collect();
-        let until = self.now + self.rules.lease;
+        let lease = self.now + self.rules.lease;
         for (sequence, _) in sequences.iter().zip(&held).filter(|(_, held)| **held) {
-            self.set(*sequence, Stands::Held { until });
+            if let Some(Stands::Held { until }) =
+                self.made.get_mut(sequence).map(|it| &mut it.stands)
+            {
+                *until = lease.max(*until);
+            }
         }
         self.written();
         held

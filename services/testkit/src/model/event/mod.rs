@@ -97,7 +97,10 @@ enum Stands {
 /// An event.
 #[derive(Clone, Debug)]
 pub struct Event {
+    /// In force.
     rules: Rules,
+    /// As the file has them.
+    file: Rules,
     is_born: bool,
     wall: u64,
     now: u64,
@@ -130,6 +133,7 @@ impl Event {
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
+            file: rules,
             is_born: false,
             wall: 0,
             now: 0,
@@ -156,7 +160,7 @@ impl Event {
 
     /// The store loses everything.
     pub fn empty(&mut self) {
-        *self = Self::new(self.rules);
+        *self = Self::new(self.file);
     }
 
     /// Each call begins here: the first is the birth of the event.

@@ -38,10 +38,17 @@ pub struct Look {
 }
 
 impl Event {
-    /// Other rules are in force; the stock was given before.
+    /// Other rules are in force; the stock was given before, and the first application has settled
+    /// how units are issued.
     pub fn apply_rules(&mut self, wall: u64, rules: Rules) {
-        self.rules = rules;
+        let codes = if self.tail > 0 { self.rules.codes } else { rules.codes };
+        (self.rules, self.file) = (Rules { codes, ..rules }, rules);
         self.begin(wall);
+    }
+
+    /// Whether it gives out codes.
+    pub fn gives_codes(&self) -> bool {
+        self.rules.codes
     }
 
     /// An operator adds stock by a call of this name.
