@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub unconfirmed: bool,
     /// How often the store's primary has changed.
     pub failovers: u64,
+    /// How many holds have ever ended by themselves, neither settled nor cancelled in time.
+    pub holds_expired: u64,
     /// The rules in force.
     pub rules: Rules,
 }
@@ -80,7 +82,7 @@ impl Pool {
         let mut numbers = reply.packed()?;
         let sums = Sums::read(&mut numbers)?;
         let (holds, unconfirmed) = (numbers.count()?, numbers.count()? == 1);
-        let failovers = numbers.count()?;
+        let (failovers, holds_expired) = (numbers.count()?, numbers.count()?);
         numbers.end()?;
         let has_all = self.entity().newest().read(&mut reply)?;
         let mut told = Vec::with_capacity(RULES.len());
@@ -92,6 +94,7 @@ impl Pool {
             let text = text.map_or(rule.kind.none(), |(_, text)| text.as_str());
             rules::read(rule, text).map_err(|detail| reply.error(detail))
         })?;
-        Ok((Snapshot { sums, holds, unconfirmed, failovers, rules }, has_all))
+        let snapshot = Snapshot { sums, holds, unconfirmed, failovers, holds_expired, rules };
+        Ok((snapshot, has_all))
     }
 }

@@ -29,7 +29,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-pub use answer::Answer;
+pub use answer::{Answer, Failure};
 use anteroom_runtime::config::Endpoint;
 use resolver::Resolver;
 
@@ -122,7 +122,10 @@ impl Webhook {
                 drain(response).await;
                 answer
             }
-            Err(error) => Answer::Failed { error: told(&error), retry_after: None },
+            Err(error) => {
+                let failure = failure(&error);
+                Answer::Failed { failure, error: told(&error), retry_after: None }
+            }
         }
     }
 }
@@ -139,12 +142,23 @@ async fn drain(mut response: Response) {
     }
 }
 
+fn failure(error: &reqwest::Error) -> Failure {
+    if error.is_timeout() {
+        Failure::TimedOut
+    } else if error.is_connect() {
+        Failure::Unreachable
+    } else {
+        Failure::BrokeOff
+    }
+}
+
 /// What happened, without the address, whose query may hold a secret.
 fn told(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return "no answer in time".to_owned();
-    }
-    let what = if error.is_connect() { "cannot connect" } else { "the answer broke off" };
+    let what = match failure(error) {
+        Failure::TimedOut => return "no answer in time".to_owned(),
+        Failure::Unreachable => "cannot connect",
+        _ => "the answer broke off",
+    };
     let mut cause = error.source();
     let mut told = what.to_owned();
     while let Some(error) = cause {
@@ -178,9 +192,9 @@ mod tests {
         let endpoint = Endpoint { guard, ..own };
         let webhook = Webhook::new(endpoint, Duration::from_secs(60), Vec::new()).expect("TLS");
         let ann = Application { event: "coupon", visitor_id: "ann", sequence: 1 };
-        let Answer::Failed { error, .. } = webhook.issue(&ann, 1).await else {
-            panic!("it was answered");
-        };
+        let answer = webhook.issue(&ann, 1).await;
+        assert_eq!(answer.name(), "unreachable");
+        let Answer::Failed { error, .. } = answer else { panic!("it was answered") };
         assert_eq!(error, format!("cannot connect: {}", EndpointError::Private));
         let taken = timeout(Duration::ZERO, listener.accept()).await;
         assert!(taken.is_err(), "a connection was made");
