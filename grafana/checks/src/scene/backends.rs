@@ -44,34 +44,33 @@ pub async fn give_out(service: String, whole: Part) {
         if whole.is_over() {
             break;
         }
-        for pool in ["reward", "prize"] {
-            let pool = format!("{service}/v1/pools/{pool}");
-            let body = json!({"amount": 7, "operation_id": format!("{service} {number}")});
-            json_of(client.post(format!("{pool}/draws")).json(&body)).await;
-            let too_much = json!({"amount": 2_000_000, "operation_id": format!("{number}")});
-            json_of(client.post(format!("{pool}/draws")).json(&too_much)).await;
-            let hold = json_of(client.post(format!("{pool}/holds")).json(&body)).await;
-            if let Some(id) = hold["hold_id"].as_str().filter(|_| number % 2 == 0) {
-                let body = json!({"amount": 3});
-                json_of(client.post(format!("{pool}/holds/{id}/settle")).json(&body)).await;
-            }
+        let pool = if number % 2 == 0 { "reward" } else { "prize" };
+        let pool = format!("{service}/v1/pools/{pool}");
+        let body = json!({"amount": 7, "operation_id": format!("{service} {number}")});
+        json_of(client.post(format!("{pool}/draws")).json(&body)).await;
+        let too_much = json!({"amount": 2_000_000, "operation_id": format!("{number}")});
+        json_of(client.post(format!("{pool}/draws")).json(&too_much)).await;
+        let hold = json_of(client.post(format!("{pool}/holds")).json(&body)).await;
+        if let Some(id) = hold["hold_id"].as_str().filter(|_| number % 4 < 2) {
+            let body = json!({"amount": 3});
+            json_of(client.post(format!("{pool}/holds/{id}/settle")).json(&body)).await;
         }
         sleep(CALL).await;
     }
 }
 
-/// A backend that applies for visitors to every event, each of whom some other applies for too.
+/// A backend that applies for visitors to each event in turn; some other applies for each of them
+/// too.
 pub async fn apply(service: String, whole: Part) {
     let client = Client::new();
     for number in 0_u64.. {
         if whole.is_over() {
             break;
         }
+        let event = ["voucher", "coupon", "gift"][(number % 3) as usize];
+        let applications = format!("{service}/v1/events/{event}/applications");
         let body = json!({"visitor_id": format!("customer-{number}")});
-        for event in ["voucher", "coupon", "gift"] {
-            let applications = format!("{service}/v1/events/{event}/applications");
-            json_of(client.post(applications).json(&body)).await;
-        }
+        json_of(client.post(applications).json(&body)).await;
         sleep(CALL).await;
     }
 }
