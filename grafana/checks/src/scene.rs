@@ -1,13 +1,24 @@
 //! A rush as dashboards see it: the real services, two of each, with a crowd that joins, waits,
-//! comes in and finishes, or does not, backends that check limits, report outcomes and draw money,
-//! and a few things that go wrong. A real Prometheus scrapes all of them.
+//! comes in and finishes, or does not, backends that check limits, report outcomes, draw money and
+//! apply to events, and a few things that go wrong. A real Prometheus scrapes all of them.
 
-use std::time::{Duration, Instant, SystemTime};
+mod backends;
+mod receiver;
+mod visitor;
 
-use anteroom_testkit::{Deployment, Redis, Service};
-use reqwest::{Client, RequestBuilder, Response};
+use std::{
+    process::Command,
+    time::{Duration, Instant, SystemTime},
+};
+
+use anteroom_testkit::{Deployment, PATIENCE, Process, Redis, Service, binary};
+use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::sleep};
+
+use backends::{apply, check_limits, give_out, report};
+use receiver::Receiver;
+use visitor::Visitor;
 
 use crate::Prometheus;
 
@@ -49,9 +60,26 @@ probes = 3
 funds = 1_000_000
 hold_ttl = "2s"
 
+[pools.prize]
+funds = 1_000_000
+on_failover = "hold"
+
 [events.voucher]
 stock = 1_000_000
+
+[events.coupon]
+stock = 1_000
+issue = "codes"
+
+[events.gift]
+stock = 1_000
+issue = "webhook"
 "#;
+
+/// Fewer codes than apply for one.
+const CODES: &str = "SPRING-1\nSPRING-2\nSPRING-3\nSPRING-4\n";
+/// Signs the calls of the webhook.
+const SECRET: &str = "a-secret-of-the-scene-of-32-bytes-and-more";
 
 /// How often somebody who waits looks, and backends call.
 const LOOK: Duration = Duration::from_millis(1_000);
@@ -65,6 +93,8 @@ mod share {
     pub const RUSH: (f64, f64) = (0.05, 0.3);
     /// What is protected fails.
     pub const FAILURES: (f64, f64) = (0.5, 0.58);
+    /// Another primary takes over; an operator looks, and then confirms.
+    pub const FAILOVER: (f64, f64) = (0.62, 0.7);
     /// The store stands still from here on, for a few seconds.
     pub const FROZEN_AT: f64 = 0.75;
     /// A file is refused.
@@ -77,6 +107,8 @@ const FROZEN_FOR: Duration = Duration::from_secs(2);
 /// The services, and who scrapes them.
 pub struct Scene {
     deployment: Deployment,
+    configuration: String,
+    _receiver: Receiver,
     /// Two, which share the load.
     pub admissions: Vec<Service>,
     /// Two, of which either would do.
@@ -95,13 +127,20 @@ impl Scene {
     /// # Panics
     /// When something does not start.
     pub async fn start() -> Self {
-        let deployment = Deployment::new(Redis::start().await, CONFIGURATION, &[]);
+        let deployment = Deployment::new(Redis::start().await, "", &[]);
+        let receiver = Receiver::start().await;
+        let secret = deployment.config_file().with_file_name("webhook-secret");
+        std::fs::write(&secret, SECRET).expect("a file");
+        let webhook = format!("url = {:?}\nsecret_file = {secret:?}\n", receiver.url());
+        let configuration = format!("{CONFIGURATION}{webhook}");
+        deployment.write(&configuration);
         let admissions = vec![deployment.admission().await, deployment.admission().await];
         let schedulers = vec![deployment.scheduler().await, deployment.scheduler().await];
         let issuers = vec![deployment.issuer().await];
         for service in admissions.iter().chain(&schedulers).chain(&issuers) {
             service.until_ready().await;
         }
+        load_codes(&deployment).await;
         let addresses = |services: &'static str, all: &[Service]| {
             (services, all.iter().map(|it| it.address("metrics").to_owned()).collect::<Vec<_>>())
         };
@@ -114,7 +153,16 @@ impl Scene {
             jobs.each_ref().map(|(job, all)| (*job, all.iter().map(String::as_str).collect()));
         let prometheus = Prometheus::start(&jobs).await;
         let began = SystemTime::now();
-        Self { deployment, admissions, schedulers, issuers, prometheus, began }
+        Self {
+            deployment,
+            configuration,
+            _receiver: receiver,
+            admissions,
+            schedulers,
+            issuers,
+            prometheus,
+            began,
+        }
     }
 
     /// Plays it for this long, and tells now and then how far it is.
@@ -162,8 +210,17 @@ impl Scene {
         }
     }
 
-    /// The store stands still for a while, and a file is refused.
+    /// The primary changes, the store stands still for a while, and a file is refused.
     async fn go_wrong(&self, whole: Part) {
+        whole.comes_to(share::FAILOVER.0).await;
+        // A primary that was a replica for a moment, as after a failover there and back.
+        for master in [["127.0.0.1", "1"], ["NO", "ONE"]] {
+            let command = ["REPLICAOF", master[0], master[1]];
+            self.deployment.redis.run::<String>(&command).await;
+        }
+        whole.comes_to(share::FAILOVER.1).await;
+        let confirm = format!("{}/v1/admin/pools/prize/confirm", self.admissions[0].url("service"));
+        json_of(Client::new().post(confirm).json(&json!({}))).await;
         whole.comes_to(share::FROZEN_AT).await;
         self.deployment.redis.freeze();
         sleep(FROZEN_FOR).await;
@@ -171,9 +228,21 @@ impl Scene {
         whole.comes_to(share::BAD_FILE.0).await;
         self.deployment.write("[queues.concert]\ncapacity = -1\n");
         whole.comes_to(share::BAD_FILE.1).await;
-        self.deployment.write(CONFIGURATION);
+        self.deployment.write(&self.configuration);
         whole.comes_to(1.0).await;
     }
+}
+
+/// Loads the codes of the event that gives them out, as its operator does.
+async fn load_codes(deployment: &Deployment) {
+    let file = deployment.config_file().with_file_name("codes.txt");
+    std::fs::write(&file, CODES).expect("a file");
+    let mut load = Command::new(binary("anteroom-issuer"));
+    load.args(["codes", "load", "coupon"]).arg(file);
+    load.arg("--config").arg(deployment.config_file());
+    load.env("ANTEROOM_STORE__URL", deployment.redis.url());
+    let status = Process::start(load).exit(PATIENCE).await;
+    assert!(status.success(), "the codes are not loaded: {status}");
 }
 
 /// How far it is.
@@ -202,118 +271,10 @@ impl Part {
     }
 }
 
-/// A backend that reports what came of its calls, and asks whether to call where some failed.
-async fn report(service: String, whole: Part) {
-    let client = Client::new();
-    while !whole.is_over() {
-        let failures = if whole.is_in(share::FAILURES) { 8 } else { 0 };
-        let permit: Value =
-            json_of(client.post(format!("{service}/v1/targets/reservations/permits"))).await;
-        let mut body = json!({"successes": 10 - failures, "failures": failures, "latency_ms": 80});
-        if let Some(permit) = permit["permit"].as_str() {
-            body = json!({"success": failures == 0, "permit": permit});
-        }
-        json_of(client.post(format!("{service}/v1/targets/reservations/outcomes")).json(&body))
-            .await;
-        sleep(CALL).await;
-    }
-}
-
-/// A backend that checks a limit, of a few keys, a little too often.
-async fn check_limits(service: String, whole: Part) {
-    let client = Client::new();
-    for number in 0_u64.. {
-        if whole.is_over() {
-            break;
-        }
-        let body = json!({"key": format!("customer-{}", number % 2)});
-        json_of(client.post(format!("{service}/v1/limits/login/check")).json(&body)).await;
-        sleep(CALL).await;
-    }
-}
-
-/// A backend that gives money out: it draws, and holds what it never settles.
-async fn give_out(service: String, whole: Part) {
-    let client = Client::new();
-    for number in 0_u64.. {
-        if whole.is_over() {
-            break;
-        }
-        let body = json!({"amount": 7, "operation_id": format!("{service} {number}")});
-        for call in ["draws", "holds"] {
-            json_of(client.post(format!("{service}/v1/pools/reward/{call}")).json(&body)).await;
-        }
-        sleep(CALL).await;
-    }
-}
-
-/// A backend that applies for visitors, each of whom some other applies for too.
-async fn apply(service: String, whole: Part) {
-    let client = Client::new();
-    for number in 0_u64.. {
-        if whole.is_over() {
-            break;
-        }
-        let body = json!({"visitor_id": format!("customer-{number}")});
-        json_of(client.post(format!("{service}/v1/events/voucher/applications")).json(&body)).await;
-        sleep(CALL).await;
-    }
-}
-
 /// The JSON of an answer, whatever its status; null where there was none.
 async fn json_of(call: RequestBuilder) -> Value {
     match call.send().await {
         Ok(answer) => answer.json().await.unwrap_or_default(),
         Err(_) => Value::Null,
-    }
-}
-
-/// One visitor. What becomes of it goes by its number.
-struct Visitor {
-    client: Client,
-    door: String,
-    number: u64,
-}
-
-impl Visitor {
-    async fn come(self) {
-        let queue = if self.number % 12 == 5 { "lecture" } else { "concert" };
-        let base = format!("{}/v1/queues/{queue}", self.door);
-        let mut place = json_of(self.client.post(format!("{base}/tokens")).json(&json!({}))).await;
-        let Some(token) = place["token"].as_str().map(str::to_owned) else { return };
-        let call = |call: RequestBuilder| call.header("x-anteroom-token", &token);
-        let fate = self.number % 20;
-        let mut looks = 0;
-        while place["status"] == "waiting" {
-            sleep(LOOK.mul_f64(0.8 + (self.number % 5) as f64 / 10.0)).await;
-            looks += 1;
-            if fate == 1 && looks == 3 {
-                let left: Result<Response, _> =
-                    call(self.client.delete(format!("{base}/token"))).send().await;
-                return drop(left);
-            }
-            let look = json_of(call(self.client.get(format!("{base}/token")))).await;
-            if look["code"] == "place_gone" {
-                return;
-            }
-            // While the store is away there is no news.
-            if look["status"].is_string() {
-                place = look;
-            }
-        }
-        // Some do not come when it is their turn, …
-        if fate == 2 {
-            return;
-        }
-        let authorize = || call(self.client.get(format!("{base}/authorize"))).send();
-        let _ = authorize().await;
-        for _ in 0..3 {
-            sleep(LOOK).await;
-            let _ = authorize().await;
-        }
-        // … and some do not say that they are done.
-        if fate > 3 {
-            let _ = call(self.client.delete(format!("{base}/token"))).send().await;
-        }
     }
 }

@@ -37,9 +37,16 @@ async fn every_alert_has_a_test_that_fires_it_and_is_in_every_quiet_one() {
     }
     // The quiet ones name no alert: they expect none of them.
     let quiet = "expr: 'ALERTS{alertstate=\"firing\"}'";
-    for scene in
-        ["a quiet night", "a paused queue", "one rule", "just begun", "not in use", "a roll-out"]
-    {
+    for scene in [
+        "a quiet night",
+        "a paused queue",
+        "one rule",
+        "just begun",
+        "not in use",
+        "a roll-out",
+        "as they go",
+        "and rolled out",
+    ] {
         let (_, scene) = tests.split_once(scene).unwrap();
         let scene = scene.split("  - name:").next().unwrap();
         let looks = scene.lines().filter(|line| line.contains(quiet));

@@ -1,4 +1,4 @@
--- Holds: what they have reserved, and when they end. Needs sums.lua and clock.lua.
+-- Holds: what they have reserved, and when they end. Needs lib/entity.lua, sums.lua and clock.lua.
 -- KEYS: meta holds ledger. ARGV: now, by store.lua. Reply: none; a part reads and ends them.
 --
 -- A hold is over when its stored time has come, taken back or not.
@@ -17,6 +17,8 @@ local function sweep_holds()
     record(EXPIRED, 0, struct.unpack('>d', member, 17), string.sub(member, 1, 16))
   end
   call('ZREM', HOLDS, unpack(ended))
+  m.holds_expired = (m.holds_expired or 0) + #ended
+  save({ 'holds_expired' })
   return #ended, #ended == MOST_SWEPT
 end
 

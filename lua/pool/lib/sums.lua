@@ -12,7 +12,9 @@ local before = {} -- as the store has them
 
 -- False when the store holds no rules for this pool.
 local function load()
-  local fields = { 'balance', 'held', 'paid', 'funded', 'seq', 'unconfirmed', 'failovers' }
+  local fields = {
+    'balance', 'held', 'paid', 'funded', 'seq', 'unconfirmed', 'failovers', 'holds_expired',
+  }
   if not load_meta(fields) then return false end
   fill_rules(KNOWN_RULES, default_rules)
   for _, sum in ipairs(SUMS) do

@@ -46,6 +46,9 @@ pub struct Metrics {
     issue: HistogramVec,
     /// `anteroom_event_attempts_total{event,outcome}`.
     attempts: IntCounterVec,
+    /// `anteroom_webhook_call_seconds{event,outcome}`: one call, from the connection to the last
+    /// byte. The outcomes are those of [`Answer::name`](crate::webhook::Answer::name).
+    calls: HistogramVec,
 }
 
 impl Metrics {
@@ -73,10 +76,22 @@ impl Metrics {
             ),
             &["event", "outcome"],
         )?;
+        let calls = HistogramVec::new(
+            HistogramOpts::new(
+                "anteroom_webhook_call_seconds",
+                "Time of a call of the webhook, by what came of it.",
+            )
+            .buckets(vec![
+                0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+            ]),
+            &["event", "outcome"],
+        )?;
         registry.register(Box::new(issue.clone()))?;
         registry.register(Box::new(attempts.clone()))?;
-        let gauges = SnapshotGauges::register(registry, "event", Snapshot::GAUGES, [])?;
-        Ok(Self { gauges, issue, attempts })
+        registry.register(Box::new(calls.clone()))?;
+        let gauges =
+            SnapshotGauges::register(registry, "event", Snapshot::GAUGES, Snapshot::STATES)?;
+        Ok(Self { gauges, issue, attempts, calls })
     }
 
     /// The children of one event.
@@ -88,6 +103,7 @@ impl Metrics {
             event: name.to_owned(),
             issue: self.issue.with_label_values(&[name]),
             attempts: self.attempts.clone(),
+            calls: self.calls.clone(),
         }
     }
 
@@ -103,6 +119,7 @@ pub struct EventMetrics {
     event: String,
     issue: Histogram,
     attempts: IntCounterVec,
+    calls: HistogramVec,
 }
 
 impl EventMetrics {
@@ -110,6 +127,11 @@ impl EventMetrics {
     pub fn ended(&self, outcome: Outcome, count: usize) {
         let labels = [self.event.as_str(), outcome.name()];
         self.attempts.with_label_values(&labels).inc_by(count as u64);
+    }
+
+    /// Times a call of the webhook.
+    pub fn called(&self, outcome: &str, took: Duration) {
+        self.calls.with_label_values(&[&self.event, outcome]).observe(took.as_secs_f64());
     }
 
     /// Times one that was issued.

@@ -96,7 +96,12 @@ impl Metrics {
                 Snapshot::STATES,
             )?,
             pools: SnapshotGauges::register(registry, "pool", pool::Snapshot::GAUGES, [])?,
-            events: SnapshotGauges::register(registry, "event", event::Snapshot::GAUGES, [])?,
+            events: SnapshotGauges::register(
+                registry,
+                "event",
+                event::Snapshot::GAUGES,
+                event::Snapshot::STATES,
+            )?,
             counts: QueueCounts::register(registry)?,
             eta_error,
             steps,

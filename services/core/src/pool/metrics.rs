@@ -7,7 +7,7 @@ type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
 
 impl Snapshot {
     /// What a snapshot shows of a pool. All have the one label `pool`.
-    pub const GAUGES: [Gauge; 7] = [
+    pub const GAUGES: [Gauge; 8] = [
         ("anteroom_pool_balance", "Units to be given out.", |it| Some(it.sums.balance as f64)),
         ("anteroom_pool_held", "Units that holds have reserved.", |it| Some(it.sums.held as f64)),
         ("anteroom_pool_paid", "Units ever paid.", |it| Some(it.sums.paid as f64)),
@@ -23,6 +23,11 @@ impl Snapshot {
             "anteroom_pool_failovers",
             "How often the store's primary has changed since the pool was born.",
             |it| Some(it.failovers as f64),
+        ),
+        (
+            "anteroom_pool_holds_expired",
+            "How many holds have ever ended by themselves, neither settled nor cancelled in time.",
+            |it| Some(it.holds_expired as f64),
         ),
     ];
 }

@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub unconfirmed: bool,
     /// How often the store's primary has changed.
     pub failovers: u64,
+    /// How many holds have ever ended by themselves, neither settled nor cancelled in time.
+    pub holds_expired: u64,
     /// The rules in force.
     pub rules: Rules,
 }
@@ -72,10 +74,11 @@ impl Pool {
         let mut numbers = reply.packed()?;
         let sums = Sums::read(&mut numbers)?;
         let (holds, unconfirmed) = (numbers.count()?, numbers.count()? == 1);
-        let failovers = numbers.count()?;
+        let (failovers, holds_expired) = (numbers.count()?, numbers.count()?);
         numbers.end()?;
         let has_all = self.entity().newest().read(&mut reply)?;
         let rules = Rules::read(told_rules(&mut reply)?)?;
-        Ok((Snapshot { sums, holds, unconfirmed, failovers, rules }, has_all))
+        let snapshot = Snapshot { sums, holds, unconfirmed, failovers, holds_expired, rules };
+        Ok((snapshot, has_all))
     }
 }

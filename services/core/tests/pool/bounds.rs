@@ -41,6 +41,7 @@ async fn promise_13_a_call_takes_back_a_hundred_holds_at_most() {
     tick(&pool).await;
     let shown = look(&pool).await;
     assert_eq!((shown.holds, shown.sums.held, shown.sums.balance), (0, 0, 10_000 - 64));
+    assert_eq!(shown.holds_expired, 1_000);
 }
 
 #[tokio::test]

@@ -72,10 +72,14 @@ impl Claim {
         for (sequence, InHand { work, call, .. }) in &mut self.in_hand {
             let (webhook, work) = (webhook.clone(), work.clone());
             let (event, sequence) = (self.calls.event.name().to_owned(), *sequence);
+            let metrics = self.metrics.clone();
             *call = Some(calls.spawn(async move {
                 let visitor_id = &work.visitor_id;
                 let application = Application { event: &event, visitor_id, sequence };
-                (sequence, webhook.issue(&application, work.attempt).await)
+                let begun = Instant::now();
+                let answer = webhook.issue(&application, work.attempt).await;
+                metrics.called(answer.name(), begun.elapsed());
+                (sequence, answer)
             }));
         }
         let every = self.lease / RENEWALS;
@@ -113,7 +117,7 @@ impl Claim {
                     slot.refused();
                     self.fail(sequence, &error, None).await;
                 }
-                Answer::Failed { error, retry_after } => {
+                Answer::Failed { error, retry_after, .. } => {
                     slot.failed();
                     let share = rand::rng().random_range(0.0..=1.0);
                     let pause = backoff::pause(work.attempt, share, retry_after);

@@ -17,6 +17,8 @@ pub enum Answer {
     },
     /// Nobody can tell, or not now: 5xx, 408, 429, any other status, a time-out, no connection.
     Failed {
+        /// Which of these.
+        failure: Failure,
         /// What happened.
         error: String,
         /// How long the receiver asks to wait.
@@ -24,20 +26,51 @@ pub enum Answer {
     },
 }
 
+/// Why nobody can tell, or not now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// 408 or 429: the receiver asks to come later.
+    Busy,
+    /// 5xx, or a status that means nothing here.
+    Status,
+    /// No answer in time.
+    TimedOut,
+    /// No connection, or none that may be made.
+    Unreachable,
+    /// The connection broke before the answer was there.
+    BrokeOff,
+}
+
 impl Answer {
+    /// The label of metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Issued => "issued",
+            Self::Refused { .. } => "refused",
+            Self::Failed { failure, .. } => match failure {
+                Failure::Busy => "busy",
+                Failure::Status => "failed",
+                Failure::TimedOut => "timed_out",
+                Failure::Unreachable => "unreachable",
+                Failure::BrokeOff => "broke_off",
+            },
+        }
+    }
+
     /// By the status, whatever the body says.
     pub(super) fn of(status: StatusCode, retry_after: Option<Duration>) -> Self {
         let error = format!("the receiver answered {status}");
         match status.as_u16() {
             200..=299 | 409 => Self::Issued,
             // Both say that it may be tried again.
-            408 | 429 => Self::Failed { error, retry_after },
+            408 | 429 => Self::Failed { failure: Failure::Busy, error, retry_after },
             400..=499 => Self::Refused { error },
             300..=399 => Self::Failed {
+                failure: Failure::Status,
                 error: format!("{error}: redirects are not followed"),
                 retry_after: None,
             },
-            _ => Self::Failed { error, retry_after },
+            _ => Self::Failed { failure: Failure::Status, error, retry_after },
         }
     }
 }
@@ -73,14 +106,21 @@ mod tests {
             );
         }
         let seven = Some(Duration::from_secs(7));
-        for (status, asked) in [(301, None), (307, None), (408, seven), (429, seven), (503, seven)]
-        {
+        for (status, asked, name) in [
+            (301, None, "failed"),
+            (307, None, "failed"),
+            (408, seven, "busy"),
+            (429, seven, "busy"),
+            (503, seven, "failed"),
+        ] {
             let failed = of(status);
             assert!(
                 matches!(&failed, Answer::Failed { retry_after, .. } if *retry_after == asked),
                 "{failed:?}"
             );
+            assert_eq!(failed.name(), name, "{status}");
         }
+        assert_eq!((of(409).name(), of(404).name()), ("issued", "refused"));
     }
 
     #[test]

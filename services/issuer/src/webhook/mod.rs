@@ -30,7 +30,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-pub use answer::Answer;
+pub use answer::{Answer, Failure};
 use anteroom_runtime::config::Endpoint;
 use own_thread::OwnThread;
 use resolver::Resolver;
@@ -135,7 +135,8 @@ impl Webhook {
             request = request.header(signature::HEADER, signature);
         }
         let call = call(request.body(body), now);
-        self.thread.run(self.timeout + LATE, call).await.unwrap_or_else(|| failed(TOO_LATE))
+        let answered = self.thread.run(self.timeout + LATE, call).await;
+        answered.unwrap_or_else(|| failed(Failure::TimedOut, TOO_LATE))
     }
 }
 
@@ -149,12 +150,12 @@ async fn call(request: RequestBuilder, now: Timestamp) -> Answer {
             drain(response).await;
             answer
         }
-        Err(error) => failed(told(&error)),
+        Err(error) => failed(failure(&error), told(&error)),
     }
 }
 
-fn failed(error: impl Into<String>) -> Answer {
-    Answer::Failed { error: error.into(), retry_after: None }
+fn failed(failure: Failure, error: impl Into<String>) -> Answer {
+    Answer::Failed { failure, error: error.into(), retry_after: None }
 }
 
 /// Reads the rest of an answer, as far as it is worth it.
@@ -169,12 +170,23 @@ async fn drain(mut response: Response) {
     }
 }
 
+fn failure(error: &reqwest::Error) -> Failure {
+    if error.is_timeout() {
+        Failure::TimedOut
+    } else if error.is_connect() {
+        Failure::Unreachable
+    } else {
+        Failure::BrokeOff
+    }
+}
+
 /// What happened, without the address, whose query may hold a secret.
 fn told(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return TOO_LATE.to_owned();
-    }
-    let what = if error.is_connect() { "cannot connect" } else { "the answer broke off" };
+    let what = match failure(error) {
+        Failure::TimedOut => return TOO_LATE.to_owned(),
+        Failure::Unreachable => "cannot connect",
+        _ => "the answer broke off",
+    };
     let mut cause = error.source();
     let mut told = what.to_owned();
     while let Some(error) = cause {
@@ -208,9 +220,9 @@ mod tests {
         let endpoint = Endpoint { guard, ..own };
         let webhook = Webhook::new(endpoint, Duration::from_secs(60), Vec::new()).expect("TLS");
         let ann = Application { event: "coupon", visitor_id: "ann", sequence: 1 };
-        let Answer::Failed { error, .. } = webhook.issue(&ann, 1).await else {
-            panic!("it was answered");
-        };
+        let answer = webhook.issue(&ann, 1).await;
+        assert_eq!(answer.name(), "unreachable");
+        let Answer::Failed { error, .. } = answer else { panic!("it was answered") };
         assert_eq!(error, format!("cannot connect: {}", EndpointError::Private));
         let taken = timeout(Duration::ZERO, listener.accept()).await;
         assert!(taken.is_err(), "a connection was made");

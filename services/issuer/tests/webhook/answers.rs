@@ -50,7 +50,9 @@ async fn what_may_pass_is_tried_again_and_what_may_not_is_not() {
     }
     for status in [408, 429, 500, 503] {
         let answer = to(&receiver, &format!("/status/{status}")).issue(&ANN, 1).await;
-        let Answer::Failed { error, retry_after } = answer else { panic!("{status}: {answer:?}") };
+        let Answer::Failed { error, retry_after, .. } = answer else {
+            panic!("{status}: {answer:?}")
+        };
         assert!(error.contains(&status.to_string()), "{error}");
         assert_eq!(retry_after, Some(Duration::from_secs(3)));
     }
