@@ -18,7 +18,8 @@ pub struct EventState {
     /// The operations.
     pub event: Event,
     pub(crate) metrics: Arc<EventMetrics>,
-    /// The retries that this process has scheduled, of any entity.
+    /// The retries that this process has scheduled for this event: who asks often for one that is
+    /// not open delays nobody elsewhere.
     pub(crate) retries: Arc<PendingRetries>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn reload(
         None => EventState {
             event: Event::open(context.store, name, event.rules.clone(), context.lane_bound),
             metrics: Arc::new(metrics.of(name)),
-            retries: context.retries.clone(),
+            retries: Arc::default(),
         },
     })
 }
