@@ -65,7 +65,8 @@ impl Configuration {
         text.parse().context(Self::KEY).map(Self)
     }
 
-    /// Gives the queue the rules of a run, adds the event of a run, and gives an operator the key of this digest.
+    /// Gives the queue the rules of a run, adds the event of a run, and gives an operator the key
+    /// of this digest.
     ///
     /// # Errors
     ///
