@@ -35,13 +35,13 @@ pub const EVENT: &str = "rush";
 /// The pool of the sample configuration.
 pub const POOL: &str = "reward";
 
-/// The rules of the event. Nobody waits for a lease of this length: what an issuer that ends leaves
-/// in hand shows.
+/// The rules of the event. The lease outlives each change of the issuers, so that what one of them
+/// left in hand shows after it; and it ends, for a claim whose reply was lost is left to it.
 const ISSUING: &str = r#"
 over_apply = 1.1
 issue = "webhook"
 timeout = "60s"
-lease = "10m"
+lease = "2m"
 "#;
 /// The target that the rules name.
 const TARGET: &str = "reservations";

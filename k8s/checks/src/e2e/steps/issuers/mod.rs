@@ -33,8 +33,8 @@ const CHANGES: [(&str, u64); 5] = [
     ("issuers, 0 to 2", 2),
 ];
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
-/// A third of the lease.
-const ENDS_WITHIN: Duration = Duration::from_secs(200);
+/// Two leases.
+const ENDS_WITHIN: Duration = Duration::from_secs(240);
 
 /// All of it, with money that moves meanwhile.
 pub async fn in_mid_issue(run: &Run) -> anyhow::Result<()> {
