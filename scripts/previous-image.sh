@@ -15,15 +15,20 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 git archive "$commit" | tar -x -C "$folder"
 # A version may be older than the Dockerfile, and have fewer programs than it builds.
-cat >"$folder/Dockerfile.previous" <<'END'
+packages='' programs=''
+for service in admission scheduler issuer; do
+  [ -d "$folder/services/$service" ] || continue
+  packages+=" -p anteroom-$service" programs+=" /build/target/release/anteroom-$service"
+done
+cat >"$folder/Dockerfile.previous" <<END
 ARG RUST=docker.io/library/rust:1.95-bookworm
 ARG BASE=gcr.io/distroless/cc-debian12:nonroot
-FROM ${RUST} AS build
+FROM \${RUST} AS build
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked -p anteroom-admission -p anteroom-scheduler
-FROM ${BASE}
-COPY --from=build /build/target/release/anteroom-admission /build/target/release/anteroom-scheduler /usr/bin/
+RUN cargo build --release --locked$packages
+FROM \${BASE}
+COPY --from=build$programs /usr/bin/
 USER 65532:65532
 STOPSIGNAL SIGTERM
 CMD ["/usr/bin/anteroom-admission"]

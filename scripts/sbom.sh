@@ -13,7 +13,7 @@ if ! command -v cargo-cyclonedx >/dev/null; then
 fi
 rm -rf "$target/sbom"
 mkdir -p "$target/sbom"
-for crate in services/admission services/scheduler services/concert loadtest; do
+for crate in services/admission services/scheduler services/issuer services/concert loadtest; do
   program=anteroom-${crate##*/}
   # It writes beside the manifests, those of other members of the workspace included.
   cargo cyclonedx --quiet --manifest-path "$crate/Cargo.toml" --format json --describe binaries --target all

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use anteroom_admission::{
-    BackendJoin, CheckBody, ChecksBody, Code, ForgetBody, JoinBody, OutcomeBody, Overrides,
-    Problem, form_key, is_strong_key, parse_json,
+    AddStockBody, ApplyBody, AskedBody, BackendJoin, CheckBody, ChecksBody, Code, ForgetBody,
+    FundsBody, JoinBody, OutcomeBody, Overrides, Problem, SettleBody, form_key, is_strong_key,
+    parse_json,
 };
+use anteroom_core::pool::Asked;
 use anteroom_core::queue::{Override, Rules};
 use anteroom_core::target::{self, Kept};
 use serde::de::DeserializeOwned;
@@ -31,6 +33,13 @@ pub fn check(data: &[u8]) {
         if let Some(outcome) = parsed::<OutcomeBody>(data, &OUTCOME) {
             reported(outcome, &target::Rules { kept, ..target::Rules::default() });
         }
+    }
+    parsed::<ApplyBody>(data, &["visitor_id"]);
+    parsed::<AddStockBody>(data, &["add", "operation_id"]);
+    parsed::<SettleBody>(data, &["amount"]);
+    parsed::<FundsBody>(data, &["amount", "operation_id"]);
+    if let Some(asked) = parsed::<AskedBody>(data, &["amount", "option", "operation_id"]) {
+        asked_of_a_pool(asked);
     }
     if let Some(key) = form_key(data) {
         assert!(is_strong_key(key.as_bytes()));
@@ -71,6 +80,19 @@ fn reported(outcome: OutcomeBody, rules: &target::Rules) {
     assert!(outcome.latency_ms.is_none_or(|latency_ms| latency_ms <= 3_600_000), "{outcome:?}");
     for name in [&outcome.reporter, &outcome.id].into_iter().flatten() {
         assert!((1..=128).contains(&name.len()) && name.trim() == name, "{outcome:?}");
+    }
+}
+
+fn asked_of_a_pool(asked: AskedBody) {
+    match asked.checked() {
+        Ok((asked, operation_id)) => {
+            assert!((1..=128).contains(&operation_id.len()) && operation_id.trim() == operation_id);
+            match asked {
+                Asked::Amount(amount) => assert!((1..1 << 53).contains(&amount), "{amount}"),
+                Asked::Option(name) => assert!((1..=40).contains(&name.len()), "{name}"),
+            }
+        }
+        Err(problem) => refused(&problem, Code::INVALID_VALUE),
     }
 }
 

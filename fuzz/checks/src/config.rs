@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 
+use anteroom_core::event::Issue;
 use anteroom_runtime::Service;
 use anteroom_runtime::config::{Config, Loader};
 use toml::de::{DeTable, DeValue};
@@ -29,7 +30,7 @@ pub fn check(data: &[u8]) {
 fn good(config: &Config, loader: &Loader) {
     let again = loader.load().expect("it was good");
     assert_eq!(format!("{config:?}"), format!("{again:?}"));
-    for service in [Service::Admission, Service::Scheduler] {
+    for service in [Service::Admission, Service::Scheduler, Service::Issuer] {
         loader.clone().service(service).load().expect("a service asks for less, never for more");
         assert!(again.needs_restart(config, service).is_empty());
         config.warnings(service);
@@ -42,6 +43,10 @@ fn good(config: &Config, loader: &Loader) {
         assert!(rules.session_ttl <= rules.session_max, "{name}");
         assert!(rules.first_poll_ttl <= rules.idle_ttl, "{name}");
         queue.without_store();
+    }
+    for (name, event) in &config.events {
+        let webhook = event.rules.issue == Issue::Webhook;
+        assert!(!webhook || event.endpoint().is_some() && event.secret_file.is_some(), "{name}");
     }
     for (name, limit) in &config.limits {
         assert!((1..=limit.algorithm.max_limit()).contains(&limit.limit), "{name}");

@@ -7,6 +7,7 @@
 //! A crate of its own, so that no service can depend on it and the fuzz workspace, which does,
 //! builds nothing but what it checks.
 
+pub mod application;
 pub mod assertion;
 pub mod body;
 pub mod config;
@@ -19,7 +20,8 @@ pub mod token;
 pub type Check = fn(&[u8]);
 
 /// Every check, by the name of its fuzz target and of its folder of seeds.
-pub const CHECKS: [(&str, Check); 7] = [
+pub const CHECKS: [(&str, Check); 8] = [
+    ("application", application::check),
     ("assertion", assertion::check),
     ("body", body::check),
     ("config", config::check),

@@ -23,8 +23,11 @@ mod tasks;
 
 // What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
 // compiler tells what nobody uses.
+pub use crate::http::event::calls::ApplyBody;
+pub use crate::http::event::operator::AddStockBody;
 pub use crate::http::extract::{Peer, parse_json, whole_body};
 pub use crate::http::limit::body::{CheckBody, ChecksBody, ForgetBody};
+pub use crate::http::pool::body::{AskedBody, FundsBody, SettleBody};
 pub use crate::http::queue::backend::BackendJoin;
 pub use crate::http::queue::calls::{JoinBody, is_strong_key};
 pub use crate::http::queue::gate::original::Original;

@@ -4,6 +4,8 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use toml::Table;
 
+use crate::receiver;
+
 /// The queue of the sample service.
 pub const QUEUE: &str = "concert";
 
@@ -28,6 +30,19 @@ min_batch = 5
 max_batch = 10
 success_target = 0.5
 "#;
+/// The event of a run; its stock comes by the operator's call.
+pub const EVENT: &str = "rush";
+/// The pool of the sample configuration.
+pub const POOL: &str = "reward";
+
+/// The rules of the event. The lease outlives each change of the issuers, so that what one of them
+/// left in hand shows after it; and it ends, for a claim whose reply was lost is left to it.
+const ISSUING: &str = r#"
+over_apply = 1.1
+issue = "webhook"
+timeout = "60s"
+lease = "2m"
+"#;
 /// The target that the rules name.
 const TARGET: &str = "reservations";
 
@@ -50,7 +65,8 @@ impl Configuration {
         text.parse().context(Self::KEY).map(Self)
     }
 
-    /// Gives the queue the rules of a run, and an operator the key of this digest.
+    /// Gives the queue the rules of a run, adds the event of a run, and gives an operator the key
+    /// of this digest.
     ///
     /// # Errors
     ///
@@ -59,6 +75,10 @@ impl Configuration {
         let rules: Table = RULES.parse().context("the rules")?;
         self.queue()?.extend(rules);
         self.table("targets").entry(TARGET).or_insert_with(|| Table::new().into());
+        let mut event: Table = ISSUING.parse().context("the rules of the event")?;
+        event.insert("url".to_owned(), receiver::URL.into());
+        event.insert("secret_file".to_owned(), receiver::secret_file().into());
+        self.table("events").insert(EVENT.to_owned(), event.into());
         let key: Table = format!("digest = \"sha256:{digest}\"\nrole = \"operator\"").parse()?;
         self.table("keys").insert("e2e".to_owned(), key.into());
         Ok(())

@@ -5,8 +5,8 @@ use std::{process::Stdio, time::Duration};
 use anyhow::Context as _;
 use reqwest::{Client, RequestBuilder, Response};
 use tokio::{
-    io::{AsyncBufReadExt as _, BufReader},
-    process::{Child, ChildStdout},
+    io::{AsyncBufReadExt as _, BufReader, copy, sink},
+    process::Child,
     time::timeout,
 };
 
@@ -17,8 +17,6 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// A port that leads there; closed when it is dropped.
 pub struct Forward {
     _child: Child,
-    // kubectl writes a line for each connection, and ends when nobody reads.
-    _lines: BufReader<ChildStdout>,
     address: String,
     client: Client,
 }
@@ -38,10 +36,12 @@ impl Forward {
         timeout(WITHIN, lines.read_line(&mut line)).await.with_context(there)??;
         // Forwarding from 127.0.0.1:40001 -> 8080
         let address = line.split_whitespace().nth(2).with_context(there)?.to_owned();
+        // kubectl writes a line for each connection, and forwards none while nobody reads.
+        tokio::spawn(async move { copy(&mut lines, &mut sink()).await });
         // A connection that was kept may end as the next request goes out.
         let client =
             Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(WITHIN).build()?;
-        Ok(Self { _child: child, _lines: lines, address, client })
+        Ok(Self { _child: child, address, client })
     }
 
     /// A request to this path.

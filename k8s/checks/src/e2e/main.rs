@@ -10,6 +10,7 @@ mod options;
 mod overlay;
 mod place;
 mod progress;
+mod receiver;
 mod run;
 mod seen;
 mod step;

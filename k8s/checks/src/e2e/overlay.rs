@@ -14,6 +14,7 @@ use crate::{
     configuration::Configuration,
     kubectl::Kubectl,
     options::{Options, Usage, read},
+    receiver,
 };
 
 /// The image that the manifests name.
@@ -72,16 +73,20 @@ impl Overlay {
                 add(format!("small-{number}.yaml"), &small.to_string())?;
             }
         }
+        if let Some(patch) = receiver::patch(&objects) {
+            add("receiver-patch.yaml".to_owned(), &patch.to_string())?;
+        }
         for (number, file) in options.patch.iter().enumerate() {
             add(format!("patch-{number}.yaml"), &read("--patch", file)?)?;
         }
+        fs::write(folder.path().join("receiver.yaml"), receiver::files().to_string())?;
         let root = fs::canonicalize(folder.path())?;
         let (image, tag) = split(&options.image);
         let kustomization = json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "namespace": kubectl.namespace,
-            "resources": [relative(&root, &tried)],
+            "resources": [relative(&root, &tried), "receiver.yaml"],
             "images": [{ "name": IMAGE, "newName": image, tag.0: tag.1 }],
             "patches": patches,
         });

@@ -23,6 +23,8 @@ pub enum Step {
     Keys,
     /// Admission, 2 to 5 to 2
     Scale,
+    /// Issuers are rolled, and scaled, in mid-issue
+    Issuers,
     /// Redis starts again with its volume
     RestartRedis,
     /// Prometheus has every metric of the contract
@@ -52,6 +54,7 @@ impl Step {
             Self::Secrets => "a rotated token secret",
             Self::Keys => "a rotated key of the service port",
             Self::Scale => "more admissions, and fewer",
+            Self::Issuers => "issuers change in mid-issue",
             Self::RestartRedis => "redis starts again",
             Self::Metrics => "the metrics contract",
             Self::Promises => "the promises",

@@ -10,13 +10,14 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
     "overlays/dev",
     "overlays/prod",
     "checks/overlays/hpa-requests",
     "checks/overlays/keda",
     "checks/overlays/plan",
     "checks/overlays/sentinel",
+    "checks/overlays/webhook",
 ];
 
 /// What one folder would apply.

@@ -53,6 +53,18 @@ fn environment(rendered: &Rendered, workload: &Value) -> BTreeMap<String, String
     environment
 }
 
+/// The files that the configuration names, as the environment would name them.
+fn secret_files(rendered: &Rendered) -> BTreeMap<String, String> {
+    let config = datum(rendered, "ConfigMap", "anteroom-config", "anteroom.toml");
+    let config: toml::Table = config.parse().unwrap();
+    let events = config.get("events").and_then(toml::Value::as_table);
+    let files = events.into_iter().flatten().filter_map(|(name, event)| {
+        let file = event.get("secret_file")?.as_str()?.to_owned();
+        Some((format!("ANTEROOM_EVENTS__{}__SECRET_FILE", name.to_uppercase()), file))
+    });
+    files.collect()
+}
+
 /// Writes what is mounted below `root`, and puts `root` before each path that leads there.
 fn mount(rendered: &Rendered, workload: &Value, root: &Path, texts: &mut [&mut String]) {
     let pod = pod(workload);
@@ -90,6 +102,9 @@ fn the_services_take_what_every_overlay_gives_them() {
                 continue;
             };
             let mut environment = environment(rendered, workload);
+            if service == "issuer" {
+                environment.extend(secret_files(rendered));
+            }
             let command = items(&pod(workload)["containers"][0]["command"]);
             let mut words: Vec<_> =
                 command.iter().map(|word| word.as_str().unwrap().to_owned()).collect();

@@ -28,6 +28,7 @@ const FOR_SERVICE: &[(&str, &str)] = &[
     ("x-anteroom-refusal", ""),
     ("x-anteroom-gate", ""),
     ("x-anteroom-token", ""),
+    ("x-anteroom-application", ""),
     ("x-forwarded-host", "127.0.0.1"),
     ("x-forwarded-port", OWN),
     ("x-forwarded-proto", "http"),

@@ -3,6 +3,7 @@
 use anteroom_testkit::{PATIENCE, until};
 use bytes_of::chunked;
 use http::Method;
+use serde_json::{Value, json};
 
 use crate::browser::{Answer, COOKIE_NAME};
 use crate::site::{Plan, Site};
@@ -267,11 +268,38 @@ async fn the_gate_s_own_call_is_not_for_visitors() {
     for path in ["/v1/events/coupon", "/v1/events/coupon/applications/ann"] {
         site.call(Method::GET, path, "").await.is_problem(401, "token_missing");
     }
-    // A visitor's own application is admission's to answer.
-    let application = site.call(Method::GET, "/v1/events/none/application", "").await;
-    application.is_problem(404, "unknown_event");
     let state = site.call(Method::GET, "/v1/queues/concert", "").await;
     assert_eq!((state.status.as_u16(), &state.json()["depth"]), (200, &0.into()));
+}
+
+/// What has become of an application is admission's to answer; its token is in no log.
+#[tokio::test]
+async fn a_visitor_without_a_place_asks_for_an_application() {
+    let queue = "capacity = 1\n[events.coupon]\nstock = 1";
+    let site = Site::with(Plan { queue, ..Plan::default() }).await;
+    let event = format!("{}/v1/events/coupon", site.anteroom.url("service"));
+    until("the event is born", PATIENCE, async || {
+        site.client.get(&event).send().await.expect("an answer").status() == 200
+    })
+    .await;
+    let apply = site.client.post(format!("{event}/applications"));
+    let apply = apply.json(&json!({ "visitor_id": "ann" })).send().await.expect("an answer");
+    assert_eq!(apply.status(), 202);
+    let accepted: Value = apply.json().await.expect("JSON");
+    let token = accepted["application_token"].as_str().expect("a token");
+    let path = "/v1/events/coupon/application";
+    let ask = site.client.get(format!("{}{path}", site.url));
+    let ask = ask.header("x-anteroom-application", token).send().await.expect("an answer");
+    let told = Answer::of(ask).await;
+    assert_eq!((told.status.as_u16(), &told.json()["status"]), (200, &"pending".into()));
+    site.call(Method::GET, path, "").await.is_problem(401, "token_missing");
+    let none = site.call(Method::GET, "/v1/events/none/application", "").await;
+    none.is_problem(404, "unknown_event");
+    until("they are logged", PATIENCE, async || {
+        site.web_server.access_log().lines().filter(|line| line.contains(path)).count() == 2
+    })
+    .await;
+    assert!(!site.web_server.access_log().contains(token));
 }
 
 #[tokio::test]

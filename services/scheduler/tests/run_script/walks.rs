@@ -72,12 +72,22 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     stands_on_lines_of_its_own(&answers);
 }
 
-/// An application of the README is issued by the issuer that runs.
+/// An application of the README is asked for by its token, and issued by the issuer that runs.
 #[tokio::test]
 async fn the_readme_s_application_is_issued() {
     let mut run = Run::start(&[]);
     run.until_running().await;
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
+    let event = blocks(&readme, "## Events").swap_remove(0);
+    let event = event
+        .replace("127.0.0.1:8080", &run.address("waiting page"))
+        .replace("127.0.0.1:8081", &run.address("service port"));
+    let (output, statuses) = paste(&event);
+    assert_eq!(statuses, [202, 200, 200, 200, 200], "{output:?}");
+    let answers = String::from_utf8_lossy(&output.stdout);
+    assert!(answers.contains("{\"stock\":520}"), "{answers}");
+    stands_on_lines_of_its_own(&answers);
+
     let walk = blocks(&readme, "### Issuing").swap_remove(0);
     let walk = walk.replace("127.0.0.1:8081", &run.address("service port"));
     // Applied for once; from then on it is the same application.

@@ -2,6 +2,7 @@
 
 mod apply;
 mod change;
+mod issuers;
 mod kill;
 mod metrics;
 mod redis;
@@ -47,6 +48,7 @@ async fn play(step: Step, run: &Run) -> anyhow::Result<()> {
         Step::Secrets => rotate::token_secret::all_steps(run).await,
         Step::Keys => rotate::service_key::all_steps(run).await,
         Step::Scale => scale::admission(run).await,
+        Step::Issuers => issuers::in_mid_issue(run).await,
         Step::RestartRedis => redis::starts_again(run).await,
         Step::Metrics => metrics::contract(run).await,
         Step::Promises => apply::promises(run).await,

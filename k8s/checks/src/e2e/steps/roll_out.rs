@@ -3,6 +3,7 @@
 use anyhow::ensure;
 
 use crate::{
+    options::Options,
     run::Run,
     steps::change,
     table::Line,
@@ -10,7 +11,13 @@ use crate::{
 };
 
 const GATE: &str = "deployment/gate";
-const WORKLOADS: [&str; 2] = ["deployment/admission", "deployment/scheduler"];
+const WORKLOADS: [&str; 3] = ["deployment/admission", "deployment/scheduler", "deployment/issuer"];
+
+/// What is rolled. A version that knows no events has no issuer.
+fn workloads(options: &Options) -> &'static [&'static str] {
+    let without = options.previous_without.iter().any(|key| key == "events");
+    if options.image_previous.is_some() && without { &WORKLOADS[..2] } else { &WORKLOADS }
+}
 
 /// Back by one version, with a configuration that it knows, and on again. A new configuration comes
 /// behind the new version.
@@ -18,7 +25,7 @@ pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
     let options = &run.options;
     let Some(previous) = &options.image_previous else {
         let again = async {
-            for workload in WORKLOADS {
+            for workload in workloads(options) {
                 run.kubectl.run(&["rollout", "restart", workload]).await?;
             }
             all_settled(run).await
@@ -58,9 +65,9 @@ pub async fn gate(run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Both services at once, as an overlay with another image does it.
+/// All services at once, as an overlay with another image does it.
 async fn roll(run: &Run, from: &str, to: &str) -> anyhow::Result<()> {
-    for workload in WORKLOADS {
+    for workload in workloads(&run.options) {
         let containers = containers_of(&run.kubectl, workload, from).await?;
         ensure!(!containers.is_empty(), "{workload} does not run {from}");
         for container in containers {
@@ -71,7 +78,7 @@ async fn roll(run: &Run, from: &str, to: &str) -> anyhow::Result<()> {
 }
 
 async fn all_settled(run: &Run) -> anyhow::Result<()> {
-    for workload in WORKLOADS {
+    for workload in workloads(&run.options) {
         settled(&run.kubectl, workload).await?;
     }
     Ok(())
