@@ -7,7 +7,7 @@ use redis::{
 };
 use tempfile::TempDir;
 
-use crate::{Certificates, Clock, PATIENCE, Process, RedisBuilder};
+use crate::{Certificates, Clock, PATIENCE, Process, RedisBuilder, until_some};
 
 /// A running server. Dropping it kills it and removes its directory.
 pub struct Redis {
@@ -88,8 +88,11 @@ impl Redis {
     /// When it does not start.
     pub async fn restart(&mut self) {
         self.kill();
-        let process = self.builder.launch(self.directory.path(), self.ports).await;
-        self.process = Some(process.expect("the ports of the old server are free"));
+        // A port that nobody listens on may be lent to a connection that goes elsewhere, or to one
+        // that looks for this very server, for as long as that lasts.
+        let launch = async || self.builder.launch(self.directory.path(), self.ports).await;
+        let process = until_some("the old ports are free", PATIENCE, launch).await;
+        self.process = Some(process);
     }
 
     /// Its clock.

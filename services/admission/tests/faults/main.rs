@@ -2,9 +2,13 @@
 //! told is written down, and held to the promises afterwards.
 
 mod absent;
+mod backend;
+mod breaking;
 mod chaos;
 mod clocks;
 mod cluster;
+mod events;
+mod pools;
 mod sentinel;
 mod stage;
 mod store;

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, time::timeout};
 
 /// A request as it goes out.
-pub(super) type Out = Request<Full<Bytes>>;
+pub type Out = Request<Full<Bytes>>;
 
 /// The public ports of some admissions. A clone leads to the same.
 #[derive(Clone)]
@@ -48,7 +48,10 @@ impl Doors {
     }
 
     /// Sends a request once, and reads the whole answer.
-    pub(super) async fn send(
+    ///
+    /// # Errors
+    /// When none came in time, in words.
+    pub async fn send(
         &self,
         door: u8,
         request: Out,

@@ -6,7 +6,7 @@ mod doors;
 mod record;
 mod visitors;
 
-pub use anteroom_witness::{Busiest, Call, Held, Line, Rules, Told};
+pub use anteroom_witness::{Busiest, Call, Held, Line, Rules, Told, Violation, event, pool};
 pub use caller::{Caller, Scene};
 pub use doors::Doors;
 pub use record::Record;

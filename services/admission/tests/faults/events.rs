@@ -1,0 +1,233 @@
+//! Promise 9 from the outside: visitors apply over HTTP while admissions, schedulers, issuers and
+//! the store are killed, processes sleep longer than their leases and wake, and calls are cut.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use anteroom_testkit::{
+    Cluster, Deployment, PATIENCE, Process, Proxy, Redis, SlotMove, binary, until, until_some,
+    witness::{
+        Doors,
+        event::{Call, Line, Told, check_ended},
+    },
+};
+use http::Method;
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::sleep};
+
+use crate::{
+    backend::{Backend, Heard},
+    breaking::{Chaos, Unit, length, seeded},
+};
+
+const EVENT: &str = "/v1/events/coupon";
+/// Units for each second of the run, given out as fast as applications come.
+const UNITS: u64 = 20;
+
+/// Who applies, and the codes they were told, each with a number in place of its text.
+struct Crowd {
+    backend: Backend<Line>,
+    codes: Mutex<HashMap<String, u64>>,
+}
+
+impl Crowd {
+    fn new(doors: Doors) -> Self {
+        Self { backend: Backend::new(doors), codes: Mutex::default() }
+    }
+
+    async fn ask(&self, visitor: u32, door: u8, call: Call) -> (Heard, Told) {
+        let (backend, path) = (&self.backend, format!("{EVENT}/applications"));
+        let heard = match call {
+            Call::Apply => {
+                let body = json!({ "visitor_id": name(visitor) });
+                backend.ask(door, &Method::POST, &path, &body).await
+            }
+            Call::Status => {
+                let path = format!("{path}/{}", name(visitor));
+                backend.ask(door, &Method::GET, &path, &Value::Null).await
+            }
+        };
+        let body = heard.body.to_string();
+        let numbered = |code: &str| {
+            let mut codes = self.codes.lock().expect("no test panics with it");
+            let next = codes.len() as u64;
+            *codes.entry(code.to_owned()).or_insert(next)
+        };
+        let told = Told::read(call, heard.status.unwrap_or(0), body.as_bytes(), numbered);
+        let Heard { sent, received, status, .. } = heard;
+        self.backend.notes(Line { visitor, call, sent, received, status, told });
+        (heard, told)
+    }
+
+    /// Applies until it knows that it has, or that it came too late; now and then once more.
+    async fn applies(&self, visitor: u32, mut random: StdRng) {
+        let door = |random: &mut StdRng| random.random_range(0..2);
+        loop {
+            let (_, told) = self.ask(visitor, door(&mut random), Call::Apply).await;
+            if told != Told::Nothing && random.random_bool(0.8) {
+                break;
+            }
+            sleep(Duration::from_millis(random.random_range(20..200))).await;
+        }
+        for _ in 0..random.random_range(0..5) {
+            sleep(Duration::from_millis(random.random_range(100..1_500))).await;
+            self.ask(visitor, door(&mut random), Call::Status).await;
+        }
+    }
+
+    /// What has become of each at last.
+    async fn ended(&self, visitors: u32) -> Vec<Told> {
+        let mut all = Vec::new();
+        for visitor in 0..visitors {
+            let told = until_some("a status is told", PATIENCE, async || {
+                let (_, told) = self.ask(visitor, 0, Call::Status).await;
+                (told != Told::Nothing).then_some(told)
+            });
+            all.push(told.await);
+        }
+        all
+    }
+}
+
+fn name(visitor: u32) -> String {
+    format!("visitor-{visitor}")
+}
+
+/// Loads so many codes with the issuer's own command.
+async fn load_codes(deployment: &Deployment, codes: u64, env: &[(&str, &str)]) {
+    let file = deployment.config_file().with_file_name("codes.txt");
+    let all: String = (0..codes).map(|code| format!("CODE-{code}\n")).collect();
+    std::fs::write(&file, all).expect("a file");
+    let mut command = Command::new(binary("anteroom-issuer"));
+    command.args(["codes", "load", "coupon"]).arg(file);
+    command.arg("--config").arg(deployment.config_file());
+    command.env("ANTEROOM_STORE__URL", deployment.redis.url()).envs(env.iter().copied());
+    let mut process = Process::start(command);
+    let status = process.exit(PATIENCE).await;
+    assert!(status.success(), "{}", process.stderr());
+}
+
+/// All come within this time, and go on for a while.
+fn come(crowd: &Arc<Crowd>, visitors: u32, within: Duration, random: &mut StdRng) -> JoinSet<()> {
+    let mut applicants = JoinSet::new();
+    for visitor in 0..visitors {
+        let (crowd, random) = (crowd.clone(), StdRng::seed_from_u64(random.random()));
+        let arrives = within.mul_f64(f64::from(visitor) / f64::from(visitors));
+        applicants.spawn(async move {
+            sleep(arrives).await;
+            crowd.applies(visitor, random).await;
+        });
+    }
+    applicants
+}
+
+/// Now that all is calm: each application ends, each unit is somebody's with a code of its own, and
+/// all that was ever told agrees with that.
+async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) {
+    let event = until_some("everybody's application has ended", 2 * PATIENCE, async || {
+        let event = crowd.backend.ask(0, &Method::GET, EVENT, &Value::Null).await.body;
+        (event["pending"] == 0 && event["claimed"] == 0).then_some(event)
+    });
+    let event = event.await;
+    let ended = crowd.ended(visitors).await;
+    let units = usize::try_from(stock).expect("a few");
+    let lines = crowd.backend.hold_to(|lines| check_ended(lines, units));
+    let codes = ended.iter().filter_map(|told| match told {
+        Told::Issued { code } => *code,
+        _ => None,
+    });
+    let codes: BTreeSet<_> = codes.collect();
+    let issued = ended.iter().filter(|it| matches!(it, Told::Issued { .. })).count();
+    eprintln!("{visitors} applicants, {lines} lines, {stock} units");
+    assert_eq!((issued, codes.len()), (units, units), "{event}");
+    let whole = ["issued", "dead", "codes"].map(|it| event[it].as_u64());
+    assert_eq!(whole, [Some(stock), Some(0), Some(0)], "{event}");
+    assert!(ended.contains(&Told::SoldOut), "some had applied, and went without");
+}
+
+/// So many units, of which `per_second` are given out.
+fn rules(stock: u64, per_second: u64) -> String {
+    format!(
+        "[events.coupon]\nstock = {stock}\nover_apply = 1.3\nissue = \"codes\"\n\
+         lease = \"1s\"\nmax_attempts = 1000\nkick_interval = \"200ms\"\n\
+         max_per_second = {per_second}\n"
+    )
+}
+
+/// More than may apply.
+fn applicants(stock: u64) -> u32 {
+    u32::try_from(stock * 8 / 5).expect("a day at most")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
+    let (mut random, length) = (seeded(), length(8));
+    let stock = UNITS * length.as_secs();
+    let _alone = crate::MACHINE.write().await;
+    let redis = Redis::builder().durable().start().await;
+    let link = Arc::new(Proxy::start(redis.port()).await);
+    let env = [("ANTEROOM_STORE__URL", &*link.url())];
+    let deployment = Deployment::new(redis, &rules(stock, UNITS), &env);
+    load_codes(&deployment, stock, &[]).await;
+    let units = [
+        Unit::Admission(0),
+        Unit::Admission(1),
+        Unit::Scheduler,
+        Unit::Scheduler,
+        Unit::Issuer,
+        Unit::Issuer,
+        Unit::Issuer,
+    ];
+    // Longer than the lease, most of the time.
+    let freeze = (length / 6).min(Duration::from_secs(5));
+    let mut chaos = Chaos::begin(deployment, &units, "service", freeze, length, &mut random).await;
+    chaos.break_store(link.clone(), &mut random);
+    let crowd = Arc::new(Crowd::new(chaos.doors()));
+    let coming = come(&crowd, applicants(stock), length.mul_f64(0.7), &mut random);
+    let happened = chaos.over().await;
+    coming.join_all().await;
+    eprintln!("kills and freezes, of the store kills and cuts: {happened:?}");
+    ends_well(&crowd, applicants(stock), stock).await;
+}
+
+/// A replica takes over in order, and the slot moves; nothing acknowledged is lost by either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_09_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
+    let (mut random, stock, length) = (seeded(), 150, Duration::from_secs(8));
+    let _alone = crate::MACHINE.write().await;
+    let cluster = Cluster::start(3, 1).await;
+    let nodes = cluster.urls().join(",");
+    let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &*nodes)];
+    let deployment = Deployment::new(Redis::start().await, &rules(stock, 15), &env);
+    load_codes(&deployment, stock, &env).await;
+    let (here, there) = (deployment.admission().await, deployment.admission().await);
+    let _scheduler = deployment.scheduler().await;
+    let _issuers = [deployment.issuer().await, deployment.issuer().await];
+    let crowd = Arc::new(Crowd::new(Doors::new([here.url("service"), there.url("service")])));
+    let coming = come(&crowd, applicants(stock), length, &mut random);
+    let is_under_way = async |units: u64| {
+        until("some are issued", PATIENCE, async || {
+            let event = crowd.backend.ask(0, &Method::GET, EVENT, &Value::Null).await.body;
+            event["issued"].as_u64() >= Some(units)
+        })
+        .await;
+    };
+    is_under_way(20).await;
+    let owner = cluster.owner("coupon").await;
+    cluster.replicas[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
+    cluster.replicas[owner].takes_over().await;
+    is_under_way(60).await;
+    cluster.primaries[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
+    cluster.primaries[owner].takes_over().await;
+    cluster.settles().await;
+    let moving = SlotMove::begin(&cluster, "coupon", (owner + 1) % 3).await;
+    moving.step(&moving.keys().await).await;
+    moving.end().await;
+    coming.join_all().await;
+    ends_well(&crowd, applicants(stock), stock).await;
+}
