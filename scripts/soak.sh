@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # What takes too long for `make test`: ANTEROOM_HISTORIES (1 000 000) random histories against the reference
 # models, of each subsystem, new ones each time, ANTEROOM_CHAOS_SECONDS (600) of killed and frozen
-# processes for each of queue, event and pool, and ANTEROOM_LIMIT_DECISIONS (1 000 000) for each algorithm of limits. A history that fails is
-# written down as a test, ready for histories/fixed.rs in the subsystem's folder of services/core/tests.
+# processes for each of queue, event and pool, and ANTEROOM_LIMIT_DECISIONS (1 000 000) for each algorithm
+# of limits. A history that fails is written down as a test, ready for histories/fixed.rs in the subsystem's
+# folder of services/core/tests.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/.."
