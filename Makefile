@@ -22,10 +22,10 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 
-bench: build ## Measures the queue beside a hello-world (BENCH_ARGS=--help)
+bench: build ## Measures the queue beside a hello-world, the issuer beside BullMQ where npm is (BENCH_ARGS=--help)
 	@scripts/prerequisites.sh
 	@ulimit -n "$$(ulimit -Hn)" && ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
-		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" $(BENCH_ARGS)
+		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" --bullmq $(BENCH_ARGS)
 
 lint: ## Checks formatting, lints, documentation; where cargo-deny is installed, licences and who may depend on what
 	cargo fmt --all --check

@@ -27,7 +27,10 @@ use clap::Parser as _;
 
 use crate::{
     machine::Machine,
-    measure::{batching, growth, idle, limits, longest, rows, scaling, streams, worst},
+    measure::{
+        accepting, batching, growth, idle, issuance, limits, longest, recovery, rows, scaling,
+        streams, wakes, worst,
+    },
     progress::say,
     report::Report,
     sections::Sections,
@@ -98,14 +101,32 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     if [growth::NAME, growth::MEMORY, longest::NAME].iter().any(|name| settings.wants(name)) {
         growth::run(&settings, &sections).await.context(growth::NAME)?;
     }
-    if settings.wants(worst::NAME) {
-        worst::run(&settings, &sections).await.context(worst::NAME)?;
+    if settings.wants(worst::queue::NAME) {
+        worst::queue::run(&settings, &sections).await.context(worst::queue::NAME)?;
+    }
+    if [worst::event::NAME, worst::event::POSITION].iter().any(|name| settings.wants(name)) {
+        worst::event::run(&settings, &sections).await.context(worst::event::NAME)?;
+    }
+    if settings.wants(worst::pool::NAME) {
+        worst::pool::run(&settings, &sections).await.context(worst::pool::NAME)?;
     }
     if settings.wants(scaling::NAME) {
         scaling::run(&settings, &sections).await.context(scaling::NAME)?;
     }
     if settings.wants(streams::NAME) {
         streams::run(&settings, &sections).await.context(streams::NAME)?;
+    }
+    if settings.wants(issuance::NAME) {
+        issuance::run(&settings, &sections).await.context(issuance::NAME)?;
+    }
+    if settings.wants(accepting::NAME) {
+        accepting::run(&settings, &sections).await.context(accepting::NAME)?;
+    }
+    if settings.wants(wakes::NAME) {
+        wakes::run(&settings, &sections).await.context(wakes::NAME)?;
+    }
+    if settings.wants(recovery::NAME) {
+        recovery::run(&settings, &sections).await.context(recovery::NAME)?;
     }
     if settings.wants(idle::NAME) {
         idle::run(&settings, &sections).await.context(idle::NAME)?;

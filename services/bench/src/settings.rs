@@ -32,6 +32,9 @@ pub struct Arguments {
     /// A limitador-server (github.com/Kuadrant/limitador) to be measured beside the limits
     #[arg(long, value_name = "PROGRAM")]
     pub limitador: Option<PathBuf>,
+    /// Installs BullMQ below the folder of the report, by npm, to be measured beside the issuer
+    #[arg(long)]
+    pub bullmq: bool,
     /// Where report.json and report.md go
     #[arg(long, default_value = "target/bench", value_name = "FOLDER")]
     pub out: PathBuf,
@@ -58,6 +61,8 @@ pub struct Settings {
     pub cores: usize,
     /// A limitador-server.
     pub limitador: Option<PathBuf>,
+    /// Where BullMQ is to be installed.
+    pub bullmq: Option<PathBuf>,
     only: Vec<String>,
 }
 
@@ -79,6 +84,7 @@ impl Settings {
             quick: arguments.quick,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             limitador: arguments.limitador.clone(),
+            bullmq: arguments.bullmq.then(|| arguments.out.join("bullmq")),
             only: arguments.only.clone(),
         }
     }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anteroom_core::{
+    event::{Apply, Event, Rules as EventRules},
     queue::{Join, Place, PlaceId, PlaceRef, Queue, Rules, Status, Token, TokenKeys, Visit},
     store::{Config as StoreConfig, Store},
 };
@@ -53,6 +54,17 @@ pub fn room(name: &str, capacity: u64) -> String {
     format!("[queues.{name}]\ncapacity = {capacity}\n")
 }
 
+/// So many new visitors apply to an event, and all are accepted; `series` tells them from others.
+pub async fn apply(event: &Event, series: u64, visitors: u64) -> anyhow::Result<()> {
+    let apply = async |n| {
+        // As long as a UUID.
+        let applied = event.apply(&format!("{series:018x}{n:018x}")).await?;
+        ensure!(matches!(applied, Apply::Accepted(_)), "an application ended in {applied:?}");
+        Ok(())
+    };
+    stream::iter(0..visitors).map(apply).buffer_unordered(IN_FLIGHT).try_collect().await
+}
+
 /// The services, the store and the visitors.
 pub struct World {
     /// Admission, scheduler and Redis.
@@ -69,6 +81,7 @@ pub struct World {
     pub metrics: Vec<SocketAddr>,
     store: Store,
     rules: HashMap<String, Rules>,
+    events: HashMap<String, EventRules>,
     keys: TokenKeys,
 }
 
@@ -92,6 +105,7 @@ impl World {
         let file = anteroom.deployment.config_file();
         let config = Config::load(Some(&file)).context("the benchmark's own configuration")?;
         let rules = config.queues.iter().map(|(name, queue)| (name.clone(), queue.rules.clone()));
+        let events = config.events.iter().map(|(name, event)| (name.clone(), event.rules.clone()));
         anteroom.admission.until_ready().await;
         anteroom.scheduler.until_ready().await;
         let public = vec![anteroom.admission.address("public").parse()?];
@@ -99,6 +113,7 @@ impl World {
         let metrics = vec![anteroom.admission.address("metrics").parse()?];
         Ok(Self {
             rules: rules.collect(),
+            events: events.collect(),
             keys: TokenKeys::new(&[SECRET.into()]).context("one secret is given")?,
             more_admissions: Vec::new(),
             more_schedulers: Vec::new(),
@@ -114,6 +129,12 @@ impl World {
     pub fn queue(&self, name: &str) -> anyhow::Result<Queue> {
         let rules = self.rules.get(name).with_context(|| format!("no queue {name}"))?;
         Ok(Queue::open(&self.store, name, rules.clone(), 2 * IN_FLIGHT))
+    }
+
+    /// A way to one of the events that goes past admission.
+    pub fn event(&self, name: &str) -> anyhow::Result<Event> {
+        let rules = self.events.get(name).with_context(|| format!("no event {name}"))?;
+        Ok(Event::open(&self.store, name, rules.clone(), 2 * IN_FLIGHT))
     }
 
     /// Lets so many new visitors join, and expects all of them to wait.

@@ -2,7 +2,7 @@
 //! then, but that its requests are answered and its report can be read.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anteroom_testkit::{PATIENCE, Process, binary, until};
 use serde_json::Value;
@@ -45,6 +45,43 @@ async fn a_quick_run_writes_a_report_of_what_was_asked_for() {
     assert!(calls > 0.0 && calls < 0.9, "{calls}");
     let markdown = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
     assert!(markdown.contains("| authorize | "), "{markdown}");
+}
+
+/// Without BullMQ, which is not asked for.
+#[tokio::test]
+async fn a_quick_run_measures_events_and_pools() {
+    let folder = tempfile::tempdir().unwrap();
+    let sections = "accepting,issuance,wakes,recovery,position,worst-events,worst-pools";
+    let mut bench = start(folder.path(), &["--only", sections]);
+    let status = bench.exit(12 * PATIENCE).await;
+    assert!(status.success(), "{}", bench.stderr());
+    let report = report(folder.path());
+    let mut rows = BTreeMap::new();
+    for section in report["sections"].as_array().unwrap() {
+        let name = section["name"].as_str().unwrap();
+        for row in section["rows"].as_array().unwrap() {
+            rows.insert(format!("{name}: {}", row["name"].as_str().unwrap()), &row["figures"]);
+        }
+    }
+    for (row, figure) in [
+        ("accepting: apply", "of authorize"),
+        ("accepting: draw", "of authorize"),
+        ("accepting: hold", "of authorize"),
+        ("issuance: issuer", "of hello"),
+        ("issuance: bare stream", "a second"),
+        ("wakes: by a message", "p99 ms"),
+        ("wakes: every message lost", "p99 ms"),
+        ("recovery: recovery", "p99 s"),
+        ("position: status", "µs an item"),
+        ("position: bare HMGET", "µs an item"),
+        ("worst-events: finish: 64", "least µs"),
+        ("worst-events: reclaim: all is dropped, once", "least µs"),
+        ("worst-pools: sweep: 100 lines summed up, and ended holds", "least µs"),
+    ] {
+        assert!(rows[row][figure].as_f64().unwrap() > 0.0, "{figure} of {row}: {rows:?}");
+    }
+    assert!(!rows.contains_key("issuance: BullMQ"));
+    assert!(report["notes"].to_string().contains("--bullmq"), "{}", report["notes"]);
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ mod replication;
 mod sentinel;
 mod service;
 mod slot_move;
+mod stream_queue;
 mod tls;
 mod unique;
 mod until;
@@ -59,6 +60,7 @@ pub use redis_server::Redis;
 pub use sentinel::Sentinel;
 pub use service::Service;
 pub use slot_move::SlotMove;
+pub use stream_queue::StreamQueue;
 pub use tls::Certificates;
 pub use until::{until, until_some};
 

@@ -1,11 +1,15 @@
 //! The sections of the report, one module each.
 
+pub mod accepting;
 pub mod batching;
 pub mod growth;
 pub mod idle;
+pub mod issuance;
 pub mod limits;
 pub mod longest;
+pub mod recovery;
 pub mod rows;
 pub mod scaling;
 pub mod streams;
+pub mod wakes;
 pub mod worst;

@@ -139,7 +139,7 @@ fn section(settings: &Settings, hellos: &[Other], measured: &[Measured]) -> Sect
 }
 
 /// The measure of all rows.
-struct HelloWorld {
+pub struct HelloWorld {
     /// Ends with this.
     _process: Process,
     server: OtherServer,
@@ -147,7 +147,8 @@ struct HelloWorld {
 }
 
 impl HelloWorld {
-    async fn start(settings: &Settings) -> anyhow::Result<Self> {
+    /// Starts it.
+    pub async fn start(settings: &Settings) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?.with_file_name("anteroom-bench-hello");
         let mut process = Process::spawn(program, [""; 0], &[]);
         let line = process.line("address ", PATIENCE).await;
@@ -158,7 +159,8 @@ impl HelloWorld {
         Ok(Self { _process: process, server, settings: settings.clone() })
     }
 
-    async fn run(&self) -> anyhow::Result<Other> {
+    /// Loads it for one window.
+    pub async fn run(&self) -> anyhow::Result<Other> {
         self.server.measure(&self.settings).await
     }
 }

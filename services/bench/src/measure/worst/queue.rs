@@ -1,38 +1,20 @@
-//! The longest that a single call of a script can take: states that are built for it, in the
-//! longest line, on a store that does nothing else. Time is given, so that what takes minutes in
-//! life is built in a moment.
+//! Of a queue, in the longest line.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{ops::Deref, sync::atomic::Ordering, time::Duration};
 
 use anteroom_core::queue::{
-    Health, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, SCRIPTS, State,
+    Health, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, State,
 };
-use anteroom_core::store::{Clock, Config, Store};
-use anteroom_testkit::Redis;
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use futures_util::future::join_all;
 
-use crate::{
-    progress::say,
-    report::{Bound, Row, Section},
-    sections::Sections,
-    settings::Settings,
-};
+use super::{CALLS, ITEMS, Rows, SECOND, Stand, TOGETHER, on_a_thread};
+use crate::{progress::say, sections::Sections, settings::Settings};
 
 /// The name for `--only`.
 pub const NAME: &str = "worst";
-/// Calls of each state; the least of their times is what the script itself takes.
-const CALLS: usize = 5;
 /// In the longest line.
 const WAITING: u64 = 1_000_000;
-/// Items of a full call.
-const ITEMS: u64 = 64;
 /// Places that a call of promote looks at.
 const HEADS: u64 = 100;
 /// Places of the longest page.
@@ -43,42 +25,19 @@ const ABSENT: u64 = 50;
 const FAR_APART: u64 = 1_050;
 /// Of those so many are promoted in a call.
 const SPARSE: u64 = 50;
-/// Joins that are under way at once while a line is filled.
-const TOGETHER: u64 = 2_048;
-const SECOND: u64 = 1_000_000;
 
 /// Builds each state and measures the call that meets it.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let waiting = settings.scaled(WAITING).max(40 * HEADS);
-    // On one thread of its own all items of a call are asked for before the call goes.
-    let rows = tokio::task::spawn_blocking(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(measure(waiting))
-    });
-    sections.put(Section {
-        name: NAME,
-        title: format!("The worst calls, {waiting} in line"),
-        how: format!(
-            "Single calls by Redis' own clock (`INFO commandstats`), the least of {CALLS}: what the script takes, \
-             without what the machine took from it."
-        ),
-        rows: rows.await.context("a state could not be built")??,
-    });
+    let rows = on_a_thread(move || measure(waiting)).await?;
+    sections.put(rows.section(NAME, &format!("The worst calls, {waiting} in line")));
     Ok(())
 }
 
-async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
+async fn measure(waiting: u64) -> anyhow::Result<Rows> {
     let mut room = Room::new().await?;
-    let mut rows = Vec::new();
-    let mut row = |name: &str, times: Vec<f64>| {
-        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = times.iter().copied().fold(0.0, f64::max);
-        let row = Row::new(name)
-            .within("least µs", least, Some(Bound::AtMost(1_000.0)))
-            .figure("most µs", most);
-        say(&format!("worst: {}, {:?}", row.name, row.figures));
-        rows.push(row);
-    };
+    let mut rows = Rows::default();
+    let mut row = |name: &str, times| rows.add(name, times);
 
     say(&format!("worst: filling a line of {waiting}"));
     room.change(&[Override::State(Some(State::Paused))]).await?;
@@ -195,30 +154,27 @@ async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A queue on a store of its own, with a clock that is moved by hand.
+/// A queue on a stand.
 struct Room {
-    redis: Redis,
+    stand: Stand,
     queue: Queue,
-    clock: Arc<AtomicU64>,
     joined: u64,
+}
+
+impl Deref for Room {
+    type Target = Stand;
+
+    fn deref(&self) -> &Stand {
+        &self.stand
+    }
 }
 
 impl Room {
     async fn new() -> anyhow::Result<Self> {
-        let redis = Redis::start().await;
-        let patient = Duration::from_secs(60);
-        let config = Config {
-            command_timeout: patient,
-            request_timeout: patient,
-            ..Config::new(redis.socket_url())
-        };
-        let store = Store::open(&config, &SCRIPTS, &prometheus::Registry::new())?;
-        ensure!(store.wait_up(patient).await, "the store does not answer");
-        let clock = Arc::new(AtomicU64::new(1_800_000_000 * SECOND));
-        let given = Clock::Given(clock.clone());
-        let queue = Queue::open_with_clock(&store, "worst", rules(), 100_000, given);
+        let stand = Stand::new().await?;
+        let queue = Queue::open_with_clock(&stand.store, "worst", rules(), 100_000, stand.given());
         queue.apply_rules(&rules()).await?;
-        Ok(Self { redis, queue, clock, joined: 0 })
+        Ok(Self { stand, queue, joined: 0 })
     }
 
     async fn change(&self, overrides: &[Override]) -> anyhow::Result<()> {
@@ -291,40 +247,6 @@ impl Room {
             self.poll(polling).await?;
         }
         Ok(())
-    }
-
-    /// What a call answers, and its time in µs.
-    async fn timed<T, E: Into<anyhow::Error>>(
-        &self,
-        call: impl Future<Output = Result<T, E>>,
-    ) -> anyhow::Result<(T, f64)> {
-        self.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
-        let answer = call.await.map_err(Into::into)?;
-        Ok((answer, self.evalsha_us().await?))
-    }
-
-    /// The time of one call that all these share.
-    async fn timed_all<T, E: Into<anyhow::Error>>(
-        &self,
-        items: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
-    ) -> anyhow::Result<f64> {
-        self.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
-        for answer in join_all(items).await {
-            answer.map_err(Into::into)?;
-        }
-        self.evalsha_us().await
-    }
-
-    async fn evalsha_us(&self) -> anyhow::Result<f64> {
-        let stats: String = self.redis.run(&["INFO", "commandstats"]).await;
-        let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
-        let of = |name: &str| {
-            let mut fields =
-                line.unwrap_or_default().split(',').filter_map(|it| it.split_once('='));
-            fields.find(|field| field.0 == name).and_then(|field| field.1.parse::<f64>().ok())
-        };
-        ensure!(of("calls") == Some(1.0), "one call was expected: {line:?}");
-        of("usec").context("Redis says what the call took")
     }
 }
 
