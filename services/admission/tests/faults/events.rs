@@ -173,7 +173,10 @@ async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
     let link = Arc::new(Proxy::start(redis.port()).await);
     let env = [("ANTEROOM_STORE__URL", &*link.url())];
     let deployment = Deployment::new(redis, &rules(stock, UNITS), &env);
+    // The event is a scheduler's to make.
+    let scheduler = deployment.scheduler().await;
     load_codes(&deployment, stock, &[]).await;
+    scheduler.end().await;
     let units = [
         Unit::Admission(0),
         Unit::Admission(1),
@@ -204,9 +207,9 @@ async fn promise_09_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     let nodes = cluster.urls().join(",");
     let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &*nodes)];
     let deployment = Deployment::new(Redis::start().await, &rules(stock, 15), &env);
+    let _scheduler = deployment.scheduler().await;
     load_codes(&deployment, stock, &env).await;
     let (here, there) = (deployment.admission().await, deployment.admission().await);
-    let _scheduler = deployment.scheduler().await;
     let _issuers = [deployment.issuer().await, deployment.issuer().await];
     let crowd = Arc::new(Crowd::new(Doors::new([here.url("service"), there.url("service")])));
     let coming = come(&crowd, applicants(stock), length, &mut random);
