@@ -78,7 +78,9 @@ local count = math.min(tonumber(ARGV[2]), MOST, free, by_rate)
 
 -- The fence is a time, so that none comes twice, also where the store has lost the last one.
 if count > 0 then m.fence = math.max(wall, m.fence + 1) end
-local lease, leases, entries, claimed = now + m.lease, {}, {}, { number, m.fence }
+-- As texts: Redis would write the number anew for every command.
+local lease = string.format('%.0f', now + m.lease)
+local leases, entries, claimed = {}, {}, { number, m.fence }
 
 local function take(sequence, attempts, visitor_id)
   local k = #leases
@@ -100,9 +102,18 @@ end
 if count > back then
   for _, visitor_id in ipairs(call('LPOP', LINE, count - back)) do
     m.head = m.head + 1
-    take(m.head, 0, visitor_id)
+    take(string.format('%d', m.head), 0, visitor_id)
   end
 end
+-- Redis keeps what is small as a list, and walks along it for every member. A member that is too
+-- long for that makes a table of it, which it stays until it is empty.
+local LONG, WORTH_A_TABLE = string.rep('-', 65), 16
+local makes_tables = count >= WORTH_A_TABLE and call('EXISTS', LEASES) == 0
+if makes_tables then
+  call('ZADD', LEASES, 0, LONG)
+  call('HSET', TAKEN, LONG, '')
+end
+
 if count > 0 then
   call('ZADD', LEASES, unpack(leases))
   call('HSET', TAKEN, unpack(entries))
@@ -110,6 +121,10 @@ if count > 0 then
   call('SET', issuer, packed, 'PX', LAST_CLAIM_TTL)
   m.debt = m.debt + (m.max_per_second > 0 and count * UNIT or 0)
   save({ 'last', 'head', 'fence' })
+end
+if makes_tables then
+  call('ZREM', LEASES, LONG)
+  call('HDEL', TAKEN, LONG)
 end
 -- Also where nothing could be claimed: a clock that leapt back goes on from here.
 if m.max_per_second > 0 then save({ 'debt', 'debt_at', 'debt_offset' }) end

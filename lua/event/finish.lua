@@ -3,7 +3,7 @@
 -- Uses: lib/store lib/entity meta records taken held
 -- KEYS: meta applications line taken leases codes
 -- ARGV: now, fence, (application)*
---       (its sequence as a double, and 14 bytes of a digest of its visitor)
+--       (14 bytes of a digest of its visitor, and its sequence)
 -- Reply: OK, codes, outcomes: three doubles for each, a code (OK, LOST, LACKING), the ms since it
 --        was made (-1: it was finished before) and the length of its code; or NO_RULES
 -- Codes: OK LOST LACKING NO_RULES
@@ -17,7 +17,7 @@ write_even_if_full()
 local fence = tonumber(ARGV[2])
 local sequences, digests = {}, {}
 for at = 3, #ARGV do
-  sequences[at - 2], digests[at - 2] = struct.unpack('>dc14', ARGV[at])
+  digests[at - 2], sequences[at - 2] = string.sub(ARGV[at], 1, 14), string.sub(ARGV[at], 15)
 end
 local records = call('HMGET', APPLICATIONS, unpack(digests))
 local claims = held(sequences, fence)
@@ -26,7 +26,7 @@ local claims = held(sequences, fence)
 local mine, is_mine = {}, {}
 for i, sequence in ipairs(sequences) do
   local record = records[i]
-  local is_its = record and read('>I6', record) == sequence
+  local is_its = record and read('>I6', record) == tonumber(sequence)
   if claims[i] and is_its and not is_mine[sequence] then
     mine[#mine + 1], is_mine[sequence] = i, true
   else
@@ -40,7 +40,7 @@ local function is_repeat(i)
   local record = records[i]
   if not record or #record < CODE_AT - 1 then return false end
   local sequence, state, _, bits = read(ISSUED, record)
-  return sequence == sequences[i] and state == S_ISSUED and bits == fence % FENCE_BITS
+  return sequence == tonumber(sequences[i]) and state == S_ISSUED and bits == fence % FENCE_BITS
 end
 
 local fields, ended, texts, numbers = {}, {}, {}, {}
@@ -52,7 +52,7 @@ end
 local second = math.floor(wall / 1000000)
 local function issue(i, text)
   local _, _, made = read(RECORD, records[i])
-  local issued = struct.pack(ISSUED, sequences[i], S_ISSUED, second, fence % FENCE_BITS)
+  local issued = struct.pack(ISSUED, tonumber(sequences[i]), S_ISSUED, second, fence % FENCE_BITS)
   fields[#fields + 1], fields[#fields + 2] = digests[i], issued .. text
   ended[#ended + 1] = sequences[i]
   tell(i, OK, math.max(0, math.floor(now / 1000) - made), text)

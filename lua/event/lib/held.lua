@@ -19,7 +19,7 @@ end
 local function held(sequences, fence)
   local entries, over = call('HMGET', TAKEN, unpack(sequences)), ended_by()
   for i, till in ipairs(call('ZMSCORE', LEASES, unpack(sequences))) do
-    if not till or tonumber(till) <= over or read_entry(entries[i]) ~= fence then
+    if not till or tonumber(till) <= over or struct.unpack('>d', entries[i]) ~= fence then
       entries[i] = false
     end
   end

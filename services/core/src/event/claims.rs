@@ -132,8 +132,8 @@ impl Event {
         }
         let mut args = self.entity().args().with(fence);
         for Work { sequence, visitor_id, .. } in work {
-            args.push((*sequence as f64).to_be_bytes().as_slice());
-            args.extend_last(&self.visitor(visitor_id));
+            args.push(self.visitor(visitor_id).as_slice());
+            args.extend_last(sequence.to_string().as_bytes());
         }
         let mut reply = self.entity().ask(&scripts::FINISH, args, Repeat::IfUnknown).await?;
         let mut texts = Texts::new(reply.bytes()?);

@@ -15,7 +15,7 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
         ("(visitor)*", |visitors| visitors.iter().all(|it| (15..=14 + 128).contains(&it.len()))),
         ("(digest)*", |digests| digests.iter().all(|it| it.len() == 14)),
         ("(sequence)*", |sequences| sequences.iter().all(|it| is_number(it))),
-        ("(application)*", |applications| applications.iter().all(|it| it.len() == 8 + 14)),
+        ("(application)*", |applications| applications.iter().all(|it| is_number(&it[14..]))),
         ("(code)*", |codes| codes.iter().all(|it| (13..=12 + 200).contains(&it.len()))),
     ],
     call_everything: |store| Box::pin(call_everything(store)),
