@@ -22,7 +22,7 @@ use crate::metrics::EventMetrics;
 use crate::shared::Shared;
 use calls::{Calls, PAUSE, jittered};
 use claim::Claim;
-use way::Ways;
+use way::{Way, Ways};
 use window::Window;
 
 /// No visitor comes here, so nothing ever waits in an event's lanes.
@@ -108,8 +108,9 @@ impl Issuing {
         let mut next_look = Instant::now();
         let mut pause = PAUSE.0;
         while !self.stop.is_cancelled() {
+            let can_issue = self.can_issue(&name);
             let room = self.window.room();
-            if waits && room > 0 && self.can_issue(&name) {
+            if waits && room > 0 && can_issue {
                 let asked = room.min(MAX_CLAIM);
                 (waits, next_look) = match self.claim(&name, asked).await {
                     Some((more, next)) => {
@@ -167,7 +168,12 @@ impl Issuing {
     /// Whether it is known how to issue now.
     fn can_issue(&mut self, name: &str) -> bool {
         let issue = *self.issue.borrow();
-        issue.is_some_and(|issue| self.ways.way(name, issue, &self.config).is_some())
+        let way = issue.and_then(|issue| self.ways.way(name, issue, &self.config));
+        let concurrency = self.changes.borrow().issuer.concurrency;
+        // Where nobody has to be called, the next are claimed while the last are finished.
+        let ahead = if matches!(way, Some(Way::Finish)) { 2 } else { 1 };
+        self.window.set_most(ahead * concurrency);
+        way.is_some()
     }
 
     /// Until the next look of its own: no later than the kick that may be lost.
@@ -177,7 +183,6 @@ impl Issuing {
 
     fn take_config(&mut self, name: &str) {
         let config: Arc<Config> = self.changes.borrow_and_update().clone();
-        self.window.set_most(config.issuer.concurrency);
         // Without it, it has left the configuration and is about to be stopped.
         if let Some(event) = config.events.get(name) {
             self.calls.event.set_rules(event.rules.clone());
