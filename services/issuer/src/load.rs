@@ -25,6 +25,8 @@ pub const NAME: &str = "codes";
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What is read of a pipe at most: two million codes of the longest.
 const MOST_OF_A_PIPE: u64 = 256 * 1024 * 1024;
+/// How long nothing is said while the store is not there.
+const SILENCE: Duration = Duration::from_secs(2);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Between two lines of progress on a terminal.
@@ -189,7 +191,10 @@ async fn load_into(
     mut input: Input,
     total: u64,
 ) -> Result<String, Failure> {
-    store.wait_up(PATIENCE).await;
+    if !store.wait_up(SILENCE).await {
+        let _ = writeln!(std::io::stderr(), "waiting for the store (store.url)");
+        store.wait_up(PATIENCE).await;
+    }
     born(event).await?;
     let mut progress = Progress::new(total);
     let (mut done, mut sum) = (0, Loaded { new: 0, left: 0 });

@@ -29,6 +29,8 @@ use window::Window;
 const LANE_BOUND: usize = 1;
 /// How often the event is looked at as a whole, at the most: gauges and rules are younger.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+/// How long the answer to the last claim is waited for once the issuer is to end.
+const LAST_ANSWER: Duration = Duration::from_secs(2);
 /// Between a claim that left something to come by itself and the next, at the least.
 const LEAST_REST: Duration = Duration::from_millis(5);
 
@@ -151,7 +153,8 @@ impl Issuing {
         // Until it is answered: what it has claimed would be nobody's.
         let claimed = tokio::select! {
             claimed = self.calls.insist("event.claim", ask) => claimed?,
-            () = self.stop.cancelled() => return None,
+            // At the end too, as long as the answer may be on its way.
+            () = async { self.stop.cancelled().await; sleep(LAST_ANSWER).await } => return None,
         };
         let more = claimed.pending && claimed.work.len() == asked;
         let next = claimed.again_in.map(|again| again.clamp(LEAST_REST, self.poll()));

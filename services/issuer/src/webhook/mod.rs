@@ -7,13 +7,14 @@
 //! x-anteroom-attempt: 1
 //! x-anteroom-signature: t=1795381200,v1=5257a869…
 //!
-//! {"event":"coupon","visitor_id":"ann","sequence":17,"idempotency_key":"nZNsuLLHKzbLqVN0DlvvvQ"}
+//! {"event":"coupon","visitor_id":"ann","sequence":17,"idempotency_key":"nZNsuLLHKzb…"}
 //! ```
 //!
-//! The key stands in the body as well, which is signed. Both are the same in all attempts: whoever has done what they ask for
-//! answers 200 again, or 409. The status alone decides, by [`Answer`]; of the body at most
-//! [`MOST_OF_A_BODY`] is read, and nothing of it is believed. Redirects are not followed, proxies
-//! of the environment are not used, and the time-out holds from the connection to the last byte.
+//! The key stands in the body as well, which is signed. Both are the same in all attempts: whoever
+//! has done what they ask for answers 200 again, or 409. The status alone decides, by [`Answer`];
+//! of the body at most [`MOST_OF_A_BODY`] is read, and nothing of it is believed. Redirects are not
+//! followed, proxies of the environment are not used, and the time-out holds from the connection to
+//! the last byte.
 
 mod answer;
 mod own_thread;

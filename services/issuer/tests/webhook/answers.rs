@@ -1,6 +1,6 @@
 //! What each behaviour of a receiver comes to.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use anteroom_issuer::webhook::{Answer, Application, Webhook};
@@ -66,14 +66,15 @@ async fn a_receiver_that_hangs_costs_a_time_out() {
     assert_eq!(failure(hangs.issue(&ANN, 1).await), "no answer in time");
 }
 
-/// hyper reads them in one go: on the same thread nothing else would come to its turn for as long as
-/// it likes.
+/// hyper reads them in one go: on the same thread nothing else would come to its turn for as long
+/// as it likes.
 #[tokio::test]
 async fn informational_answers_without_end_cost_a_time_out_and_nobody_else() {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
+        assert_ne!(stream.read(&mut [0; 4_096]).unwrap(), 0, "the request has come");
         let answers = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(4_096);
         while stream.write_all(&answers).is_ok() {}
     });

@@ -3,7 +3,6 @@
 use anteroom_core::pool::Asked;
 use anteroom_core::rules::MAX_AMOUNT;
 use anteroom_runtime::config::is_name;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use utoipa::ToSchema;
@@ -15,7 +14,7 @@ use crate::problem::{Code, Problem};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskedBody {
-    /// So many units.
+    /// So many units, in digits: without a fraction or an exponent. Either this or `option`.
     #[serde(default, deserialize_with = "units_or_none")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: Option<u64>,
@@ -82,13 +81,17 @@ pub fn amount(given: u64, least: u64) -> Result<u64, Problem> {
 
 /// Reads units of money: digits, and nothing that a double would round.
 fn units<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
-    let rule = "must be a whole number that is not negative, without a fraction or an exponent";
-    Number::deserialize(reader)?.as_u64().ok_or_else(|| D::Error::custom(rule))
+    units_in(&Number::deserialize(reader)?)
 }
 
-/// The same of a number that may be absent.
+/// The same of a number that may be absent, or null.
 fn units_or_none<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
-    units(reader).map(Some)
+    Option::<Number>::deserialize(reader)?.as_ref().map(units_in).transpose()
+}
+
+fn units_in<E: serde::de::Error>(number: &Number) -> Result<u64, E> {
+    let rule = "must be a whole number that is not negative, without a fraction or an exponent";
+    number.as_u64().ok_or_else(|| E::custom(rule))
 }
 
 fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
@@ -109,6 +112,8 @@ mod tests {
     fn an_amount_or_an_option_is_asked_for_under_a_name() {
         let asked = |asked| Ok((asked, "a".to_owned()));
         assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), asked(Asked::Amount(7)));
+        let absent = r#"{"amount":null,"option":"large","operation_id":"a"}"#;
+        assert_eq!(read(absent), asked(Asked::Option("large".to_owned())));
         let most = format!(r#"{{"amount":{MAX_AMOUNT},"operation_id":"a"}}"#);
         assert_eq!(read(&most), asked(Asked::Amount(MAX_AMOUNT)));
         let option = asked(Asked::Option("five-hundred".to_owned()));
