@@ -148,8 +148,8 @@ impl Line {
         Ok(claimed)
     }
 
-    /// The clock goes on by so many steps of 900 ms, with a tick before each: where none comes for a
-    /// second, no lease ends.
+    /// The clock goes on by so many steps of 900 ms, with a tick before each: where none comes for
+    /// a second, no lease ends.
     async fn time_passes(&self, steps: u64) -> anyhow::Result<()> {
         for _ in 0..steps {
             self.event.reclaim().await?;
