@@ -1,7 +1,7 @@
 -- event.claim: the next applications for an issuer, in the order in which they were made, each
 -- under a lease and all under one fence. First those whose time to be tried again has come, and
 -- those that were given back. A repeat of an issuer's last claim is told what that claimed.
--- Uses: lib/store lib/entity lib/forward meta taken units
+-- Uses: lib/store lib/entity lib/forward meta taken units held
 -- KEYS: meta line taken leases returned retry codes (issuer)*
 --       (the last claim of an issuer, whose id its last 16 bytes are)
 -- ARGV: now, most, number
@@ -15,7 +15,8 @@ local MOST = 64
 local LAST_CLAIM_TTL = 600000 -- ms; an issuer repeats a claim until it is answered, or ends
 
 if not load({
-  'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at', 'debt_offset',
+  'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at', 'debt_offset', 'grace_from',
+  'grace_until',
 }) then
   return { NO_RULES }
 end
@@ -36,14 +37,15 @@ local function again()
   if not last then return nil end
   local numbers = { struct.unpack('>' .. string.rep('d', #last / 8), last) }
   if numbers[1] ~= number then return nil end
-  local sequences = { unpack(numbers, 3, #numbers - 1) }
-  for i, packed in ipairs(call('HMGET', TAKEN, unpack(sequences))) do
-    local fence, attempts, visitor_id = 0, 0, ''
-    if packed then fence, attempts, visitor_id = read_entry(packed) end
-    if fence == numbers[2] and call('ZADD', LEASES, 'XX', 'CH', now + m.lease, sequences[i]) then
+  local sequences, leases = { unpack(numbers, 3, #numbers - 1) }, {}
+  for i, packed in ipairs(held(sequences, numbers[2])) do
+    if packed then
+      local _, attempts, visitor_id = read_entry(packed)
+      leases[#leases + 1], leases[#leases + 2] = now + m.lease, sequences[i]
       hand_out(sequences[i], attempts, visitor_id)
     end
   end
+  if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
   return numbers[2]
 end
 local fence = again()

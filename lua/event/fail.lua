@@ -7,7 +7,7 @@
 -- Reply: OK, code (OK: it is tried again; IS_DEAD, LOST); or NO_RULES
 -- Codes: OK IS_DEAD LOST NO_RULES
 
-if not load({}) then return { NO_RULES } end
+if not load({ 'grace_from', 'grace_until' }) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
 

@@ -8,7 +8,9 @@
 --        was made (-1: it was finished before) and the length of its code; or NO_RULES
 -- Codes: OK LOST LACKING NO_RULES
 
-if not load({ 'given', 'issued', 'head', 'tail', 'sold_out', 'sold_out_below' }) then
+if not load({
+  'given', 'issued', 'head', 'tail', 'sold_out', 'sold_out_below', 'grace_from', 'grace_until',
+}) then
   return { NO_RULES }
 end
 read_clock()

@@ -7,7 +7,7 @@
 -- Reply: OK, how many were still the issuer's; or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({}) then return { NO_RULES } end
+if not load({ 'grace_from', 'grace_until' }) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
 local sequences, mine = { unpack(ARGV, 4) }, {}

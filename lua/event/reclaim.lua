@@ -11,7 +11,7 @@
 
 local MOST = 100
 
-if not load({ 'head', 'tail', 'over_at', 'is_dropped', 'grace_until' }) then
+if not load({ 'head', 'tail', 'over_at', 'is_dropped', 'grace_from', 'grace_until' }) then
   return { NO_RULES }
 end
 read_clock()

@@ -5,13 +5,13 @@
 -- Reply: OK, for each 1 when it is still the issuer's, else 0; or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({}) then return { NO_RULES } end
+if not load({ 'grace_from', 'grace_until' }) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
 local sequences = { unpack(ARGV, 3) }
 local leases, reply = {}, { OK }
-local ends = call('ZMSCORE', LEASES, unpack(sequences))
-for i, is_held in ipairs(held(sequences, tonumber(ARGV[2]))) do
+local entries, ends = held(sequences, tonumber(ARGV[2]))
+for i, is_held in ipairs(entries) do
   reply[i + 1] = is_held and 1 or 0
   if is_held then
     -- Never less than it had: its issuer renews by the lease that it was told.

@@ -1,7 +1,7 @@
 -- Who still holds a claim: judged by the fence and by the end of the lease, reclaimed or not. Needs
 -- taken.lua.
--- KEYS: meta, taken, leases. ARGV: none. Reply: none; a part gives `is_late`,
--- `ended_by`, `held`.
+-- KEYS: taken, leases. ARGV: none. Reply: none; a part gives `is_late`, `ended_by`, `held`. Needs
+-- `grace_from` and `grace_until`.
 
 -- Without a tick for so long, the store was away, or its clock leapt, and nobody could renew.
 local LATE = 1000000
@@ -10,18 +10,19 @@ local function is_late() return wall + m.offset - m.tick > LATE end
 -- By which time a lease must have ended to be over. Those that end while no tick comes last for the
 -- whole of a lease behind the tick that comes next: an outage costs no issuer its claims.
 local function ended_by()
-  local grace = call('HMGET', META, 'grace_from', 'grace_until')
-  if grace[2] and now < tonumber(grace[2]) then return math.min(now, tonumber(grace[1])) end
+  if now < m.grace_until then return math.min(now, m.grace_from) end
   return is_late() and m.tick or now
 end
 
--- For each of these sequences its entry, when the claim under this fence holds, else false.
+-- For each of these sequences its entry, when the claim under this fence holds, else false; and
+-- when its lease ends.
 local function held(sequences, fence)
   local entries, over = call('HMGET', TAKEN, unpack(sequences)), ended_by()
-  for i, till in ipairs(call('ZMSCORE', LEASES, unpack(sequences))) do
+  local ends = call('ZMSCORE', LEASES, unpack(sequences))
+  for i, till in ipairs(ends) do
     if not till or tonumber(till) <= over or struct.unpack('>d', entries[i]) ~= fence then
       entries[i] = false
     end
   end
-  return entries
+  return entries, ends
 end

@@ -31,7 +31,7 @@ pub(super) static CLAIM: Script = script!(
     "event", "claim",
     keys: "meta line taken leases returned retry codes",
     lib: ["store", "entity", "forward"],
-    own: ["meta", "taken", "units"],
+    own: ["meta", "taken", "units", "held"],
 );
 pub(super) static RENEW: Script = script!(
     "event", "renew",

@@ -85,9 +85,15 @@ async fn promise_12_a_claim_whose_reply_is_lost_is_told_again() {
     let first = event.claim_as(name, 1).await.expect("told again");
     assert_eq!((proxy.cuts(), first.work.len(), first.work[0].attempt), (1, 1, 1));
     assert_eq!(event.claim_as(name, 1).await.as_ref(), Ok(&Claimed { pending: true, ..first }));
-    let second = event.claim_as(event.name_claim(), 9).await.expect("the next");
-    assert_eq!(second.work.len(), 1);
-    // What was finished meanwhile is no part of the answer any more.
-    assert_eq!(finish(&event, &second).await, 1);
+    // What went back to the line, or was finished meanwhile, is no part of the answer any more.
+    let name = event.name_claim();
+    let second = event.claim_as(name, 9).await.expect("the next");
+    assert_eq!(event.give_back(second.fence, &[2]).await, Ok(1));
+    let again = event.claim_as(name, 9).await.expect("the same");
+    assert_eq!((again.fence, again.work.len()), (second.fence, 0));
+    let name = event.name_claim();
+    let third = event.claim_as(name, 9).await.expect("the next");
+    assert_eq!(finish(&event, &third).await, 1);
+    assert!(event.claim_as(name, 9).await.expect("the same").work.is_empty());
     assert!(claim(&event, 9).await.work.is_empty());
 }
