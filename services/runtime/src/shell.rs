@@ -43,7 +43,7 @@ pub struct Context {
     pub registry: Registry,
     /// Whether the service is ready. The role must call [`Readiness::started`].
     pub readiness: Readiness,
-    /// Cancelled on SIGTERM and SIGINT.
+    /// Cancelled on SIGTERM, SIGINT and SIGHUP.
     pub shutdown: CancellationToken,
     /// Where operations are counted for the success ratio.
     pub operations: Operations,
@@ -216,6 +216,8 @@ fn metrics_listen(service: Service, config: &Config) -> SocketAddr {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// Left alone it would end us at once. A changed file needs none.
+    hang_up: Signal,
 }
 
 impl Signals {
@@ -223,6 +225,7 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
         })
     }
 
@@ -231,6 +234,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hang_up.recv() => "SIGHUP",
         }
     }
 }

@@ -133,7 +133,7 @@ fn the_command_line_answers_without_a_configuration() {
 
 #[test]
 fn serves_until_a_signal() {
-    for name in ["TERM", "INT"] {
+    for name in ["TERM", "INT", "HUP"] {
         let mut running = Running::start(&mut idle());
         assert!(running.get("/livez").starts_with("HTTP/1.1 200 OK"));
         let metrics = running.get("/metrics");

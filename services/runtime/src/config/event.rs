@@ -3,7 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use anteroom_core::event::{Issue, RULES, Rules};
-use anteroom_core::rules::{Rule, Value};
+use anteroom_core::rules::{Rule, Value as RuleValue};
+use config::{Map, Value};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
@@ -68,7 +69,7 @@ impl Named for EventConfig {
 
     fn with_rules(
         self,
-        value: impl FnMut(&'static Rule) -> Result<Option<Value>, Fault>,
+        value: impl FnMut(&'static Rule) -> Result<Option<RuleValue>, Fault>,
     ) -> Result<Self, Fault> {
         Ok(Self { rules: Rules::read(value)?, ..self })
     }
@@ -84,5 +85,26 @@ impl Named for EventConfig {
         let rule = "is required while issue is webhook";
         Fault::unless(!needs || self.url.is_some(), "url", rule)?;
         Fault::unless(!needs || self.secret_file.is_some(), "secret_file", rule)
+    }
+
+    /// Whoever names a receiver wants it called; counted instead, the units are gone. An event that
+    /// says how it issues may have the keys of others from the defaults.
+    fn check_own(&self, own: &Map<String, Value>) -> Result<(), Fault> {
+        if self.rules.issue == Issue::Webhook {
+            return Ok(());
+        }
+        let inherits = !own.contains_key("issue");
+        let stray = [
+            ("url", inherits && self.url.is_some()),
+            ("secret_file", inherits && self.secret_file.is_some()),
+            ("timeout", false),
+            ("allow_private", false),
+        ];
+        match stray.into_iter().find(|(key, given)| *given || own.contains_key(*key)) {
+            Some((key, _)) => {
+                Err(Fault::new(key, "is for issue = \"webhook\" only").without_value())
+            }
+            None => Ok(()),
+        }
     }
 }

@@ -97,7 +97,7 @@ where
     let given = deserializer.deserialize_any(Scalar)?;
     let span = given.span(1_000 * MIN, 1_000 * MAX).ok().filter(|span| span.subsec_nanos() == 0);
     span.ok_or_else(|| {
-        let [least, most] = [MIN, MAX].map(Duration::from_secs).map(humantime::format_duration);
+        let [least, most] = [MIN, MAX].map(|seconds| told(Duration::from_secs(seconds)));
         let rule = "must be a duration such as \"10s\", from";
         D::Error::custom(format!("{rule} {least} to {most} in whole seconds"))
     })
@@ -153,8 +153,11 @@ fn amounts(kind: Kind, value: config::Value) -> Result<Value, String> {
         _ => return Err(rule()),
     };
     let pairs = table.into_iter().map(|(name, amount)| {
-        let given = amount.deserialize_any(Scalar).map_err(|_| rule())?;
-        Ok((name, given.whole(1, MAX_AMOUNT).map_err(|_| rule())?))
+        let wrong = format!("{}; {name:?} is none", rule());
+        let given = amount.deserialize_any(Scalar).ok();
+        let amount = given.and_then(|given| given.whole(1, MAX_AMOUNT).ok());
+        let pair = amount.map(|amount| (name, amount));
+        pair.filter(|pair| Amounts::new(vec![pair.clone()]).is_ok()).ok_or(wrong)
     });
     let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
     Amounts::new(pairs).ok().and_then(|amounts| kind.amounts(amounts)).ok_or_else(rule)
@@ -231,6 +234,14 @@ pub fn duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok().filter(|span| span.subsec_nanos() % 1_000_000 == 0)
 }
 
+/// A duration as people write it; of many days no months and years are made, which have no length.
+fn told(span: Duration) -> String {
+    match (span.as_secs() / 86_400, span.as_secs() % 86_400) {
+        (days @ 31.., 0) => format!("{days}days"),
+        _ => humantime::format_duration(span).to_string(),
+    }
+}
+
 /// The number with its thousands apart, as TOML lets it be written.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -281,8 +292,8 @@ impl Given {
         span.filter(|span| (least..=most).contains(span)).ok_or_else(|| {
             format!(
                 "must be a duration such as \"10s\", from {} to {} in whole milliseconds",
-                humantime::format_duration(least),
-                humantime::format_duration(most),
+                told(least),
+                told(most),
             )
         })
     }

@@ -29,6 +29,11 @@ pub(super) trait Named: DeserializeOwned {
 
     /// The rules between the keys of one entity; the keys in the fault are without the section.
     fn check(&self) -> Result<(), Fault>;
+
+    /// The rules about which keys an entity names itself, beside those it has from the defaults.
+    fn check_own(&self, _own: &Map<String, Value>) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// A section as it stands in the merged layers.
@@ -46,8 +51,11 @@ pub(super) fn read<T: Named>(mut tables: Tables) -> Result<BTreeMap<String, T>, 
     for (name, own) in tables {
         check_name(&name, T::SECTION)?;
         let mut keys = every.clone();
-        keys.extend(own);
-        entities.insert(name.clone(), read_one(keys, &name)?);
+        keys.extend(own.clone());
+        let entity: T = read_one(keys, &name)?;
+        let section = format!("{}.{name}", T::SECTION);
+        entity.check_own(&own).map_err(|fault| fault.within(&section))?;
+        entities.insert(name, entity);
     }
     Ok(entities)
 }

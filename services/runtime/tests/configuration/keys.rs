@@ -180,7 +180,9 @@ fn the_shown_values_are_valid() {
     let mut toml = String::from("[targets.reservations]\n[store]\nmode = \"sentinel\"\n");
     let mut section = "store".to_owned();
     for line in documented().into_iter().filter(|line| line.shown_only) {
-        if line.key == "password" || line.key.ends_with("_file") {
+        // A webhook is none without its secret.
+        let needs_secret = line.section == "events.*" && line.key == "url";
+        if line.key == "password" || line.key.ends_with("_file") || needs_secret {
             continue;
         }
         if line.section != section {
