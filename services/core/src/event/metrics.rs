@@ -34,7 +34,9 @@ impl Snapshot {
             Some(it.claimed as f64)
         }),
         ("anteroom_event_dead", "Dead letters.", |it| Some(it.dead as f64)),
-        ("anteroom_event_failed", "Dead letters that were given up.", |it| Some(it.failed as f64)),
+        ("anteroom_event_given_up", "Dead letters that were given up.", |it| {
+            Some(it.failed as f64)
+        }),
         ("anteroom_event_sold_out", "Accepted applications for which no unit was left.", |it| {
             Some(it.sold_out as f64)
         }),
