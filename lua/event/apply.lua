@@ -1,7 +1,7 @@
 -- event.apply: an application of each visitor: the one it made, whatever has come of it, or a new
 -- one at the end of the line, while the event takes any and units may be left for it.
 -- Uses: lib/store lib/entity lib/memory meta records applications wake
--- KEYS: meta applications line taken returned dead
+-- KEYS: meta applications line taken returned retry dead
 -- ARGV: now, wake, (visitor)*
 --       (the channel of the issuers; 14 bytes of a digest and the visitor_id)
 -- Reply: OK, codes of issued ones, outcomes: two doubles for each visitor, code + 16 * state and a

@@ -1,25 +1,38 @@
--- event.retry_dead: a dead letter is tried again, first in line in its old order, with all its
+-- event.retry_dead: dead letters are tried again, first in line in their old order, with all their
 -- attempts.
 -- Uses: lib/store lib/entity meta records taken wake
 -- KEYS: meta applications taken returned dead
--- ARGV: now, wake, digest
---       (the channel of the issuers; 14 bytes of a digest of the visitor)
--- Reply: OK, code (OK: it is tried again, or was before; UNKNOWN: it is no dead letter); or
+-- ARGV: now, wake, (digest)*
+--       (the channel of the issuers; 14 bytes for each visitor)
+-- Reply: OK, how many of them are tried again, or were before; how many dead letters are left; or
 --        NO_RULES
--- Codes: OK UNKNOWN NO_RULES
+-- Codes: OK NO_RULES
 
 if not load({}) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
-local record = call('HGET', APPLICATIONS, ARGV[3])
-local sequence = record and read('>I6', record)
-local packed = sequence and call('HGET', TAKEN, sequence)
-if not packed then return { OK, UNKNOWN } end
-if call('ZREM', DEAD, sequence) == 1 then
-  local fence, _, visitor_id = read_entry(packed)
-  call('HSET', TAKEN, sequence, entry(fence, 0, visitor_id))
-  call('ZADD', RETURNED, sequence, sequence)
+local sequences = {}
+for _, record in ipairs(call('HMGET', APPLICATIONS, unpack(ARGV, 3))) do
+  if record then sequences[#sequences + 1] = read('>I6', record) end
+end
+if #sequences == 0 then return { OK, 0, call('ZCARD', DEAD) } end
+
+local died = call('ZMSCORE', DEAD, unpack(sequences))
+local again, raised, entries = 0, {}, {}
+for i, packed in ipairs(call('HMGET', TAKEN, unpack(sequences))) do
+  if packed then again = again + 1 end
+  if packed and died[i] then
+    local fence, _, visitor_id = read_entry(packed)
+    local n = #raised + 1
+    raised[n] = sequences[i]
+    entries[2 * n - 1], entries[2 * n] = sequences[i], entry(fence, 0, visitor_id)
+  end
+end
+if #raised > 0 then
+  call('ZREM', DEAD, unpack(raised))
+  call('HSET', TAKEN, unpack(entries))
+  call('ZADD', RETURNED, unpack(by_sequence(raised)))
   save({ 'last' })
   wake()
 end
-return { OK, OK }
+return { OK, again, call('ZCARD', DEAD) }

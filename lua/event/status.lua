@@ -1,6 +1,6 @@
 -- event.status: where the applications of these visitors stand. Writes nothing.
 -- Uses: lib/store lib/entity meta records applications
--- KEYS: meta applications returned dead
+-- KEYS: meta applications returned retry dead
 -- ARGV: now, (digest)*
 --       (14 bytes for each visitor)
 -- Reply: OK, codes of issued ones, outcomes: two doubles for each visitor, code + 16 * state and a

@@ -1,11 +1,12 @@
 -- Where an application stands: what its record does not say follows from the sequence, and from
 -- where that is found. Needs meta.lua, records.lua and lib/entity.lua.
--- KEYS: returned, dead. ARGV: none. Reply: texts that stand behind each other, then of each
+-- KEYS: returned, retry, dead. ARGV: none. Reply: texts that stand behind each other, then of each
 -- application two or three doubles; a part tells.
 
 local returned -- how many wait again before the line
 
--- Its state, the position of a pending one or when it was issued, and the code.
+-- Its state; the position of a pending one, when an issued one was, or how long until the next
+-- attempt (ms) of one that is to be tried again; and the code.
 local function stands(record)
   local sequence, state = read('>I6B', record)
   if state == S_ISSUED then
@@ -20,7 +21,11 @@ local function stands(record)
   end
   local rank = call('ZRANK', RETURNED, sequence)
   if rank then return S_PENDING, rank + 1 end
-  return call('ZSCORE', DEAD, sequence) and S_FAILED or S_CLAIMED, 0
+  if call('ZSCORE', DEAD, sequence) then return S_FAILED, 0 end
+  local due = call('ZSCORE', RETRY, sequence)
+  if not due then return S_CLAIMED, 0 end
+  read_clock()
+  return S_CLAIMED, math.max(0, math.floor((due - now) / 1000))
 end
 
 local out, used, texts = {}, 0, {}

@@ -69,7 +69,8 @@ pub fn command() -> Command {
              ANTEROOM_STORE__URL=redis://redis:6379 anteroom-issuer codes load coupon codes.txt \
              --config anteroom.toml\n\nNothing is loaded from a file with a mistake. To go on with \
              a load that broke off, run it\nagain. Codes stand in the store as they are, not \
-             encrypted. Every line is a code, a headline too. /dev/stdin reads a pipe.\n\nExit \
+             encrypted. Every line is a code, a\n\
+             headline too; empty ones are passed over. /dev/stdin reads a pipe.\n\nExit \
              codes: 0 loaded, 1 the store did not answer, 2 wrong arguments, 64 bad \
              configuration,\n65 a line is no code or there is none, 66 the file cannot be read, 77 \
              no permission at the store.",

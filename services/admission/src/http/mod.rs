@@ -16,6 +16,7 @@ pub mod pool;
 pub mod queue;
 pub mod shell;
 pub mod target;
+pub mod units;
 
 use std::sync::Arc;
 

@@ -18,8 +18,13 @@ pub enum Application {
         /// 1 = next.
         position: u64,
     },
-    /// An issuer has it, or it is to be tried again.
+    /// An issuer has it.
     Claimed,
+    /// An attempt failed, and the next is to be made.
+    ToRetry {
+        /// After this time.
+        again_in: Duration,
+    },
     /// It has its unit.
     Issued {
         /// When, in seconds since 1970 by the store's clock.
@@ -193,7 +198,8 @@ impl Told {
     fn application(self, numbers: &Numbers) -> Result<Application, Error> {
         Ok(match self.state {
             1 => Application::Pending { position: self.detail },
-            2 => Application::Claimed,
+            2 if self.detail == 0 => Application::Claimed,
+            2 => Application::ToRetry { again_in: Duration::from_millis(self.detail) },
             ISSUED => Application::Issued { issued_at: self.detail, code: self.code },
             4 => Application::SoldOut,
             5 => Application::Failed,

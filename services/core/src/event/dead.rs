@@ -1,10 +1,12 @@
 //! Dead letters: applications that could not be issued.
 
+use std::time::Instant;
+
 use super::reply::{Code, code};
 use super::{Event, scripts};
-use crate::store::{Error, Repeat, Reply, Script};
+use crate::store::{Error, Repeat, Reply};
 
-/// The most dead letters that one call shows.
+/// The most dead letters that one call shows, or has tried again.
 pub const MAX_DEAD: u64 = 100;
 
 /// An application that could not be issued.
@@ -31,6 +33,15 @@ pub struct DeadLetters {
     pub next: Option<u64>,
 }
 
+/// What became of dead letters that were to be tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retried {
+    /// How many of them are tried again, or were before.
+    pub retried: u64,
+    /// How many dead letters the event has now.
+    pub dead: u64,
+}
+
 impl Event {
     /// The dead letters behind the application of this number: at most so many, [`MAX_DEAD`] or
     /// less.
@@ -50,21 +61,42 @@ impl Event {
         Ok(DeadLetters { letters, next })
     }
 
-    /// Has the dead letter of this visitor tried again, first in line in its old order, with all
-    /// its attempts. False when it is none and was none just before.
-    pub async fn retry_dead(&self, visitor_id: &str) -> Result<bool, Error> {
-        self.settle_dead(&scripts::RETRY_DEAD, visitor_id).await
+    /// Has the dead letters of these visitors, at most [`MAX_DEAD`], tried again, first in line in
+    /// their old order, with all their attempts.
+    pub async fn retry_dead(&self, visitor_ids: &[&str]) -> Result<Retried, Error> {
+        let mut args = self.waking_args();
+        for visitor_id in visitor_ids {
+            args.push(self.visitor(visitor_id).as_slice());
+        }
+        let mut reply = self.entity().ask(&scripts::RETRY_DEAD, args, Repeat::IfUnknown).await?;
+        Ok(Retried { retried: reply.count()?, dead: reply.count()? })
+    }
+
+    /// Has all dead letters tried again, part by part as long as a request may take. One that dies
+    /// meanwhile stays dead: each is passed once.
+    pub async fn retry_all_dead(&self) -> Result<Retried, Error> {
+        let begun = Instant::now();
+        let (mut all, mut after) = (Retried::default(), 0);
+        loop {
+            let found = self.dead(after, MAX_DEAD).await?;
+            let ids: Vec<_> = found.letters.iter().map(|it| it.visitor_id.as_str()).collect();
+            if ids.is_empty() {
+                return Ok(all);
+            }
+            let told = self.retry_dead(&ids).await?;
+            all = Retried { retried: all.retried + told.retried, dead: told.dead };
+            match found.next {
+                Some(next) if begun.elapsed() < self.entity().request_timeout() => after = next,
+                _ => return Ok(all),
+            }
+        }
     }
 
     /// The dead letter of this visitor has failed for good: its unit is the next one's in line, or
     /// goes back to the stock. False when it is no dead letter, and did not fail before.
     pub async fn give_up(&self, visitor_id: &str) -> Result<bool, Error> {
-        self.settle_dead(&scripts::GIVE_UP, visitor_id).await
-    }
-
-    async fn settle_dead(&self, script: &'static Script, visitor_id: &str) -> Result<bool, Error> {
         let args = self.waking_args().with(self.visitor(visitor_id).as_slice());
-        let mut reply = self.entity().ask(script, args, Repeat::IfUnknown).await?;
+        let mut reply = self.entity().ask(&scripts::GIVE_UP, args, Repeat::IfUnknown).await?;
         Ok(code(&mut reply)? == Code::Ok)
     }
 }

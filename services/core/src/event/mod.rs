@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 
 pub use applications::{Application, Apply};
 pub use claims::{ClaimName, Claimed, Failed, Finished, MAX_CLAIM, Work};
-pub use dead::{DeadLetter, DeadLetters, MAX_DEAD};
+pub use dead::{DeadLetter, DeadLetters, MAX_DEAD, Retried};
 pub use rules::{Issue, RELATIONS, RULES, Rules};
 pub use scripts::SCRIPTS;
 pub use stock::{AddStock, Loaded, MAX_CODE, MAX_CODES};

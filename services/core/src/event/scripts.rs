@@ -17,13 +17,13 @@ pub(super) static APPLY_RULES: Script = script!(
 );
 pub(super) static APPLY: Script = script!(
     "event", "apply",
-    keys: "meta applications line taken returned dead",
+    keys: "meta applications line taken returned retry dead",
     lib: ["store", "entity", "memory"],
     own: ["meta", "records", "applications", "wake"],
 );
 pub(super) static STATUS: Script = script!(
     "event", "status",
-    keys: "meta applications returned dead",
+    keys: "meta applications returned retry dead",
     lib: ["store", "entity"],
     own: ["meta", "records", "applications"],
 );

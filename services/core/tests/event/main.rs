@@ -3,6 +3,7 @@
 
 mod asked;
 mod bounds;
+mod dead;
 mod histories;
 mod promises;
 mod repeats;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::event::{Application, Apply, Event, Failed, Finished, Issue, Rules};
+use anteroom_core::event::{Application, Apply, Event, Failed, Finished, Issue, Retried, Rules};
 use rand::Rng as _;
 
 use super::asked::{apply, apply_many, claim, finish, pass, sequences, status, stock};
@@ -113,6 +113,8 @@ async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
     let again = Some(Duration::from_secs(1));
     assert_eq!(event.fail(claimed.fence, 2, "a time-out", again).await, Ok(Failed::Retried));
     assert_eq!(status(&event, "v0").await, Application::Failed);
+    let waits = Application::ToRetry { again_in: Duration::from_secs(1) };
+    assert_eq!(status(&event, "v1").await, waits);
     let idle = claim(&event, 9).await;
     assert_eq!((idle.work.len(), idle.again_in, idle.pending), (0, again, false));
     world.pass(Duration::from_secs(1));
@@ -132,8 +134,8 @@ async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
     let third = claim(&event, 9).await;
     assert_eq!(sequences(&third), [3]);
     assert_eq!(finish(&event, &third).await, 1);
-    assert_eq!(event.retry_dead("v1").await, Ok(true));
-    assert_eq!(event.retry_dead("v0").await, Ok(false), "what was given up stays so");
+    let told = event.retry_dead(&["v1", "v0", "eve"]).await;
+    assert_eq!(told, Ok(Retried { retried: 1, dead: 0 }), "what was given up stays so");
     let fourth = claim(&event, 9).await;
     assert_eq!((sequences(&fourth), fourth.work[0].attempt), (vec![2], 1));
     assert_eq!(finish(&event, &fourth).await, 1);

@@ -27,7 +27,7 @@ async fn journey(store: &Store, name: &str) {
     assert_eq!(event.kick().await, Ok(true), "{name}");
     event.reclaim().await.expect("a tick");
     assert_eq!(event.dead(0, 9).await.expect("a look").letters.len(), 1, "{name}");
-    assert_eq!(event.retry_dead("v1").await, Ok(true), "{name}");
+    assert_eq!(event.retry_dead(&["v1"]).await.expect("an answer").retried, 1, "{name}");
     let claimed = claim(&event, 9).await;
     event.fail(claimed.fence, 2, "no", None).await.expect("a failure");
     assert_eq!(event.give_up("v1").await, Ok(true), "{name}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::event::{Event, Issue, Rules};
+use anteroom_core::event::{Event, Issue, Retried, Rules};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
@@ -46,7 +46,7 @@ async fn call_everything(store: &Store) {
     event.give_back(claimed.fence, &sequences).await.expect("a return");
     event.dead(0, 10).await.expect("a look");
     let second = &claimed.work[1].visitor_id;
-    assert_eq!(event.retry_dead(second).await, Ok(true));
+    assert_eq!(event.retry_dead(&[second]).await, Ok(Retried { retried: 1, dead: 0 }));
     assert_eq!(event.give_up(second).await, Ok(false));
     event.reclaim().await.expect("a tick");
     event.kick().await.expect("a kick");

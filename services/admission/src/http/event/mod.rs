@@ -41,6 +41,7 @@ pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(calls::look))
         .routes(routes!(operator::add_stock).layer(audited("event.add_stock")))
         .routes(routes!(operator::dead).layer(audited("event.dead")))
+        .routes(routes!(operator::retry_all_dead).layer(audited("event.retry_dead")))
         .routes(routes!(operator::retry_dead).layer(audited("event.retry_dead")))
         .routes(routes!(operator::give_up).layer(audited("event.give_up")));
     document::complete(routes.get_openapi_mut(), parameter, &[]);

@@ -2,7 +2,7 @@
 //!
 //! Each one notes in its entry of the audit log what it left.
 
-use anteroom_core::event::{AddStock, MAX_DEAD};
+use anteroom_core::event::{AddStock, MAX_DEAD, Retried};
 use anteroom_core::rules::MAX_AMOUNT;
 use axum::Json;
 use axum::extract::Path;
@@ -14,20 +14,22 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::calls::{VisitorPath, visitor_in};
-use super::problems::{DeadProblems, StatusProblems, StockProblems};
-use super::view::{DeadLettersView, StockView};
+use super::problems::{DeadProblems, LookProblems, StatusProblems, StockProblems};
+use super::view::{DeadLettersView, RetriedView, StockView};
 use crate::event::EventState;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
 use crate::http::page::{Asked, Page};
+use crate::http::units::units;
 use crate::problem::{Code, Problem};
 
 /// The body of a call that adds stock.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddStockBody {
-    /// How many units.
+    /// How many units, in digits: without a fraction or an exponent.
+    #[serde(deserialize_with = "units")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     add: u64,
     /// Names the call: a repeat within 24 hours adds nothing more.
@@ -85,6 +87,25 @@ pub async fn dead(
     Ok(Json(DeadLettersView::from(found)).into_response())
 }
 
+/// Has all dead letters tried again, first in line in their old order and with all their attempts:
+/// as many as one call has time for. What dies again meanwhile stays dead. Call it again while
+/// `dead` is not 0.
+#[utoipa::path(
+    post, path = "/v1/admin/events/{event}/dead/retry", tag = "operators",
+    operation_id = "retry_dead_letters",
+    params(("event" = String, Path, description = "name of the event")),
+    security((), ("key" = [])),
+    responses((status = 202, description = "they are tried again", body = RetriedView),
+        LookProblems),
+)]
+pub async fn retry_all_dead(
+    Operator { entry, entity: event }: Operator<EventState>,
+) -> Result<Response, Problem> {
+    let Retried { retried, dead } = event.event.retry_all_dead().await?;
+    entry.after(json!({ "retried": retried, "dead": dead }));
+    Ok((StatusCode::ACCEPTED, Json(RetriedView { retried, dead })).into_response())
+}
+
 /// Has a dead letter tried again, first in line in its old order and with all its attempts. The
 /// same again when it is being tried already.
 #[utoipa::path(
@@ -101,7 +122,7 @@ pub async fn retry_dead(
     Operator { entry, entity: event }: Operator<EventState>,
     path: Result<Path<VisitorPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    if !event.event.retry_dead(&visitor_in(path)?).await? {
+    if event.event.retry_dead(&[&visitor_in(path)?]).await?.retried == 0 {
         return Err(none());
     }
     // Whose it is stands in no log.
@@ -110,7 +131,8 @@ pub async fn retry_dead(
 }
 
 /// Gives a dead letter up: it has failed for good. Its unit goes to the first who waits, else back
-/// to the stock.
+/// to the stock. A visitor whose id is `retry` is `%72etry` here: the other path is that of the
+/// call for all.
 #[utoipa::path(
     delete, path = "/v1/admin/events/{event}/dead/{visitor_id}", tag = "operators",
     operation_id = "give_up_dead_letter",

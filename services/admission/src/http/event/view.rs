@@ -19,13 +19,13 @@ use crate::http::queue::view::queue::moment;
 pub enum StatusView {
     /// It waits to be issued.
     Pending,
-    /// It is being issued.
+    /// It is being issued, or tried again later.
     Claimed,
     /// It has its unit.
     Issued,
     /// No unit was left for it.
     SoldOut,
-    /// It could not be issued. An operator may have it tried again.
+    /// It could not be issued. Not the end: an operator may have it tried again.
     Failed,
 }
 
@@ -67,7 +67,9 @@ impl ApplicationView {
         };
         match application {
             Application::Pending { position } => view.position = Some(position),
-            Application::Claimed => view.status = StatusView::Claimed,
+            Application::Claimed | Application::ToRetry { .. } => {
+                view.status = StatusView::Claimed;
+            }
             Application::Issued { issued_at, code } => {
                 view.status = StatusView::Issued;
                 (view.issued_at, view.code) = (moment(issued_at), code);
@@ -96,6 +98,7 @@ fn poll_after(application: &Application, random: f64) -> Duration {
             least.saturating_add(Duration::from_millis(*position)).min(most)
         }
         Application::Claimed => least,
+        Application::ToRetry { again_in } => (*again_in).clamp(least, most),
         Application::Issued { .. } | Application::SoldOut | Application::Failed => most,
     };
     even.mul_f64(0.8 + 0.4 * random).clamp(least, most)
@@ -165,6 +168,16 @@ pub struct StockView {
     pub stock: u64,
 }
 
+/// What became of dead letters that are tried again.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RetriedDeadLetters)]
+pub struct RetriedView {
+    /// How many are tried again.
+    pub retried: u64,
+    /// How many dead letters are left.
+    pub dead: u64,
+}
+
 /// A dead letter.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeadLetter)]
@@ -218,5 +231,8 @@ mod tests {
         assert_eq!(at(u64::MAX, 1.0), POLL.1);
         assert!(at(u64::MAX, 0.0) < POLL.1, "those at the back are spread too");
         assert_eq!(poll_after(&Application::SoldOut, 1.0), POLL.1);
+        let waits = |seconds| Application::ToRetry { again_in: Duration::from_secs(seconds) };
+        assert_eq!(poll_after(&waits(5), 0.5), Duration::from_secs(5));
+        assert_eq!(poll_after(&waits(3_600), 1.0), POLL.1);
     }
 }

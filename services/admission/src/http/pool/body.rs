@@ -3,26 +3,58 @@
 use anteroom_core::pool::Asked;
 use anteroom_core::rules::MAX_AMOUNT;
 use anteroom_runtime::config::is_name;
-use serde::{Deserialize, Deserializer};
-use serde_json::Number;
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::http::identifier::Identifier;
+use crate::http::units::{units, units_or_none};
 use crate::problem::{Code, Problem};
 
 /// What is to be reserved or paid: an `amount`, or the most that an `option` pays.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskedBody {
-    /// So many units, in digits: without a fraction or an exponent. Either this or `option`.
+    /// Either this or `option`; null counts as absent.
     #[serde(default, deserialize_with = "units_or_none")]
-    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: Option<u64>,
     /// The name of an option of the pool.
-    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub option: Option<String>,
-    /// The name of this call: a repeat within 24 h is told the first answer, and changes nothing.
+    /// The name of this call.
     pub operation_id: Identifier,
+}
+
+/// [`AskedBody`] as the API document tells it: one of two bodies.
+#[derive(ToSchema)]
+#[schema(as = Asked)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "read by the derive alone")]
+pub enum AskedDocument {
+    Amount(AskedAmount),
+    Option(AskedOption),
+}
+
+/// An amount is to be reserved or paid.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive alone")]
+pub struct AskedAmount {
+    /// So many units, in digits: without a fraction or an exponent.
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
+    amount: u64,
+    /// The name of this call: a repeat within 24 h is told the first answer, and changes nothing.
+    operation_id: Identifier,
+}
+
+/// The most that an option pays is to be reserved or paid.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive alone")]
+pub struct AskedOption {
+    /// The name of an option of the pool.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    option: String,
+    /// The name of this call: a repeat within 24 h is told the first answer, and changes nothing.
+    operation_id: Identifier,
 }
 
 impl AskedBody {
@@ -49,7 +81,7 @@ impl AskedBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettleBody {
-    /// So many units, at most what is held; 0 pays nothing.
+    /// So many units, in digits, at most what is held; 0 pays nothing.
     #[serde(deserialize_with = "units")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
@@ -59,7 +91,7 @@ pub struct SettleBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FundsBody {
-    /// So many units.
+    /// So many units, in digits.
     #[serde(deserialize_with = "units")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
@@ -77,21 +109,6 @@ pub fn amount(given: u64, least: u64) -> Result<u64, Problem> {
         return Ok(given);
     }
     Err(refused(format!("amount must be from {least} to {MAX_AMOUNT}")))
-}
-
-/// Reads units of money: digits, and nothing that a double would round.
-fn units<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
-    units_in(&Number::deserialize(reader)?)
-}
-
-/// The same of a number that may be absent, or null.
-fn units_or_none<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
-    Option::<Number>::deserialize(reader)?.as_ref().map(units_in).transpose()
-}
-
-fn units_in<E: serde::de::Error>(number: &Number) -> Result<u64, E> {
-    let rule = "must be a whole number that is not negative, without a fraction or an exponent";
-    number.as_u64().ok_or_else(|| E::custom(rule))
 }
 
 fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {

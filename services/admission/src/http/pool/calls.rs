@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::body::{AskedBody, SettleBody, amount};
+use super::body::{AskedBody, AskedDocument, SettleBody, amount};
 use super::problems::{
     AskedProblems, CancelProblems, ExtendProblems, LookProblems, PoolProblems, SettleProblems,
 };
@@ -40,7 +40,7 @@ pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
     params(("pool" = String, Path, description = "name of the pool")),
-    request_body = AskedBody,
+    request_body = AskedDocument,
     security((), ("key" = [])),
     responses((status = 201, description = "the hold", body = HoldView), AskedProblems),
 )]
@@ -139,7 +139,7 @@ pub async fn cancel(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
     params(("pool" = String, Path, description = "name of the pool")),
-    request_body = AskedBody,
+    request_body = AskedDocument,
     security((), ("key" = [])),
     responses((status = 201, description = "paid", body = BalanceView), AskedProblems),
 )]

@@ -259,9 +259,12 @@ impl Line {
         ensure!(dead.len() == 100, "a full page of dead letters");
         for call in 0..CALLS {
             times[0].push(self.timed(self.event.dead(5_000, 100)).await?.1);
-            let visitor = |n: usize| dead[2 * call + n].visitor_id.as_str();
-            times[1].push(self.timed(self.event.retry_dead(visitor(0))).await?.1);
-            times[2].push(self.timed(self.event.give_up(visitor(1))).await?.1);
+            let page = self.event.dead(dead[99].sequence, 100).await?.letters;
+            let visitors: Vec<_> = page.iter().map(|it| it.visitor_id.as_str()).collect();
+            let (told, time) = self.timed(self.event.retry_dead(&visitors)).await?;
+            ensure!(told.retried == 100, "a full page of dead letters: {told:?}");
+            times[1].push(time);
+            times[2].push(self.timed(self.event.give_up(&dead[call].visitor_id)).await?.1);
             times[3].push(self.timed(self.event.add_stock(&call.to_string(), 1)).await?.1);
             let codes: Vec<_> = (0..MAX_CODES).map(|n| format!("{call:02}-{n:0195}")).collect();
             times[4].push(self.timed(self.event.load_codes(&codes)).await?.1);
@@ -270,7 +273,7 @@ impl Line {
         }
         let names = [
             "dead: a page of 100",
-            "retry_dead",
+            "retry_dead: 100",
             "give_up",
             "add_stock",
             "load_codes: 200",

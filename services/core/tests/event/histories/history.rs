@@ -238,9 +238,19 @@ impl History for EventHistory<'_> {
                 differ("load_codes", &(told.new, told.left), &model)?;
             }
             Step::Dead { after, limit } => self.dead(after, limit).await?,
-            Step::RetryDead { visitor: number } => {
-                let told = self.event.retry_dead(&visitor(number)).await.map_err(text)?;
-                differ("retry_dead", &told, &self.model.retry_dead(now, number))?;
+            Step::RetryDead { first, count } => {
+                let ids: Vec<_> = (first..first + count).map(visitor).collect();
+                let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+                let told = self.event.retry_dead(&ids).await.map_err(text)?;
+                let model = self.model.retry_dead(now, first..first + count);
+                differ("retry_dead", &(told.retried, told.dead), &model)?;
+            }
+            Step::RetryAllDead => {
+                let told = self.event.retry_all_dead().await.map_err(text)?;
+                let dead = self.model.dead(now, 0, usize::MAX);
+                let dead = dead.into_iter().map(|letter| letter.visitor);
+                let model = self.model.retry_dead(now, dead);
+                differ("retry_all_dead", &(told.retried, told.dead), &model)?;
             }
             Step::GiveUp { visitor: number } => {
                 let told = self.event.give_up(&visitor(number)).await.map_err(text)?;
@@ -297,6 +307,9 @@ fn application(told: event::Application) -> model::Application {
     match told {
         event::Application::Pending { position } => model::Application::Pending(position),
         event::Application::Claimed => model::Application::Claimed,
+        event::Application::ToRetry { again_in } => {
+            model::Application::ToRetry(micros(again_in) / 1_000)
+        }
         event::Application::Issued { issued_at, code } => {
             let code = code.as_deref().map(number);
             model::Application::Issued { at: issued_at, code }

@@ -55,8 +55,10 @@ pub enum Step {
         limit: u64,
     },
     RetryDead {
-        visitor: u64,
+        first: u64,
+        count: u64,
     },
+    RetryAllDead,
     GiveUp {
         visitor: u64,
     },
@@ -109,7 +111,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         3 => (0u64..4, units).prop_map(|(name, units)| Step::AddStock { name, units }),
         3 => (0u64..30, 1u64..20).prop_map(|(first, count)| Step::Load { first, count }),
         2 => (0u64..20, 1u64..6).prop_map(|(after, limit)| Step::Dead { after, limit }),
-        4 => (0u64..40).prop_map(|visitor| Step::RetryDead { visitor }),
+        4 => (0u64..40, 1u64..9).prop_map(|(first, count)| Step::RetryDead { first, count }),
+        1 => Just(Step::RetryAllDead),
         4 => (0u64..40).prop_map(|visitor| Step::GiveUp { visitor }),
         6 => (1u64..3_000).prop_map(|ms| Step::Pass { ms }),
         5 => any::<bool>().prop_map(|short| Step::PassLease { short }),

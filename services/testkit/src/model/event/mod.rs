@@ -44,7 +44,12 @@ pub struct Rules {
 pub enum Application {
     Pending(u64),
     Claimed,
-    Issued { at: u64, code: Option<Name> },
+    /// In milliseconds.
+    ToRetry(u64),
+    Issued {
+        at: u64,
+        code: Option<Name>,
+    },
     SoldOut,
     Failed,
 }
@@ -228,7 +233,11 @@ impl Event {
             Stands::InLine => {
                 Application::Pending(self.in_line().take_while(|it| *it <= sequence).count() as u64)
             }
-            Stands::Held { .. } | Stands::ToRetry { .. } => Application::Claimed,
+            Stands::Held { .. } => Application::Claimed,
+            Stands::ToRetry { due } => match due.saturating_sub(self.now) / 1_000 {
+                0 => Application::Claimed,
+                left => Application::ToRetry(left),
+            },
             Stands::Issued { at, code } => Application::Issued { at: *at, code: *code },
             Stands::SoldOut => Application::SoldOut,
             Stands::Dead { .. } | Stands::Failed => Application::Failed,

@@ -99,9 +99,14 @@ impl Event {
         dead.take(limit).collect()
     }
 
-    /// A dead letter is tried again.
-    pub fn retry_dead(&mut self, wall: u64, visitor: Name) -> bool {
+    /// Dead letters are tried again: how many of these are, or were before, and how many are left.
+    pub fn retry_dead(&mut self, wall: u64, visitors: impl Iterator<Item = Name>) -> (u64, u64) {
         self.begin(wall);
+        let retried = visitors.filter(|visitor| self.retry(*visitor)).count() as u64;
+        (retried, self.count(|stands| matches!(stands, Stands::Dead { .. })))
+    }
+
+    fn retry(&mut self, visitor: Name) -> bool {
         let Some(sequence) = self.by_visitor.get(&visitor) else { return false };
         let Some(made) = self.made.get_mut(sequence) else { return false };
         match made.stands {
