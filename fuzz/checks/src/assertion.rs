@@ -1,8 +1,9 @@
 //! Promise 6: exactly what a backend signed for this queue, and not too long ago, vouches for
 //! anybody.
 
+use anteroom_core::identifier::is_visitor_id;
 use anteroom_core::queue::{
-    ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
+    ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS,
 };
 
 const QUEUE: &str = "concert";
@@ -16,7 +17,7 @@ pub fn check(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(visitor_id) = keys.verify(QUEUE, text, NOW)
     {
-        assert!(check_visitor_id(&visitor_id));
+        assert!(is_visitor_id(&visitor_id));
         // Only the padding is the backend's choice.
         let expiry = text.split('.').nth(2).and_then(|expiry| expiry.parse().ok());
         let expiry = expiry.expect("it has an expiry");
@@ -34,7 +35,7 @@ pub fn check(data: &[u8]) {
 fn signed(keys: &AssertionKeys, visitor_id: &str, expiry: u64) {
     let text = keys.sign(QUEUE, visitor_id, expiry).expect("there is a secret");
     let told = keys.verify(QUEUE, &text, NOW);
-    let expected = if !check_visitor_id(visitor_id) {
+    let expected = if !is_visitor_id(visitor_id) {
         Err(AssertionError::Malformed)
     } else if expiry <= NOW {
         Err(AssertionError::Expired)

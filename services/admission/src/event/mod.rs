@@ -1,6 +1,7 @@
 //! What this process keeps of an event between requests, and what an event refuses.
 
 pub mod codes;
+mod early;
 pub mod metrics;
 
 use std::sync::Arc;
@@ -8,19 +9,17 @@ use std::sync::Arc;
 use anteroom_core::event::Event;
 use anteroom_runtime::Config;
 
+use self::early::EarlyVisitors;
 use self::metrics::{EventFamilies, EventMetrics};
 use crate::entities::{Entities, Entity, EntityContext};
 use crate::problem::Code;
-use crate::problem::retry::PendingRetries;
 
 /// One event as handlers see it.
 pub struct EventState {
     /// The operations.
     pub event: Event,
     pub(crate) metrics: Arc<EventMetrics>,
-    /// The retries that this process has scheduled for this event: who asks often for one that is
-    /// not open delays nobody elsewhere.
-    pub(crate) retries: Arc<PendingRetries>,
+    pub(crate) early: Arc<EarlyVisitors>,
 }
 
 impl EventState {
@@ -49,13 +48,13 @@ pub(crate) fn reload(
             EventState {
                 event: before.event.clone(),
                 metrics: before.metrics.clone(),
-                retries: before.retries.clone(),
+                early: before.early.clone(),
             }
         }
         None => EventState {
             event: Event::open(context.store, name, event.rules.clone(), context.lane_bound),
             metrics: Arc::new(metrics.of(name)),
-            retries: Arc::default(),
+            early: Arc::default(),
         },
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier};
+use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier, is_visitor_id};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -33,5 +33,18 @@ impl Identifier {
             "{field} must be 1 to {MAX_IDENTIFIER} bytes without control characters, and without \
              white space at the ends"
         )))
+    }
+
+    /// The text as a `visitor_id`, which stands in paths too.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_value` when it breaks the rule.
+    pub fn visitor_id(self) -> Result<String, Problem> {
+        let text = self.checked("visitor_id")?;
+        if is_visitor_id(&text) {
+            return Ok(text);
+        }
+        Err(Problem::new(Code::INVALID_VALUE).detail("visitor_id must not be . or .."))
     }
 }

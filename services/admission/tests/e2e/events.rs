@@ -126,6 +126,49 @@ async fn promise_09_an_application_over_http_from_pending_to_issued() {
     assert_eq!(counted("sold_out").await, 1);
 }
 
+/// Also of a visitor whose name is the last part of its path.
+#[tokio::test]
+async fn all_dead_letters_are_tried_again_by_one_call() {
+    let room = start("[events.coupon]\nstock = 300\n").await;
+    for number in 0..149 {
+        apply(&room, &format!("visitor-{number}")).await.is(202);
+    }
+    apply(&room, "retry").await.is(202);
+    let issuer = issuer(&room).await;
+    let die = async || {
+        let mut claimed = issuer.claim(64).await.expect("a claim");
+        while !claimed.work.is_empty() {
+            for work in &claimed.work {
+                let failed = issuer.fail(claimed.fence, work.sequence, "no", None).await;
+                failed.expect("an answer");
+            }
+            claimed = issuer.claim(64).await.expect("a claim");
+        }
+    };
+    let retry_all = async || {
+        let told = admin(&room, Method::POST, "dead/retry", Value::Null).await;
+        told.is(202).json()
+    };
+    die().await;
+    assert_eq!(retry_all().await, json!({ "retried": 150, "dead": 0 }));
+    assert_eq!(look(&room, "").await.json()["pending"], 150);
+    assert_eq!(retry_all().await, json!({ "retried": 0, "dead": 0 }));
+    die().await;
+    admin(&room, Method::POST, "dead/retry/retry", Value::Null).await.is(202);
+    die().await;
+    admin(&room, Method::DELETE, "dead/%72etry", Value::Null).await.is(204);
+    let whole = look(&room, "").await.json();
+    assert_eq!((&whole["dead"], &whole["failed"]), (&json!(149), &json!(150)));
+    until("each call is audited", PATIENCE, async || {
+        let of = |operation: &str| {
+            room.anteroom.admission.logged(&format!("\"operation\":\"event.{operation}\""))
+        };
+        (of("retry_dead"), of("give_up")) == (3, 1)
+    })
+    .await;
+    assert_eq!(room.anteroom.admission.logged("\\\"retried\\\":150"), 1);
+}
+
 #[tokio::test]
 async fn promise_06_a_forged_application_token_costs_no_command() {
     let room = start(COUPON).await;
@@ -141,6 +184,10 @@ async fn promise_06_a_forged_application_token_costs_no_command() {
     mine(&room, &forged).await.refuses(401, "token_invalid");
     mine(&room, "aat1.x").await.refuses(401, "token_invalid");
     room.get("/v1/events/coupon/application").send().await.refuses(401, "token_missing");
+    for both in [[token, &forged], [&forged, token]] {
+        let call = room.get("/v1/events/coupon/application").header(APPLICATION, both[0]);
+        call.header(APPLICATION, both[1]).send().await.refuses(401, "token_invalid");
+    }
     room.get("/v1/events/none/application").send().await.refuses(404, "unknown_event");
     assert_eq!(looks().await, before);
     // The public port has nothing else of events.
@@ -168,11 +215,16 @@ async fn promise_11_stock_is_added_once_and_audited() {
         let refused = add(OPS, json!({ "add": units, "operation_id": "x" })).await;
         refused.refuses(422, "invalid_value");
     }
+    for wrong in [json!(-1), json!(1.5)] {
+        let refused = add(OPS, json!({ "add": wrong, "operation_id": "x" })).await;
+        let said = refused.refuses(400, "invalid_body").json()["detail"].to_string();
+        assert!(said.contains("add: must be a whole number"), "{said}");
+    }
     add(SHOP, five).await.refuses(403, "key_forbidden");
     let narrow = room.call("service", Method::GET, "/v1/events/other").key(SHOP).send().await;
     narrow.refuses(403, "key_forbidden");
     until("each call is audited", PATIENCE, async || {
-        room.anteroom.admission.logged("\"operation\":\"event.add_stock\"") == 7
+        room.anteroom.admission.logged("\"operation\":\"event.add_stock\"") == 9
     })
     .await;
 }

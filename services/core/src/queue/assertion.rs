@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `expiry` is in whole seconds since 1970, at most five minutes ahead (sign for two or three: the
-//! two clocks differ a little); `visitor_id` obeys [`check_visitor_id`]; base64url is written with
+//! two clocks differ a little); `visitor_id` obeys [`is_visitor_id`]; base64url is written with
 //! or without padding. The secret is taken as it stands in the configuration, byte for byte. It is
 //! no JSON and no library is needed; in Python:
 //!
@@ -33,7 +33,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq as _};
 
-use crate::identifier::is_identifier;
+use crate::identifier::is_visitor_id;
 
 /// What every assertion begins with.
 pub const ASSERTION_PREFIX: &str = "ara1.";
@@ -127,11 +127,6 @@ impl AssertionKeys {
     }
 }
 
-/// Whether a visitor_id is an [identifier](is_identifier).
-pub fn check_visitor_id(visitor_id: &str) -> bool {
-    is_identifier(visitor_id)
-}
-
 /// Takes an assertion apart: visitor_id, expiry as it was written, tag.
 fn read(text: &str) -> Option<(String, &str, [u8; TAG_LEN])> {
     if text.len() > MAX_ASSERTION {
@@ -142,7 +137,7 @@ fn read(text: &str) -> Option<(String, &str, [u8; TAG_LEN])> {
     let visitor_id = String::from_utf8(BASE64URL.decode(visitor_id).ok()?).ok()?;
     let tag = BASE64URL.decode(tag).ok()?.try_into().ok()?;
     let digits = !expiry.is_empty() && expiry.bytes().all(|byte| byte.is_ascii_digit());
-    (digits && check_visitor_id(&visitor_id)).then_some((visitor_id, expiry, tag))
+    (digits && is_visitor_id(&visitor_id)).then_some((visitor_id, expiry, tag))
 }
 
 fn tag_of(secret: &Hmac<Sha256>, queue: &str, visitor_id: &str, expiry: &str) -> [u8; TAG_LEN] {
@@ -250,7 +245,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_signed_verifies(visitor_id in "\\PC{1,32}", ahead in 1..=MAX_ASSERTION_SECONDS) {
-            proptest::prop_assume!(check_visitor_id(&visitor_id));
+            proptest::prop_assume!(is_visitor_id(&visitor_id));
             let keys = keys(&["secret"]);
             let text = signed(&keys, &visitor_id, NOW + ahead);
             prop_assert_eq!(keys.verify("shop", &text, NOW), Ok(visitor_id));

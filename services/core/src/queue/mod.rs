@@ -21,9 +21,7 @@ mod visits;
 
 use std::sync::Arc;
 
-pub use assertion::{
-    ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS, check_visitor_id,
-};
+pub use assertion::{ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS};
 pub use health::{Adaptive, AdaptiveBatch, Health, StepReason, TargetReading};
 pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};

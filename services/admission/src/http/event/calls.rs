@@ -17,7 +17,6 @@ use crate::event::EventState;
 use crate::http::caller::Backend;
 use crate::http::extract::{At, JsonBody};
 use crate::http::identifier::Identifier;
-use crate::problem::retry::MIN_DELAY;
 use crate::problem::{Code, Problem};
 
 /// Carries the application token of a visitor.
@@ -27,7 +26,7 @@ pub const APPLICATION: HeaderName = HeaderName::from_static("x-anteroom-applicat
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyBody {
-    /// Who applies.
+    /// Who applies; neither `.` nor `..`.
     visitor_id: Identifier,
 }
 
@@ -49,7 +48,7 @@ pub async fn apply(
     Backend(event): Backend<EventState>,
     JsonBody(ApplyBody { visitor_id }): JsonBody<ApplyBody>,
 ) -> Result<Response, Problem> {
-    let visitor_id = visitor_id.checked("visitor_id")?;
+    let visitor_id = visitor_id.visitor_id()?;
     let (status, application) = match event.event.apply(&visitor_id).await? {
         Apply::Accepted(application) => {
             event.metrics.accepted.inc();
@@ -67,9 +66,7 @@ pub async fn apply(
             event.metrics.not_open.inc();
             let problem = Problem::new(Code::EVENT_NOT_OPEN);
             return Err(match opens_in {
-                Some(opens_in) => {
-                    problem.retry_after(event.retries.schedule_from(opens_in, MIN_DELAY, true))
-                }
+                Some(opens_in) => problem.retry_after(event.early.schedule(&visitor_id, opens_in)),
                 None => problem.detail("the event is over"),
             });
         }
@@ -110,8 +107,11 @@ pub async fn mine(
     At(event): At<EventState>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let token = headers.get(APPLICATION).ok_or_else(|| Problem::new(Code::TOKEN_MISSING))?;
-    let text = token.to_str().unwrap_or_default();
+    let mut tokens = headers.get_all(APPLICATION).iter();
+    let token = tokens.next().ok_or_else(|| Problem::new(Code::TOKEN_MISSING))?;
+    // Of two that differ, whoever stands in between may have meant either.
+    let is_one = tokens.all(|other| other == token);
+    let text = token.to_str().ok().filter(|_| is_one).unwrap_or_default();
     let visitor_id = app.live().applications.verify(event.name(), text);
     let visitor_id = visitor_id.ok_or_else(|| Problem::new(Code::TOKEN_INVALID))?;
     of_visitor(&event, &visitor_id).await
@@ -145,5 +145,5 @@ pub struct VisitorPath {
 pub fn visitor_in(path: Result<Path<VisitorPath>, PathRejection>) -> Result<String, Problem> {
     let Path(VisitorPath { visitor_id }) =
         path.map_err(|_| Problem::new(Code::INVALID_VALUE).detail("the visitor_id must be UTF-8"))?;
-    visitor_id.checked("visitor_id")
+    visitor_id.visitor_id()
 }

@@ -27,7 +27,7 @@ use crate::queue::QueueState;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackendJoin {
-    /// Whom the backend speaks for.
+    /// Whom the backend speaks for; neither `.` nor `..`.
     visitor_id: Identifier,
 }
 
@@ -56,7 +56,7 @@ pub async fn join(
     Backend(queue): Backend<QueueState>,
     JsonBody(BackendJoin { visitor_id }): JsonBody<BackendJoin>,
 ) -> Result<Response, Problem> {
-    let visitor_id = visitor_id.checked("visitor_id")?;
+    let visitor_id = visitor_id.visitor_id()?;
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);
     let joined = visits::join(&queue, id, || true).await?;
     let mut view = visits::view(&queue, &joined.place);

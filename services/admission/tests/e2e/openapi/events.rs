@@ -26,8 +26,11 @@ pub async fn all(asker: &Asker<'_>) {
     let other = [("{event}", "opens")];
     asker.ask("POST", APPLICATIONS, &other, |call| shop(call).json(ann.clone())).await.is(503);
     asker.ask("POST", APPLICATIONS, &[], |call| shop(call).json(json!({}))).await.is(400);
-    let empty = json!({ "visitor_id": "" });
-    asker.ask("POST", APPLICATIONS, &[], |call| shop(call).json(empty)).await.is(422);
+    // No client could ask for the last two by their path.
+    for visitor_id in ["", ".", ".."] {
+        let refused = json!({ "visitor_id": visitor_id });
+        asker.ask("POST", APPLICATIONS, &[], |call| shop(call).json(refused)).await.is(422);
+    }
     asker.ask("POST", APPLICATIONS, &[], |call| shop(call).body("text/plain", "x")).await.is(415);
     asker.ask("GET", APPLICATION, &[("{visitor_id}", "ann")], shop).await.is(200);
     asker.ask("GET", APPLICATION, &[("{visitor_id}", "eve")], shop).await.is(404);
@@ -58,6 +61,9 @@ pub async fn all(asker: &Asker<'_>) {
     dies().await;
     asker.ask("GET", DEAD, &[], ops).await.is(200);
     asker.ask("POST", &retry, &ann, ops).await.is(202);
+    dies().await;
+    let all = format!("{DEAD}/retry");
+    asker.ask("POST", &all, &[], ops).await.is(202);
     dies().await;
     asker.ask("DELETE", &letter, &ann, ops).await.is(204);
 }

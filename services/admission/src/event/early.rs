@@ -1,0 +1,67 @@
+//! Who applies before an event opens: told when to come back, spread out behind the opening.
+//!
+//! Each visitor counts once among those who will come, so that nobody who asks again and again
+//! sends all others to the end of the line.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{Duration, Instant};
+
+use anteroom_runtime::config::Rate;
+
+use crate::defences::Gcra;
+use crate::problem::retry::{MAX_DELAY, MIN_DELAY, PendingRetries};
+
+/// So many visitors are told apart; about 10 MB when full.
+const MOST_VISITORS: usize = 200_000;
+
+/// The visitors of one event who came too early.
+#[derive(Debug)]
+pub struct EarlyVisitors {
+    retries: PendingRetries,
+    counted: Gcra<u64>,
+    hasher: RandomState,
+}
+
+impl Default for EarlyVisitors {
+    fn default() -> Self {
+        Self {
+            retries: PendingRetries::default(),
+            counted: Gcra::new(MOST_VISITORS),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl EarlyVisitors {
+    /// When this visitor is to come back to an event that opens in this time.
+    pub fn schedule(&self, visitor_id: &str, opens_in: Duration) -> Duration {
+        // The longest delay is half of `MAX_DELAY` at least: who waited for that counts anew.
+        let once = Rate { count: 1, window: MAX_DELAY / 2 };
+        let visitor = self.hasher.hash_one(visitor_id);
+        let is_counted = self.counted.check(visitor, once, Instant::now()).is_ok();
+        self.retries.schedule_from(opens_in, MIN_DELAY, is_counted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_again_and_again_delays_nobody() {
+        let (early, opens_in) = (EarlyVisitors::default(), Duration::from_secs(150));
+        for _ in 0..3_000 {
+            early.schedule("ann", opens_in);
+        }
+        let soon = opens_in + MIN_DELAY.mul_f64(1.5);
+        for visitor_id in ["ann", "bob", "eve"] {
+            let told = early.schedule(visitor_id, opens_in);
+            assert!((opens_in..=soon).contains(&told), "{told:?}");
+        }
+        for number in 0..3_000 {
+            early.schedule(&format!("visitor-{number}"), opens_in);
+        }
+        let told = early.schedule("last", opens_in);
+        assert!(told > soon, "many are spread: {told:?}");
+    }
+}
