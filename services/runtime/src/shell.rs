@@ -216,8 +216,8 @@ fn metrics_listen(service: Service, config: &Config) -> SocketAddr {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// Left alone it would end us at once. A changed file needs none.
-    hang_up: Signal,
+    /// Left alone it would end us at once. Absent where who started us had it ignored (`nohup`).
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
@@ -225,7 +225,7 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
+            hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
         })
     }
 
@@ -234,9 +234,20 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hang_up.recv() => "SIGHUP",
+            Some(()) = recv(self.hang_up.as_mut()) => "SIGHUP",
         }
     }
+}
+
+async fn recv(signal: Option<&mut Signal>) -> Option<()> {
+    signal?.recv().await
+}
+
+/// Whether SIGHUP, the first of the signals, is ignored from the start on.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|it| it & 1 == 1)
 }
 
 /// `--check-config` of a good configuration.

@@ -148,6 +148,22 @@ fn serves_until_a_signal() {
     }
 }
 
+#[test]
+fn under_nohup_a_hang_up_ends_nothing() {
+    let idle = idle();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\""]).arg(idle.get_program());
+    for (key, value) in idle.get_envs() {
+        value.map(|value| command.env(key, value));
+    }
+    let mut running = Running::start(&mut command);
+    running.signal("HUP");
+    assert!(running.get("/livez").starts_with("HTTP/1.1 200 OK"));
+    running.signal("TERM");
+    assert_eq!(running.line("shutting down")["signal"], "SIGTERM");
+    assert_eq!(running.exit_code(), Some(0));
+}
+
 /// Whoever restarts a pod that gives no answer waits for a second or two.
 #[test]
 fn slow_clients_shut_no_probe_out() {
