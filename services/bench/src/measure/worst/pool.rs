@@ -66,7 +66,8 @@ async fn measure(holds: u64) -> anyhow::Result<Rows> {
     }
     let (mut pages, mut audits) = (Vec::new(), Vec::new());
     for call in 0..CALLS as u64 {
-        let (page, time) = safe.timed(safe.pool.ledger(call * holds / (CALLS as u64 + 1), MAX_LINES)).await?;
+        let (page, time) =
+            safe.timed(safe.pool.ledger(call * holds / (CALLS as u64 + 1), MAX_LINES)).await?;
         ensure!(page.lines.len() as u64 == MAX_LINES, "a full page");
         pages.push(time);
         safe.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
