@@ -109,10 +109,11 @@ impl Line {
         Ok(())
     }
 
-    /// Visitors of a full call, from all over the line, others for each call.
+    /// Visitors of a full call, from all over the line but its head, others for each call.
     fn visitors(&self, call: u64) -> Vec<String> {
-        let (applied, stride) = (self.applied, 7_919);
-        (call * ITEMS..(call + 1) * ITEMS).map(|n| visitor(n * stride % applied)).collect()
+        let (head, stride) = (2 * CALLS as u64 * ITEMS, 7_919);
+        let from = |n: u64| head + n * stride % (self.applied - head);
+        (call * ITEMS..(call + 1) * ITEMS).map(|n| visitor(from(n))).collect()
     }
 
     /// Looks in one call where these stand; all are pending.
@@ -240,7 +241,7 @@ impl Line {
         rows.add("claim: 64 to be tried again", times);
         self.time_passes(10).await?;
         rows.add("reclaim: 100 leases that ended", self.reclaims(false).await?);
-        let returned: Vec<_> = (1_000..1_000 + CALLS as u64 * ITEMS).map(visitor).collect();
+        let returned: Vec<_> = (3_000..3_000 + CALLS as u64 * ITEMS).map(visitor).collect();
         let mut times = Vec::new();
         for visitors in returned.chunks(ITEMS as usize) {
             times.push(self.timed(self.look(visitors)).await?.1);
