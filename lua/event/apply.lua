@@ -38,17 +38,17 @@ local fields, line, made, before = {}, {}, {}, m.tail
 for i, digest in ipairs(digests) do
   local record = records[i] or made[digest]
   if record then
-    tell(OK, stands(record))
+    tell_of(OK, record)
   else
     if not left then left, refusal, detail = judge() end
     if left < 1 then
-      tell(refusal, 0, detail)
+      tell(refusal, detail)
     else
       left, m.tail = left - 1, m.tail + 1
       record = struct.pack(RECORD, m.tail, S_PENDING, math.floor(now / 1000))
       made[digest], line[#line + 1] = record, string.sub(ARGV[FIRST + i - 1], DIGEST + 1)
       fields[2 * #line - 1], fields[2 * #line] = digest, record
-      tell(CREATED, stands(record))
+      tell_of(CREATED, record)
     end
   end
 end

@@ -12,9 +12,9 @@ if not load({ 'head', 'sold_out_below' }) then return { NO_RULES } end
 
 for _, record in ipairs(call('HMGET', APPLICATIONS, unpack(ARGV, 2))) do
   if record then
-    tell(OK, stands(record))
+    tell_of(OK, record)
   else
-    tell(UNKNOWN, 0, 0)
+    tell(UNKNOWN, 0)
   end
 end
 return { OK, told() }

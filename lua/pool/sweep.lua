@@ -23,7 +23,7 @@ save({ 'offset', 'tick' })
 local swept, more = sweep_holds()
 save_sums()
 
-local MOST_SUMMED = 100
+local MOST_SUMMED = 50
 local function sum_up()
   local opening, summed = read_opening(), 0
   local first = lines_after(opening.seq, 1)[1]

@@ -2,7 +2,7 @@
 -- KEYS: meta holds ledger. ARGV: now, by store.lua. Reply: none; a part reads and ends them.
 --
 -- A hold is over when its stored time has come, taken back or not.
-local MOST_SWEPT = 100
+local MOST_SWEPT = 50
 
 local function member_of(id, amount) return id .. struct.pack('>d', amount) end
 

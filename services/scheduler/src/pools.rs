@@ -14,8 +14,8 @@ use crate::{rules, ticks};
 
 /// No caller comes here, so nothing ever waits in a pool's lanes.
 const LANE_BOUND: usize = 1;
-/// Calls of one sweep, 100 holds each: 10 000 may end in a second.
-const SWEEP_CALLS: u32 = 100;
+/// Calls of one sweep, 50 holds each: 10 000 may end in a second.
+const SWEEP_CALLS: u32 = 200;
 
 /// A pool and its part of the configuration.
 struct ScheduledPool {

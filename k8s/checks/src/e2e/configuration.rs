@@ -43,6 +43,8 @@ issue = "webhook"
 timeout = "60s"
 lease = "2m"
 "#;
+/// An event that issues by codes, of which there are none: so that there is a metric of everything.
+const CODES: &str = "codes";
 /// The target that the rules name.
 const TARGET: &str = "reservations";
 
@@ -65,7 +67,7 @@ impl Configuration {
         text.parse().context(Self::KEY).map(Self)
     }
 
-    /// Gives the queue the rules of a run, adds the event of a run, and gives an operator the key
+    /// Gives the queue the rules of a run, adds the events of a run, and gives an operator the key
     /// of this digest.
     ///
     /// # Errors
@@ -79,6 +81,8 @@ impl Configuration {
         event.insert("url".to_owned(), receiver::URL.into());
         event.insert("secret_file".to_owned(), receiver::secret_file().into());
         self.table("events").insert(EVENT.to_owned(), event.into());
+        let codes: Table = "stock = 1\nissue = \"codes\"".parse().context("the other event")?;
+        self.table("events").insert(CODES.to_owned(), codes.into());
         let key: Table = format!("digest = \"sha256:{digest}\"\nrole = \"operator\"").parse()?;
         self.table("keys").insert("e2e".to_owned(), key.into());
         Ok(())

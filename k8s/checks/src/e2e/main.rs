@@ -3,6 +3,7 @@
 
 mod configuration;
 mod forward;
+mod hex;
 mod jobs;
 mod kubectl;
 mod namespace;

@@ -5,7 +5,7 @@
 use rand::Rng as _;
 use serde_json::{Value, json};
 
-use crate::run::hex;
+use crate::hex::hex;
 
 /// Where issuers find it.
 pub const URL: &str = "http://127.0.0.1:8099/issue";

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use crate::{
     configuration::Configuration,
+    hex::hex,
     kubectl::Kubectl,
     namespace,
     options::{Options, read},
@@ -117,9 +118,4 @@ impl Run {
     pub fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// As a digest is written.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -93,7 +93,7 @@ impl Pool {
     }
 }
 
-/// So many keep a call below a millisecond, with the 100 holds that it may take back.
+/// So many keep a call below a millisecond, with the 50 holds that it may take back.
 const MOST_ITEMS: usize = 32;
 
 /// The lanes of one pool.

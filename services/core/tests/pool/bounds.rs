@@ -21,7 +21,7 @@ async fn all_end(world: &TimedStore, pool: &Pool) {
 }
 
 #[tokio::test]
-async fn promise_13_a_call_takes_back_a_hundred_holds_at_most() {
+async fn promise_13_a_call_takes_back_fifty_holds_at_most() {
     let world = TimedStore::new().await;
     let pool = world.pool("p", funded(10_000));
     hold_many(&pool, 1_000).await;
@@ -29,15 +29,15 @@ async fn promise_13_a_call_takes_back_a_hundred_holds_at_most() {
     world.redis.forget_calls().await;
     for swept in 1..=3 {
         let sweep = pool.sweep().await.expect("a tick");
-        assert_eq!((sweep.expired, sweep.more), (100, true));
-        assert_eq!(world.redis.calls("xadd").await, 100 * swept);
+        assert_eq!((sweep.expired, sweep.more), (50, true));
+        assert_eq!(world.redis.calls("xadd").await, 50 * swept);
     }
-    // The calls that draws share: each takes back a hundred.
+    // The calls that draws share: each takes back fifty.
     world.redis.forget_calls().await;
     let ids: Vec<_> = (0..64).map(|n| n.to_string()).collect();
     join_all(ids.iter().map(|id| pool.draw(&Asked::Amount(1), id))).await;
     let (calls, written) = (world.redis.evalsha_calls().await, world.redis.calls("xadd").await);
-    assert_eq!(written, 64 + 100 * calls);
+    assert_eq!(written, 64 + 50 * calls);
     tick(&pool).await;
     let shown = look(&pool).await;
     assert_eq!((shown.holds, shown.sums.held, shown.sums.balance), (0, 0, 10_000 - 64));

@@ -128,7 +128,7 @@ async fn promise_10_no_refusal_is_wrong_because_of_holds_that_are_over() {
     }))
     .await;
     assert_eq!(sums(&pool).await.balance, 0);
-    // One tick moves time on and takes 100 back; the rest is over, and stands there still.
+    // One tick moves time on and takes 50 back; the rest is over, and stands there still.
     for _ in 0..12 {
         world.pass(std::time::Duration::from_secs(5));
         if world.now() < super::support::START + 60 * super::support::SECOND {

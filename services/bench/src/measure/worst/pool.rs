@@ -15,7 +15,7 @@ const HOLDS: u64 = 1_000_000;
 /// Items of a full call.
 const ITEMS: u64 = 32;
 /// Ended holds that a call takes back, and lines that it sums up.
-const SWEPT: u64 = 100;
+const SWEPT: u64 = 50;
 /// The longest between two ticks that counts.
 const A_TICK: u64 = 5;
 const MINUTE: u64 = 60;
@@ -66,7 +66,8 @@ async fn measure(holds: u64) -> anyhow::Result<Rows> {
     }
     let (mut pages, mut audits) = (Vec::new(), Vec::new());
     for call in 0..CALLS as u64 {
-        let (page, time) = safe.timed(safe.pool.ledger(call * holds / 8, MAX_LINES)).await?;
+        let (page, time) =
+            safe.timed(safe.pool.ledger(call * holds / (CALLS as u64 + 1), MAX_LINES)).await?;
         ensure!(page.lines.len() as u64 == MAX_LINES, "a full page");
         pages.push(time);
         safe.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
@@ -74,15 +75,15 @@ async fn measure(holds: u64) -> anyhow::Result<Rows> {
         audits.push(safe.call_us("evalsha").await?);
     }
     rows.add("ledger: a page of 200", pages);
-    rows.add("audit: 500 lines, mean of all calls", audits);
+    rows.add("audit: mean of all calls", audits);
 
     // All holds end, and few of them are taken back.
     safe.time_passes(MINUTE + A_TICK).await?;
-    rows.add("sweep: 100 ended holds", safe.sweeps(0).await?);
-    safe.calls(", 100 ended holds first", &mut rows).await?;
+    rows.add("sweep: 50 ended holds", safe.sweeps(0).await?);
+    safe.calls(", 50 ended holds first", &mut rows).await?;
     // By then the oldest lines are to be summed up.
     safe.time_passes(MINUTE * MINUTE).await?;
-    rows.add("sweep: 100 lines summed up, and ended holds", safe.sweeps(SWEPT).await?);
+    rows.add("sweep: 50 lines summed up, and ended holds", safe.sweeps(SWEPT).await?);
     Ok(rows)
 }
 

@@ -1,6 +1,6 @@
 //! A pool, in plain Rust.
 //!
-//! Holds and calls are numbered by the tests. Times are in microseconds. What 100 ended holds are
+//! Holds and calls are numbered by the tests. Times are in microseconds. What 50 ended holds are
 //! left over at a time is not modelled: here all of them are taken back at once.
 
 use std::collections::BTreeMap;

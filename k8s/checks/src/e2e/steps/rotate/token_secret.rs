@@ -10,9 +10,10 @@ use rand::Rng as _;
 use crate::{
     configuration::QUEUE,
     forward::{Forward, status},
+    hex::hex,
     place::Place,
     progress::pause,
-    run::{Run, hex},
+    run::Run,
     steps::watch::{IN_FORCE_WITHIN, Pods},
     table::Line,
 };

@@ -1,0 +1,5 @@
+//! Bytes as a digest is written.
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
