@@ -44,7 +44,7 @@ pub struct Hold {
     pub id: HoldId,
     /// What it reserves.
     pub amount: u64,
-    /// How long it still lasts.
+    /// How long it still lasts; zero when it is over.
     pub expires_in: Duration,
     /// The balance after it.
     pub balance: u64,
