@@ -1,6 +1,6 @@
 //! What operators and the configuration do.
 
-use super::reply::{Answer, Told};
+use super::reply::{Answer, Refusal, Told};
 use super::reserve::{CALL_KEY, Drawn};
 use super::{Pool, Rules, scripts};
 use crate::operation::Operation;
@@ -40,14 +40,18 @@ impl Pool {
         .map(|told| told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
     }
 
-    /// Lets money move again after a change of the store's primary; whether it did not.
+    /// Lets money move again after a change of the store's primary; a repeat where it did.
     ///
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub async fn confirm(&self) -> Result<bool, Error> {
+    pub async fn confirm(&self) -> Result<Answer<()>, Error> {
         let args = self.entity().args();
         let mut reply = self.entity().ask(&scripts::CONFIRM, args, Repeat::IfUnknown).await?;
-        Ok(reply.count()? == 1)
+        Ok(match reply.count()? {
+            0 => Answer::Repeated(()),
+            1 => Answer::Done(()),
+            _ => Answer::Refused(Refusal::Unseen),
+        })
     }
 }
