@@ -144,6 +144,9 @@ async fn a_hold_goes_back_by_itself_and_is_settled_late() {
         .map(|line| line["kind"].as_str().expect("a kind").to_owned())
         .collect();
     assert_eq!(kinds, ["held", "expired", "settled"]);
+    draw(&room, 1, "rent").await.is(201);
+    let newest = room.call("service", Method::GET, "/v1/admin/pools/reward/ledger?after=4");
+    assert_eq!(newest.send().await.is(200).json()["movements"][0]["operation_id"], "rent");
     assert_eq!((&ledger["next"], &ledger["last_seq"]), (&Value::Null, &json!(4)));
     audited(&room).await;
 }

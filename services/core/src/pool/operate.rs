@@ -29,6 +29,7 @@ impl Pool {
         let mut keys = script.keys_of(self.name());
         script.push_digest_key(&mut keys, self.name(), CALL_KEY, &operation.id);
         let args = self.entity().args().with(operation.said.as_slice()).with(amount);
+        let args = args.with(operation_id);
         self.settled(|| async {
             let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
             let mut numbers = self.entity().seeded(script, ask).await?.numbers()?;

@@ -182,6 +182,9 @@ pub struct MovementView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     hold_id: Option<String>,
+    /// Which draw, or funds, by the name that the caller gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_id: Option<String>,
 }
 
 impl From<pool::Ledger> for LedgerView {
@@ -195,6 +198,7 @@ impl From<pool::Ledger> for LedgerView {
             balance: line.balance,
             at: moment(line.at_us / 1_000_000),
             hold_id: line.hold.map(|hold| hold.text()),
+            operation_id: line.operation_id,
         });
         Self {
             opening_seq: ledger.opening_seq,
