@@ -1,8 +1,7 @@
 -- What a caller asks for, who named the call. Needs sums.lua.
 -- KEYS: meta. ARGV: now, by store.lua; of each item what the call said (8 bytes: a digest), the
--- amount (8: a double), the length and the name of the option, whose amount counts then, and the name
--- of the call. Reply: none; a part
--- gives `read_asked`.
+-- amount (8: a double), the length and the name of the option, whose amount counts then, and the
+-- name of the call. Reply: none; a part gives `read_asked`.
 
 local function read_asked(item)
   local said, amount, option, rest = struct.unpack('>c8dBc0', item)

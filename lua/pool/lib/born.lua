@@ -2,8 +2,8 @@
 -- KEYS: meta holds ledger. ARGV: now, by store.lua; the revision that the caller has seen, by
 -- lib/rule_parts.lua. Reply: none; a part gives `be_born`.
 
--- The number of the ledger's last line, 0 when it has none: halves what lies between a number that a
--- line has, or 0, and one that none has or is behind.
+-- The number of the ledger's last line, 0 when it has none: halves what lies between a number
+-- that a line has, or 0, and one that is behind all lines.
 local function last_line()
   local found, none = 0, MAX_AMOUNT + 1
   while none - found > 1 do
@@ -15,8 +15,8 @@ local function last_line()
 end
 
 -- A pool that the store did not know gets the funds of its file, and knows the primary. One that
--- somebody has seen before was lost: where that must be looked at, it waits to be confirmed. What is
--- left of one whose sums are gone comes to nothing: the ledger goes on behind its last line, and
+-- somebody has seen before was lost: where that must be looked at, it waits to be confirmed. What
+-- is left of one whose sums are gone comes to nothing: the ledger goes on behind its last line, and
 -- what holds had reserved is not given back.
 local function be_born()
   if is_known then return end

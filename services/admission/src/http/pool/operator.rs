@@ -64,8 +64,8 @@ pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 /// The movements of a pool in order, page by page.
 ///
 /// `next` of one page is `after` of the next, until it is null. Those older than `ledger_keep` are
-/// summed up in `opening`. For the newest, look at `last_seq` first, and then behind a number that is
-/// as many less.
+/// summed up in `opening`. For the newest, look at `last_seq` first, and then behind a number that
+/// is as many less.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
     params(
