@@ -1,7 +1,7 @@
 -- pool.apply_rules: the rules of a scheduler's file, written where they differ from the newest. The
 -- first rules give birth to the pool, with the funds of its file.
--- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary born
--- KEYS: meta ledger
+-- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening born
+-- KEYS: meta holds ledger
 -- ARGV: now, epoch, file_revision, file, (rule, value)*
 --       (lib/rule_parts.lua, and the scheduler's file)
 -- Reply: OK, changed (1 or 0), then the revision of the file and the packed file

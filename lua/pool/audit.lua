@@ -9,7 +9,7 @@
 --        NO_RULES
 -- Codes: OK NO_RULES
 
-local MOST_READ = 500
+local MOST_READ = 250
 
 if not load() then return { NO_RULES } end
 local sums = {

@@ -3,13 +3,16 @@
 -- Uses: lib/store lib/entity rules sums clock primary
 -- KEYS: meta ledger
 -- ARGV: now
--- Reply: OK, 1 when it was unconfirmed, else 0; or NO_RULES
+-- Reply: OK, 1 when it was unconfirmed, else 0, or 2 when it stays so, since the primary cannot be
+--        seen; or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load() then return { NO_RULES } end
 write_even_if_full()
 read_watched_clock()
 local was = is_unconfirmed()
+-- The next call would find it changed again.
+if was and not primary() then return { OK, 2 } end
 if was then
   -- Its time goes on from where it stood.
   m.offset, m.tick, m.unconfirmed = now - wall, now, 0

@@ -15,7 +15,7 @@ local _, more = sweep_holds()
 local told = {}
 for at = 2, #ARGV do
   local key = KEYS[at + 2]
-  local said, amount = read_asked(ARGV[at])
+  local said, amount, name = read_asked(ARGV[at])
   local code, balance = OK, nil
   local same, note = repeated(key, said, now - DAY)
   if same == false then
@@ -28,7 +28,7 @@ for at = 2, #ARGV do
   else
     code = refusal(amount, more) or OK
     if code == OK then
-      record(DRAWN, amount, 0, '')
+      record(DRAWN, amount, 0, name)
       remember(key, said .. struct.pack('>dd', amount, m.balance), now, 2 * DAY / 1000)
     end
   end

@@ -1,8 +1,8 @@
 -- pool.fund: puts money in.
 -- Uses: lib/store lib/entity lib/repeated rules sums clock primary
 -- KEYS: meta ledger (call)*
--- ARGV: now, said, amount
---       (a digest of what the call said, 8 bytes)
+-- ARGV: now, said, amount, name
+--       (a digest of what the call said, 8 bytes; the name of the call)
 -- Reply: OK, doubles: a code, the amount, 0, the balance after it; or NO_RULES
 -- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED
 
@@ -23,7 +23,7 @@ elseif is_unconfirmed() then
 elseif amount > MAX_AMOUNT - m.funded then
   code = TOO_LARGE
 else
-  record(FUNDED, amount, 0, '')
+  record(FUNDED, amount, 0, ARGV[4])
   remember(key, said .. struct.pack('>d', m.balance), now, 2 * DAY / 1000)
 end
 save_sums()

@@ -3,8 +3,8 @@
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now, (asked)*
 --       (lib/asked.lua; the last 16 bytes of its key are the hold's id)
--- Reply: OK, holds (four doubles each: a code, the amount, µs until it ends, the balance after
---        it); or NO_RULES
+-- Reply: OK, holds (four doubles each: a code, the amount, µs until it ends or 0 when it is over,
+--        the balance after it); or NO_RULES
 -- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
 
 if not load() then return { NO_RULES } end
@@ -39,7 +39,7 @@ for at = 2, #ARGV do
     code = MISMATCH
   elseif known then
     code, amount, balance = REPEATED, known.amount, known.balance
-    left = math.max(known.ends - now, 0)
+    left = known.state == HELD and known.ends - now or 0
   elseif is_unconfirmed() then
     code = UNCONFIRMED
   else

@@ -1,8 +1,8 @@
 -- pool.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
 -- caller's own file counts only where nobody knows another, and then at revision 0. The first rules
 -- give birth to the pool, with the funds of its file.
--- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary born
--- KEYS: meta ledger
+-- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening born
+-- KEYS: meta holds ledger
 -- ARGV: now, epoch, file_revision, file, (rule, value)*
 --       (lib/rule_parts.lua, and the caller's file)
 -- Reply: OK, changed (1 or 0), then the revision of the file and the packed file

@@ -5,7 +5,7 @@
 -- what a line of the ledger tells of: `Movement` in services/core/src/pool/ledger.rs
 local FUNDED, HELD, SETTLED, CANCELLED, EXPIRED, DRAWN = 1, 2, 3, 4, 5, 6
 -- amount, what it released of what was held, balance after it, queue time, the store's clock; the
--- hold's id follows
+-- hold's id follows, or the name of the call of who drew or funded
 local LINE = '>Bddddd'
 local SUMS = { 'balance', 'held', 'paid', 'funded', 'seq' } -- and the number of the last line
 local before = {} -- as the store has them
@@ -36,10 +36,10 @@ local function move(sums, kind, amount, released)
   end
 end
 
-local function record(kind, amount, released, hold)
+local function record(kind, amount, released, whose)
   move(m, kind, amount, released)
   m.seq = m.seq + 1
-  local line = struct.pack(LINE, kind, amount, released, m.balance, now, wall) .. hold
+  local line = struct.pack(LINE, kind, amount, released, m.balance, now, wall) .. whose
   call('XADD', LEDGER, string.format('%.0f-0', m.seq), 'line', line)
 end
 

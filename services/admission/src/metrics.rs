@@ -149,6 +149,7 @@ pub struct RouteMetrics {
     port: &'static str,
     template: String,
     is_gate: bool,
+    is_audit: bool,
     all: HistogramVec,
     times: [[OnceLock<Histogram>; STATUSES.len()]; METHODS.len()],
 }
@@ -159,6 +160,7 @@ impl RouteMetrics {
             port,
             template: template.to_owned(),
             is_gate: template.contains("/authorize"),
+            is_audit: template.ends_with("/audit"),
             all: all.clone(),
             times: [const { [const { OnceLock::new() }; STATUSES.len()] }; METHODS.len()],
         }
@@ -172,6 +174,11 @@ impl RouteMetrics {
     /// Whether gateways ask here: then a refusal is 401 or 403 only.
     pub fn is_gate(&self) -> bool {
         self.is_gate
+    }
+
+    /// Whether it reads all of a ledger, which takes its time.
+    pub fn is_audit(&self) -> bool {
+        self.is_audit
     }
 
     /// Notes one answer.

@@ -20,6 +20,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::request::Parts;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::shell::panicked;
@@ -40,6 +41,10 @@ pub struct Audit {
     /// Lines of theirs that were left out; the next line tells.
     left_out: Arc<AtomicU64>,
 }
+
+/// Is cancelled when nobody waits for the answer any more, for what is of use to the caller alone.
+#[derive(Clone, Debug)]
+pub struct CallerGone(pub CancellationToken);
 
 /// What is known of a call so far.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +88,9 @@ impl Audit {
     ) -> Response {
         let entry = AuditEntry::default();
         request.extensions_mut().insert(entry.clone());
+        let gone = CancellationToken::new();
+        request.extensions_mut().insert(CallerGone(gone.clone()));
+        let _gone = gone.drop_guard();
         let name = name_in::<T>(request.uri().path()).filter(|name| is_name(name));
         let subject = Subject { label: T::LABEL, name: name.map(str::to_owned) };
         let call = async move {

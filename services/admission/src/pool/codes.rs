@@ -27,6 +27,8 @@ codes! {
     /// The store's primary has changed, and no operator has confirmed the pool.
     POOL_UNCONFIRMED = SERVICE_UNAVAILABLE, "pool_unconfirmed",
         "No money moves until an operator confirms the pool";
+    /// The store's user lacks `+info`, without which the pool would be unconfirmed again at once.
+    PRIMARY_UNSEEN = CONFLICT, "primary_unseen", "The store's user needs the permission +info";
 }
 
 /// The refusal as it is told.
@@ -38,6 +40,7 @@ pub fn problem(refusal: Refusal) -> Problem {
             Problem::new(Code::INSUFFICIENT_BALANCE).detail(format!("the balance is {balance}"))
         }
         Refusal::Unconfirmed => Problem::new(Code::POOL_UNCONFIRMED),
+        Refusal::Unseen => Problem::new(Code::PRIMARY_UNSEEN),
         Refusal::NoOption => Problem::new(Code::UNKNOWN_OPTION),
         Refusal::NoHold => Problem::new(Code::UNKNOWN_HOLD),
         Refusal::Settled { amount } => {

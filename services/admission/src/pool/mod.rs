@@ -9,6 +9,7 @@ use anteroom_core::pool::{Answer, Pool, Refusal};
 use anteroom_core::store::Error;
 use anteroom_runtime::Config;
 use prometheus::{IntCounter, IntCounterVec};
+use tokio::sync::{Mutex, MutexGuard};
 
 use self::metrics::PoolFamilies;
 use crate::entities::{Entities, Entity, EntityContext};
@@ -23,11 +24,21 @@ pub struct PoolState {
     paid: IntCounter,
     /// The retries that this process has scheduled, of any entity.
     retries: Arc<PendingRetries>,
+    /// Held by who audits it.
+    audits: Arc<Mutex<()>>,
 }
 
 impl PoolState {
     pub(crate) fn name(&self) -> &str {
         self.pool.name()
+    }
+
+    /// Whoever audits it, which keeps the store busy, is alone in this process.
+    pub(crate) fn audits_alone(&self) -> Result<MutexGuard<'_, ()>, Problem> {
+        self.audits.try_lock().map_err(|_| {
+            let problem = Problem::new(Code::OVERLOADED).detail("the pool is being audited");
+            problem.retry_after(self.retries.schedule_anybody())
+        })
     }
 
     /// What came of an operation, counted; money is never advice, so without the store it is
@@ -90,6 +101,7 @@ pub(crate) fn reload(
 ) -> Entities<PoolState> {
     let none = Entities::default();
     before.unwrap_or(&none).reload(&config.pools, |name, config, before| {
+        let audits = before.map_or_else(Arc::default, |before| before.audits.clone());
         let rules = config.rules.clone();
         let pool = match before {
             Some(before) => {
@@ -99,6 +111,7 @@ pub(crate) fn reload(
             None => Pool::open(context.store, name, rules, context.lane_bound),
         };
         let (operations, retries) = (metrics.operations.clone(), context.retries.clone());
-        PoolState { pool, operations, paid: metrics.paid.with_label_values(&[name]), retries }
+        let paid = metrics.paid.with_label_values(&[name]);
+        PoolState { pool, operations, paid, retries, audits }
     })
 }

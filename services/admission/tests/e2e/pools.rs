@@ -144,7 +144,10 @@ async fn a_hold_goes_back_by_itself_and_is_settled_late() {
         .map(|line| line["kind"].as_str().expect("a kind").to_owned())
         .collect();
     assert_eq!(kinds, ["held", "expired", "settled"]);
-    assert_eq!(ledger["next"], Value::Null);
+    draw(&room, 1, "rent").await.is(201);
+    let newest = room.call("service", Method::GET, "/v1/admin/pools/reward/ledger?after=4");
+    assert_eq!(newest.send().await.is(200).json()["movements"][0]["operation_id"], "rent");
+    assert_eq!((&ledger["next"], &ledger["last_seq"]), (&Value::Null, &json!(4)));
     audited(&room).await;
 }
 
@@ -234,4 +237,35 @@ async fn a_changed_file_changes_the_rules_and_what_left_it_is_gone() {
     .await;
     room.anteroom.deployment.write("[pools.other]\n");
     until("it is gone", PATIENCE, async || get(&room, "").await.code() == "unknown_pool").await;
+}
+
+/// A ledger that takes longer to read than any other call may take; the second who asks meanwhile
+/// is refused.
+#[tokio::test]
+async fn an_audit_has_a_time_of_its_own() {
+    let timeout = [("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "100ms")];
+    let room = ready(Room::start_with(POOL, &timeout).await).await;
+    draw(&room, 1, "a").await.is(201);
+    // Draws of nothing, behind the two lines that are there.
+    let lines = "local last = redis.call('HINCRBY', KEYS[1], 'seq', 100000)
+        local line = redis.call('XRANGE', KEYS[2], '2-0', '2-0')[1][2][2]
+        for seq = last - 99999, last do
+            redis.call('XADD', KEYS[2], seq .. '-0', 'line',
+                string.sub(line, 1, 1) .. string.rep('\\0', 16) .. string.sub(line, 18))
+        end";
+    let (meta, ledger) = ("anteroom:v1:pool:{reward}:meta", "anteroom:v1:pool:{reward}:ledger");
+    room.anteroom.deployment.redis.run::<()>(&["EVAL", lines, "2", meta, ledger]).await;
+    let audit = || room.call("service", Method::POST, "/v1/admin/pools/reward/audit");
+    let begun = std::time::Instant::now();
+    let audits = join_all([audit().json(json!({})).send(), audit().json(json!({})).send()]).await;
+    assert!(begun.elapsed().as_millis() > 100, "it was no long one");
+    let (done, refused): (Vec<_>, Vec<_>) = audits.into_iter().partition(|it| it.status == 200);
+    assert_eq!((done.len(), refused.len()), (1, 1));
+    for audit in done {
+        let audit = audit.json();
+        assert_eq!((&audit["holds"], &audit["movements"]), (&json!(true), &json!(100_002)));
+    }
+    for audit in refused {
+        audit.refuses(503, "overloaded");
+    }
 }

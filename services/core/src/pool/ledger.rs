@@ -77,7 +77,7 @@ impl Sums {
 }
 
 /// One movement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Its number, from 1.
     pub seq: u64,
@@ -93,6 +93,8 @@ pub struct Line {
     pub at_us: u64,
     /// Which hold, if any.
     pub hold: Option<HoldId>,
+    /// Which draw or funds, by the name that the caller gave; absent of the funds of a file.
+    pub operation_id: Option<String>,
 }
 
 /// A part of the ledger.
@@ -186,7 +188,7 @@ fn line(reply: &mut Reply) -> Result<Line, Error> {
     let packed = reply.bytes()?;
     let parts =
         packed.split_first().and_then(|(kind, rest)| Some((kind, rest.split_at_checked(40)?)));
-    let Some((kind, (numbers, id))) = parts else {
+    let Some((kind, (numbers, whose))) = parts else {
         return Err(reply.error("a line that is too short"));
     };
     let mut numbers = Numbers::of(reply, numbers);
@@ -194,8 +196,16 @@ fn line(reply: &mut Reply) -> Result<Line, Error> {
     let (amount, released, balance) = (numbers.count()?, numbers.count()?, numbers.count()?);
     numbers.count()?; // queue time, by which the scripts go
     let at_us = numbers.count()?;
-    let hold = id.try_into().ok().map(HoldId);
-    Ok(Line { seq, movement, amount, released, balance, at_us, hold })
+    let (hold, operation_id) = match movement {
+        Movement::Funded | Movement::Drawn => {
+            let name = String::from_utf8_lossy(whose).into_owned();
+            (None, Some(name).filter(|name| !name.is_empty()))
+        }
+        Movement::Held | Movement::Settled | Movement::Cancelled | Movement::Expired => {
+            (whose.try_into().ok().map(HoldId), None)
+        }
+    };
+    Ok(Line { seq, movement, amount, released, balance, at_us, hold, operation_id })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What operators and the configuration do.
 
-use super::reply::{Answer, Told};
+use super::reply::{Answer, Refusal, Told};
 use super::reserve::{CALL_KEY, Drawn};
 use super::{Pool, Rules, scripts};
 use crate::operation::Operation;
@@ -29,6 +29,7 @@ impl Pool {
         let mut keys = script.keys_of(self.name());
         script.push_digest_key(&mut keys, self.name(), CALL_KEY, &operation.id);
         let args = self.entity().args().with(operation.said.as_slice()).with(amount);
+        let args = args.with(operation_id);
         self.settled(|| async {
             let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
             let mut numbers = self.entity().seeded(script, ask).await?.numbers()?;
@@ -40,14 +41,18 @@ impl Pool {
         .map(|told| told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
     }
 
-    /// Lets money move again after a change of the store's primary; whether it did not.
+    /// Lets money move again after a change of the store's primary; a repeat where it did.
     ///
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub async fn confirm(&self) -> Result<bool, Error> {
+    pub async fn confirm(&self) -> Result<Answer<()>, Error> {
         let args = self.entity().args();
         let mut reply = self.entity().ask(&scripts::CONFIRM, args, Repeat::IfUnknown).await?;
-        Ok(reply.count()? == 1)
+        Ok(match reply.count()? {
+            0 => Answer::Repeated(()),
+            1 => Answer::Done(()),
+            _ => Answer::Refused(Refusal::Unseen),
+        })
     }
 }

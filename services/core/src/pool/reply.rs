@@ -64,6 +64,8 @@ pub enum Refusal {
     },
     /// The store's primary has changed, and no operator has confirmed the pool.
     Unconfirmed,
+    /// The store's user may not ask which primary it is, so that nobody can confirm the pool.
+    Unseen,
     /// There is no option of this name.
     NoOption,
     /// There is no such hold, or it ended more than a day ago.

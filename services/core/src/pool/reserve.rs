@@ -44,7 +44,7 @@ pub struct Hold {
     pub id: HoldId,
     /// What it reserves.
     pub amount: u64,
-    /// How long it still lasts.
+    /// How long it still lasts; zero when it is over.
     pub expires_in: Duration,
     /// The balance after it.
     pub balance: u64,
@@ -120,6 +120,8 @@ struct Item {
     operation: Operation,
     amount: u64,
     option: String,
+    /// As the ledger shows it.
+    name: String,
 }
 
 impl Item {
@@ -130,7 +132,7 @@ impl Item {
         };
         let said = [&amount.to_be_bytes()[..], option.as_bytes()];
         let operation = Operation::new(&[kind, pool.as_bytes()], operation_id, &said);
-        Self { operation, amount, option }
+        Self { operation, amount, option, name: operation_id.to_owned() }
     }
 }
 
@@ -169,12 +171,15 @@ impl Batch for Reservations {
     }
 
     fn args(&self, items: &[Item]) -> Args {
-        let mut args = Args::with_capacity(1 + items.len(), 16 + 32 * items.len());
+        let mut args = Args::with_capacity(1 + items.len(), 16 + 64 * items.len());
         self.clock.push_to(&mut args);
         for item in items {
             args.push(item.operation.said.as_slice());
             args.extend_last(&(item.amount as f64).to_be_bytes());
+            // The names of options have at most 40 bytes.
+            args.extend_last(&[item.option.len() as u8]);
             args.extend_last(item.option.as_bytes());
+            args.extend_last(item.name.as_bytes());
         }
         args
     }

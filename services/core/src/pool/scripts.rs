@@ -5,15 +5,15 @@ use crate::store::Script;
 
 pub(super) static SEED_RULES: Script = script!(
     "pool", "seed_rules",
-    keys: "meta ledger",
+    keys: "meta holds ledger",
     lib: ["store", "entity", "rule_parts", "file_rules"],
-    own: ["rules", "sums", "clock", "primary", "born"],
+    own: ["rules", "sums", "clock", "primary", "opening", "born"],
 );
 pub(super) static APPLY_RULES: Script = script!(
     "pool", "apply_rules",
-    keys: "meta ledger",
+    keys: "meta holds ledger",
     lib: ["store", "entity", "rule_parts", "file_rules"],
-    own: ["rules", "sums", "clock", "primary", "born"],
+    own: ["rules", "sums", "clock", "primary", "opening", "born"],
 );
 pub(super) static FUND: Script = script!(
     "pool", "fund",

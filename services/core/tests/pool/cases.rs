@@ -1,6 +1,8 @@
 //! The cases that pools were made for, by name.
 
-use anteroom_core::pool::{Answer, Asked, HoldState, Refusal, Rules};
+use std::time::Duration;
+
+use anteroom_core::pool::{Answer, Asked, HoldState, Refusal, Rules, Sums};
 use futures_util::future::join_all;
 
 use super::money::{draw, funded, hold, is_refused, look, options, pass, sums, tick, try_hold};
@@ -130,7 +132,7 @@ async fn promise_10_no_refusal_is_wrong_because_of_holds_that_are_over() {
     assert_eq!(sums(&pool).await.balance, 0);
     // One tick moves time on and takes 50 back; the rest is over, and stands there still.
     for _ in 0..12 {
-        world.pass(std::time::Duration::from_secs(5));
+        world.pass(Duration::from_secs(5));
         if world.now() < super::support::START + 60 * super::support::SECOND {
             pool.sweep().await.expect("a tick");
         }
@@ -162,7 +164,7 @@ async fn promise_12_an_outage_of_the_store_ends_no_hold() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(10));
     let held = hold(&pool, 4, "a").await;
-    world.pass(std::time::Duration::from_secs(3_600));
+    world.pass(Duration::from_secs(3_600));
     let looked = pool.look(held.id).await.expect("an answer").expect("a hold");
     assert_eq!((looked.state, looked.expires_in.as_secs()), (HoldState::Held, 55));
     tick(&pool).await;
@@ -208,12 +210,12 @@ async fn a_hold_is_known_for_a_day_past_its_end() {
     let held = hold(&pool, 4, "a").await;
     // A day and 5 s, as fast as queue time goes with a tick every 5 s.
     for _ in 0..17_281 {
-        world.pass(std::time::Duration::from_secs(5));
+        world.pass(Duration::from_secs(5));
         pool.sweep().await.expect("a tick");
     }
     assert!(pool.look(held.id).await.expect("an answer").is_some());
     for _ in 0..12 {
-        world.pass(std::time::Duration::from_secs(5));
+        world.pass(Duration::from_secs(5));
         pool.sweep().await.expect("a tick");
     }
     assert!(pool.look(held.id).await.expect("an answer").is_none());
@@ -221,4 +223,39 @@ async fn a_hold_is_known_for_a_day_past_its_end() {
     // The name is free again.
     hold(&pool, 5, "a").await;
     assert_eq!(sums(&pool).await.held, 5);
+}
+
+/// Somebody deleted the key, or a part of a copy was put back: the ledger and the holds are there.
+#[tokio::test]
+async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", funded(100));
+    let (left, late) = (hold(&pool, 30, "left").await, hold(&pool, 20, "late").await);
+    draw(&pool, 5, "a").await;
+    world.redis.run::<i64>(&["DEL", "anteroom:v1:pool:{reward}:meta"]).await;
+    let all = Sums { balance: 100, funded: 100, ..Sums::default() };
+    assert_eq!(sums(&pool).await, all);
+    let ledger = pool.ledger(0, 10).await.expect("a look");
+    assert_eq!((ledger.opening_seq, ledger.opening, ledger.last_seq), (4, Sums::default(), 5));
+    pass(&world, &pool, 61).await;
+    assert_eq!(sums(&pool).await, all, "what they had reserved is gone with the sums");
+    pool.cancel(left.id).await.expect("an answer");
+    draw(&pool, 10, "b").await;
+    assert!(matches!(pool.settle(late.id, 20).await, Ok(Answer::Done(_))), "it is paid late");
+    assert_eq!(sums(&pool).await, Sums { balance: 70, paid: 30, funded: 100, held: 0 });
+}
+
+#[tokio::test]
+async fn promise_11_a_repeat_of_a_hold_that_is_over_is_told_so() {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", funded(100));
+    let again = async |id| match try_hold(&pool, 10, id).await {
+        Answer::Repeated(hold) => hold.expires_in,
+        other => panic!("no repeat: {other:?}"),
+    };
+    let (one, two) = (hold(&pool, 10, "1").await, hold(&pool, 10, "2").await);
+    assert_eq!(again("1").await, one.expires_in);
+    pool.cancel(one.id).await.expect("an answer");
+    pool.settle(two.id, 5).await.expect("an answer");
+    assert_eq!((again("1").await, again("2").await), (Duration::ZERO, Duration::ZERO));
 }

@@ -27,7 +27,7 @@ async fn after_a_failover_a_pool_that_holds_moves_no_money_until_it_is_confirmed
     draw(&continues, 5, "b").await;
     for pool in [&holds, &continues] {
         assert!(!pool.sweep().await.expect("a tick").failed_over);
-        assert_eq!(pool.confirm().await, Ok(false));
+        assert_eq!(pool.confirm().await, Ok(Answer::Repeated(())));
     }
     primary.hands_over_to(&replica).await;
     replica.run::<String>(&["REPLICAOF", "NO", "ONE"]).await;
@@ -47,7 +47,7 @@ async fn after_a_failover_a_pool_that_holds_moves_no_money_until_it_is_confirmed
     assert_eq!((shown.unconfirmed, shown.failovers), (true, 1));
     holds.sweep().await.expect("a tick");
     assert!(look(&holds).await.unconfirmed, "a tick confirms nothing");
-    assert_eq!(holds.confirm().await, Ok(true));
+    assert_eq!(holds.confirm().await, Ok(Answer::Done(())));
     assert!(matches!(draw(&holds, 5, "c").await, Answer::Done(_)));
     assert!(matches!(holds.settle(held.id, 1).await, Ok(Answer::Done(_))));
     assert_eq!(sums(&holds).await.paid, 11);
@@ -83,7 +83,7 @@ async fn no_hold_ends_while_a_pool_waits_to_be_confirmed() {
     assert!(matches!(draw(&pool, 10, "paid").await, Answer::Repeated(_)));
     let again = pool.hold(&Asked::Amount(60), "kept").await.expect("an answer");
     assert!(matches!(again, Answer::Repeated(hold) if hold.expires_in == Duration::from_secs(8)));
-    assert_eq!(pool.confirm().await, Ok(true));
+    assert_eq!(pool.confirm().await, Ok(Answer::Done(())));
     assert!(matches!(pool.settle(kept.id, 50).await, Ok(Answer::Done(_))));
     // The other goes on where it stood.
     for left in [20, 0] {
@@ -119,7 +119,7 @@ async fn a_pool_that_holds_and_was_lost_waits_to_be_confirmed() {
     draw(&pool, 5, "a").await;
     world.empty().await;
     assert_eq!(is_refused(draw(&pool, 5, "a").await), Refusal::Unconfirmed);
-    assert_eq!(pool.confirm().await, Ok(true));
+    assert_eq!(pool.confirm().await, Ok(Answer::Done(())));
     assert_eq!(look(&pool).await.sums.balance, 100);
 }
 
@@ -134,7 +134,7 @@ async fn a_pool_that_holds_and_may_not_ask_for_the_primary_moves_nothing() {
     let (holds, continues) =
         (open(&store, "holds", held_back()), open(&store, "continues", funded(100)));
     assert_eq!(is_refused(draw(&holds, 5, "a").await), Refusal::Unconfirmed);
-    holds.confirm().await.expect("an answer");
+    assert_eq!(holds.confirm().await, Ok(Answer::Refused(Refusal::Unseen)));
     assert_eq!(is_refused(draw(&holds, 5, "a").await), Refusal::Unconfirmed);
     assert!(look(&holds).await.unconfirmed);
     assert!(matches!(draw(&continues, 5, "a").await, Answer::Done(_)));

@@ -40,6 +40,9 @@ async fn every_movement_has_a_line() {
     let holds: Vec<_> = ledger.lines.iter().map(|line| line.hold).collect();
     assert_eq!(holds[4], Some(one.id));
     assert_eq!((holds[7], holds[0]), (Some(three.id), None));
+    let named =
+        ledger.lines.iter().filter_map(|line| line.operation_id.as_deref().zip(Some(line.seq)));
+    assert_eq!(named.collect::<Vec<_>>(), [("d", 4), ("f", 10)]);
     assert_eq!(ledger.lines[0].at_us, START);
     assert_eq!((ledger.last_seq, ledger.opening_seq, ledger.opening), (10, 0, Sums::default()));
     let page = pool.ledger(3, 2).await.expect("a look");

@@ -26,7 +26,7 @@ async fn journey(store: &Store, name: &str) {
     .await;
     assert_eq!(pool.cancel(two.id).await, Ok(Answer::Done(())));
     assert!(pool.look(two.id).await.expect("an answer").is_some());
-    assert_eq!(pool.confirm().await, Ok(false));
+    assert_eq!(pool.confirm().await, Ok(Answer::Repeated(())));
     let sums = sums(&pool).await;
     assert_eq!((sums.balance, sums.paid, sums.funded), (123, 27, 150));
     assert_eq!(pool.ledger(0, 200).await.expect("a look").lines.len(), 7);

@@ -1,18 +1,19 @@
 //! What operators call: funds, confirmation, the ledger and its audit.
 
-use anteroom_core::pool::MAX_LINES;
-use axum::Json;
+use anteroom_core::pool::{Answer, MAX_LINES};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use serde_json::json;
 
 use super::body::{FundsBody, amount};
-use super::problems::{FundProblems, PoolProblems};
+use super::problems::{ConfirmProblems, FundProblems, PoolProblems};
 use super::view::{AuditView, BalanceView, LedgerView, PoolView};
+use crate::http::audit::CallerGone;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::page::{Asked, Page};
 use crate::pool::PoolState;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// How many movements a page shows when nobody says.
 pub const DEFAULT_LINES: u64 = 100;
@@ -43,12 +44,14 @@ pub async fn fund(
     post, path = "/v1/admin/pools/{pool}/confirm", tag = "operators", operation_id = "confirm_pool",
     params(("pool" = String, Path, description = "name of the pool")),
     security((), ("key" = [])),
-    responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
+    responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
 )]
 pub async fn confirm(
     Operator { entry, entity: pool }: Operator<PoolState>,
 ) -> Result<Response, Problem> {
-    let was_unconfirmed = pool.pool.confirm().await?;
+    let answer = pool.pool.confirm().await;
+    let was_unconfirmed = matches!(answer, Ok(Answer::Done(())));
+    pool.told("confirm", answer)?;
     entry.before(json!({ "unconfirmed": was_unconfirmed }));
     let snapshot = pool.pool.snapshot().await?;
     entry.after(json!({ "unconfirmed": snapshot.unconfirmed, "balance": snapshot.sums.balance }));
@@ -61,7 +64,8 @@ pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 /// The movements of a pool in order, page by page.
 ///
 /// `next` of one page is `after` of the next, until it is null. Those older than `ledger_keep` are
-/// summed up in `opening`.
+/// summed up in `opening`. For the newest, look at `last_seq` first, and then behind a number that
+/// is as many less.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
     params(
@@ -81,6 +85,9 @@ pub async fn ledger(
 }
 
 /// Recomputes what the pool has from its ledger.
+///
+/// It may take five minutes, ends when the caller goes away, and is 503 `overloaded` while another
+/// of the same pool is under way in this process.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/audit", tag = "operators", operation_id = "audit_pool",
     params(("pool" = String, Path, description = "name of the pool")),
@@ -89,8 +96,11 @@ pub async fn ledger(
 )]
 pub async fn audit(
     Operator { entry, entity: pool }: Operator<PoolState>,
+    Extension(CallerGone(gone)): Extension<CallerGone>,
 ) -> Result<Response, Problem> {
-    let audit = pool.pool.audit().await?;
+    let _alone = pool.audits_alone()?;
+    let audit = gone.run_until_cancelled(pool.pool.audit()).await;
+    let audit = audit.ok_or_else(|| Problem::new(Code::REQUEST_TIMEOUT))??;
     entry.after(json!({ "holds": audit.holds(), "movements": audit.lines }));
     Ok(Json(AuditView::from(audit)).into_response())
 }

@@ -65,7 +65,7 @@ pub struct HoldView {
     hold_id: String,
     /// What it reserves.
     amount: u64,
-    /// How long it still lasts.
+    /// How long it still lasts; 0 when it is over, which a repeat is told of an ended hold.
     expires_in_ms: u64,
     /// The balance after it.
     balance: u64,
@@ -152,6 +152,8 @@ pub struct LedgerView {
     opening_seq: u64,
     /// What all up to it come to.
     opening: SumsView,
+    /// The last movement of all: `after` somewhat less than it shows the newest.
+    last_seq: u64,
     /// Movements, in order.
     movements: Vec<MovementView>,
     /// The number behind which the next page begins; null at the end.
@@ -180,6 +182,9 @@ pub struct MovementView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     hold_id: Option<String>,
+    /// Which draw, or funds, by the name that the caller gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_id: Option<String>,
 }
 
 impl From<pool::Ledger> for LedgerView {
@@ -193,10 +198,12 @@ impl From<pool::Ledger> for LedgerView {
             balance: line.balance,
             at: moment(line.at_us / 1_000_000),
             hold_id: line.hold.map(|hold| hold.text()),
+            operation_id: line.operation_id,
         });
         Self {
             opening_seq: ledger.opening_seq,
             opening: ledger.opening.into(),
+            last_seq: ledger.last_seq,
             movements: movements.collect(),
             next: last.filter(|last| *last < ledger.last_seq),
         }

@@ -35,6 +35,9 @@ use crate::callers::origin::Cors;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
 use crate::problem::{Cause, Code, Problem};
 
+/// The time of an audit: some 10^8 lines.
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(300);
+
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// The limits and the metrics of one port.
@@ -90,8 +93,8 @@ impl Shell {
         }
         // A client that is slow to send its body uses up its own time, not ours.
         let has_body = !request.body().is_end_stream();
-        let limit =
-            if has_body { self.request_timeout + self.body_timeout } else { self.request_timeout };
+        let limit = if route.is_audit() { AUDIT_TIMEOUT } else { self.request_timeout };
+        let limit = if has_body { limit + self.body_timeout } else { limit };
         match catch_unwind(AssertUnwindSafe(|| handler(request))) {
             Ok(Answer::Ready(response)) => Either::Left(ready(context.mark(response))),
             Ok(Answer::Pending(answer)) => {

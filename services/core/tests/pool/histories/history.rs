@@ -214,7 +214,7 @@ fn refusal(refusal: Refusal) -> model::Refusal {
         Refusal::Cancelled => model::Refusal::Cancelled,
         Refusal::Expired => model::Refusal::Expired,
         Refusal::Exceeds { held } => model::Refusal::Exceeds(held),
-        Refusal::Unconfirmed => panic!("nothing fails over here"),
+        Refusal::Unconfirmed | Refusal::Unseen => panic!("nothing fails over here"),
     }
 }
 

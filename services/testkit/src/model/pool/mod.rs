@@ -195,8 +195,10 @@ impl Pool {
         let now = self.begin(wall);
         let known = self.holds.get(&id).filter(|hold| hold.ends + DAY > now);
         if let Some(hold) = known {
+            let is_over = hold.settled.is_some() || hold.is_cancelled;
             return if hold.said == asked {
-                Answer::Repeated(hold.amount, hold.ends.saturating_sub(now), hold.balance)
+                let left = if is_over { 0 } else { hold.ends.saturating_sub(now) };
+                Answer::Repeated(hold.amount, left, hold.balance)
             } else {
                 Answer::Refused(Refusal::Mismatch)
             };
