@@ -14,6 +14,7 @@
 //! | `/hang` | issues, and never answers |
 //! | `/redirect` | 307 to `/issue` |
 //! | `/endless` | as `/issue`, with a body that never ends |
+//! | `/fickle` | `/issue` to half of all, else one of those above; to the third attempt `/issue` |
 //! | `/slow` | as `/issue`, after 2 s |
 //! | `GET /issued` | the keys and bodies of what was issued, in order, and all attempts |
 
@@ -38,7 +39,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -161,8 +162,11 @@ impl Receiver {
             *attempt += 1;
             *attempt
         };
-        let number = path.get(1).and_then(|text| text.parse::<u32>().ok()).unwrap_or_default();
-        match path.first().copied().unwrap_or_default() {
+        let (way, number) = match path.first().copied().unwrap_or_default() {
+            "fickle" => (fickle(key, attempt), attempt),
+            way => (way, path.get(1).and_then(|text| text.parse().ok()).unwrap_or_default()),
+        };
+        match way {
             "status" => {
                 with(u16::try_from(number).unwrap_or(500), "as you wish").map(|mut answer| {
                     answer.headers_mut().insert("retry-after", HeaderValue::from_static("3"));
@@ -226,6 +230,13 @@ impl Receiver {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What `/fickle` does: as good as a throw of dice, and the same for the same attempt.
+fn fickle(key: &str, attempt: u32) -> &'static str {
+    let ways = ["issue", "issue", "issue", "again", "fails", "silent", "hang", "redirect"];
+    let dice = Sha256::digest(format!("{key} {attempt}"))[0];
+    if attempt < 3 { ways[usize::from(dice) % ways.len()] } else { "issue" }
 }
 
 fn with(status: u16, body: impl Into<Bytes>) -> Answer {

@@ -41,3 +41,16 @@ pub fn binary(name: &str) -> PathBuf {
         })
         .clone()
 }
+
+/// An example of a package, which `cargo test` of that, or of the workspace, builds as well.
+///
+/// # Panics
+/// When it is not there.
+pub fn example(package: &str, name: &str) -> PathBuf {
+    let program = std::env::current_exe().expect("a running program has a file");
+    let folder = program.ancestors().nth(2).expect("the folder of the profile");
+    let folder = std::env::var_os("ANTEROOM_BIN_DIR").map_or(folder.to_owned(), PathBuf::from);
+    let file = folder.join("examples").join(name);
+    assert!(file.is_file(), "cargo build -p {package} --examples: no {}", file.display());
+    file
+}

@@ -9,7 +9,8 @@ use std::{
 };
 
 use anteroom_testkit::{
-    Cluster, Deployment, PATIENCE, Process, Proxy, Redis, SlotMove, binary, until, until_some,
+    Cluster, Deployment, PATIENCE, Process, Proxy, Receiver, Redis, SlotMove, binary, until,
+    until_some,
     witness::{
         Doors,
         event::{Call, Line, Told, check_ended},
@@ -126,9 +127,9 @@ fn come(crowd: &Arc<Crowd>, visitors: u32, within: Duration, random: &mut StdRng
     applicants
 }
 
-/// Now that all is calm: each application ends, each unit is somebody's with a code of its own, and
-/// all that was ever told agrees with that.
-async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) {
+/// Now that all is calm: each application ends, each unit is somebody's, and all that was ever told
+/// agrees with that. What has become of each.
+async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Told> {
     let event = until_some("everybody's application has ended", 2 * PATIENCE, async || {
         let event = crowd.backend.ask(0, &Method::GET, EVENT, &Value::Null).await.body;
         (event["pending"] == 0 && event["claimed"] == 0).then_some(event)
@@ -137,46 +138,43 @@ async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) {
     let ended = crowd.ended(visitors).await;
     let units = usize::try_from(stock).expect("a few");
     let lines = crowd.backend.hold_to(|lines| check_ended(lines, units));
+    let issued = ended.iter().filter(|it| matches!(it, Told::Issued { .. })).count();
+    eprintln!("{visitors} applicants, {lines} lines, {stock} units");
+    assert_eq!(issued, units, "{event}");
+    let whole = ["issued", "dead", "codes"].map(|it| event[it].as_u64());
+    assert_eq!(whole, [Some(stock), Some(0), Some(0)], "{event}");
+    assert!(ended.contains(&Told::SoldOut), "some had applied, and went without");
+    ended
+}
+
+/// Whoever was issued a unit has a code of its own.
+fn each_has_a_code(ended: &[Told], stock: u64) {
     let codes = ended.iter().filter_map(|told| match told {
         Told::Issued { code } => *code,
         _ => None,
     });
-    let codes: BTreeSet<_> = codes.collect();
-    let issued = ended.iter().filter(|it| matches!(it, Told::Issued { .. })).count();
-    eprintln!("{visitors} applicants, {lines} lines, {stock} units");
-    assert_eq!((issued, codes.len()), (units, units), "{event}");
-    let whole = ["issued", "dead", "codes"].map(|it| event[it].as_u64());
-    assert_eq!(whole, [Some(stock), Some(0), Some(0)], "{event}");
-    assert!(ended.contains(&Told::SoldOut), "some had applied, and went without");
+    assert_eq!(codes.collect::<BTreeSet<_>>().len() as u64, stock);
 }
 
 /// So many units, of which `per_second` are given out.
 fn rules(stock: u64, per_second: u64) -> String {
     format!(
-        "[events.coupon]\nstock = {stock}\nover_apply = 1.3\nissue = \"codes\"\n\
-         lease = \"1s\"\nmax_attempts = 1000\nkick_interval = \"200ms\"\n\
-         max_per_second = {per_second}\n"
+        "[events.coupon]\nstock = {stock}\nover_apply = 1.3\nlease = \"1s\"\n\
+         max_attempts = 1000\nkick_interval = \"200ms\"\nmax_per_second = {per_second}\n"
     )
 }
+
+const CODES: &str = "issue = \"codes\"\n";
 
 /// More than may apply.
 fn applicants(stock: u64) -> u32 {
     u32::try_from(stock * 8 / 5).expect("a day at most")
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
-    let (mut random, length) = (seeded(), length(8));
-    let stock = UNITS * length.as_secs();
-    let _alone = crate::MACHINE.write().await;
-    let redis = Redis::builder().durable().start().await;
-    let link = Arc::new(Proxy::start(redis.port()).await);
-    let env = [("ANTEROOM_STORE__URL", &*link.url())];
-    let deployment = Deployment::new(redis, &rules(stock, UNITS), &env);
-    // The event is a scheduler's to make.
-    let scheduler = deployment.scheduler().await;
-    load_codes(&deployment, stock, &[]).await;
-    scheduler.end().await;
+/// Everything is broken while visitors come: what has become of each in the end.
+async fn in_chaos(deployment: Deployment, link: &Arc<Proxy>, mut random: StdRng) -> Vec<Told> {
+    let length = length(8);
+    let stock = stock(length);
     let units = [
         Unit::Admission(0),
         Unit::Admission(1),
@@ -195,7 +193,50 @@ async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
     let happened = chaos.over().await;
     coming.join_all().await;
     eprintln!("kills and freezes, of the store kills and cuts: {happened:?}");
-    ends_well(&crowd, applicants(stock), stock).await;
+    ends_well(&crowd, applicants(stock), stock).await
+}
+
+/// For a run of this length.
+fn stock(length: Duration) -> u64 {
+    UNITS * length.as_secs()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
+    let (random, stock) = (seeded(), stock(length(8)));
+    let _alone = crate::MACHINE.write().await;
+    let redis = Redis::builder().durable().start().await;
+    let link = Arc::new(Proxy::start(redis.port()).await);
+    let env = [("ANTEROOM_STORE__URL", &*link.url())];
+    let deployment = Deployment::new(redis, &(rules(stock, UNITS) + CODES), &env);
+    // The event is a scheduler's to make.
+    let scheduler = deployment.scheduler().await;
+    load_codes(&deployment, stock, &[]).await;
+    scheduler.end().await;
+    let ended = in_chaos(deployment, &link, random).await;
+    each_has_a_code(&ended, stock);
+}
+
+/// It answers 503, hangs, breaks off, redirects, and says twice that it has issued.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_09_holds_at_a_fickle_receiver_while_all_processes_and_the_store_are_killed() {
+    let (random, stock) = (seeded(), stock(length(8)));
+    let _alone = crate::MACHINE.write().await;
+    let receiver = Receiver::start().await;
+    let redis = Redis::builder().durable().start().await;
+    let link = Arc::new(Proxy::start(redis.port()).await);
+    let env = [("ANTEROOM_STORE__URL", &*link.url())];
+    let webhook = receiver.rules("/fickle") + "timeout = \"500ms\"\n";
+    let deployment = Deployment::new(redis, &(rules(stock, UNITS) + &webhook), &env);
+    let ended = in_chaos(deployment, &link, random).await;
+    let has_unit = |told: &&Told| matches!(told, Told::Issued { .. });
+    let told = ended.iter().filter(has_unit).count();
+    // A unit for each key, and no visitor has two keys.
+    let (keys, bodies) = (receiver.issued().await, receiver.bodies().await);
+    let visitors: BTreeSet<_> = bodies.iter().map(|body| body["visitor_id"].to_string()).collect();
+    eprintln!("{} attempts for {} units", receiver.attempts().await, keys.len());
+    assert_eq!((keys.len(), visitors.len()), (told, told));
+    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), told);
 }
 
 /// A replica takes over in order, and the slot moves; nothing acknowledged is lost by either.
@@ -206,7 +247,7 @@ async fn promise_09_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     let cluster = Cluster::start(3, 1).await;
     let nodes = cluster.urls().join(",");
     let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &*nodes)];
-    let deployment = Deployment::new(Redis::start().await, &rules(stock, 15), &env);
+    let deployment = Deployment::new(Redis::start().await, &(rules(stock, 15) + CODES), &env);
     let _scheduler = deployment.scheduler().await;
     load_codes(&deployment, stock, &env).await;
     let (here, there) = (deployment.admission().await, deployment.admission().await);
@@ -232,5 +273,6 @@ async fn promise_09_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     moving.step(&moving.keys().await).await;
     moving.end().await;
     coming.join_all().await;
-    ends_well(&crowd, applicants(stock), stock).await;
+    let ended = ends_well(&crowd, applicants(stock), stock).await;
+    each_has_a_code(&ended, stock);
 }

@@ -8,6 +8,7 @@ mod chaos;
 mod clocks;
 mod cluster;
 mod events;
+mod failover;
 mod pools;
 mod sentinel;
 mod stage;

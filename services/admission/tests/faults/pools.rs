@@ -8,8 +8,11 @@ use std::{
 };
 
 use anteroom_testkit::{
-    Deployment, PATIENCE, Proxy, Redis, until_some,
-    witness::pool::{Call, Line, Sums, check},
+    Cluster, Deployment, PATIENCE, Proxy, Redis, SlotMove, until, until_some,
+    witness::{
+        Doors,
+        pool::{Call, Line, Sums, check},
+    },
 };
 use http::Method;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
@@ -183,19 +186,10 @@ impl Callers {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() {
-    let (mut random, length) = (seeded(), length(8));
-    let _alone = crate::MACHINE.write().await;
-    let redis = Redis::builder().durable().start().await;
-    let link = Arc::new(Proxy::start(redis.port()).await);
-    let deployment = Deployment::new(redis, RULES, &[("ANTEROOM_STORE__URL", &link.url())]);
-    let units = [Unit::Admission(0), Unit::Admission(1), Unit::Scheduler, Unit::Scheduler];
-    let freeze = (length / 6).min(Duration::from_secs(5));
-    let mut chaos = Chaos::begin(deployment, &units, "service", freeze, length, &mut random).await;
-    chaos.break_store(link.clone(), &mut random);
+/// All who call these admissions, for so long.
+fn call(doors: Doors, length: Duration, random: &mut StdRng) -> (Arc<Callers>, JoinSet<()>) {
     let callers = Arc::new(Callers {
-        backend: Backend::new(chaos.doors()),
+        backend: Backend::new(doors),
         paid: Mutex::default(),
         funded: Mutex::default(),
         doubtful: Mutex::default(),
@@ -211,10 +205,13 @@ async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() 
             }
         });
     }
-    let happened = chaos.over().await;
-    all.join_all().await;
+    (callers, all)
+}
 
-    // All is calm: what a sleeper did late is told now.
+/// Now that all is calm: each that was told that it is paid, or put in, was so once, and nothing
+/// else; and the ledger says the same.
+async fn ends_well(callers: &Callers, mut random: StdRng) {
+    // What a sleeper did late is told now.
     let doubtful = std::mem::take(&mut *callers.doubtful.lock().expect("nobody else"));
     for ask in &doubtful {
         callers.until_clear(ask, &mut random).await;
@@ -229,11 +226,62 @@ async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() 
     let sum =
         |of: &Mutex<BTreeMap<u64, u64>>| of.lock().expect("nobody else").values().sum::<u64>();
     let (paid, funded) = (sum(&callers.paid), sum(&callers.funded));
-    eprintln!("{lines} lines, {} doubtful, {paid} of {funded}, {happened:?}", doubtful.len());
-    // Each that was told that it is paid, or put in, once; and nothing else.
+    eprintln!("{lines} lines, {} doubtful, {paid} of {funded}", doubtful.len());
     assert_eq!((&pool["paid"], &pool["funded"]), (&paid.into(), &funded.into()), "{pool}");
     assert!(paid * 2 > funded, "most of it was given out");
     let (path, body) = ("/v1/admin/pools/reward/audit", json!({}));
     let audit = callers.backend.ask(0, &Method::POST, path, &body).await.body;
     assert_eq!(audit["holds"], true, "{audit}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() {
+    let (mut random, length) = (seeded(), length(8));
+    let _alone = crate::MACHINE.write().await;
+    let redis = Redis::builder().durable().start().await;
+    let link = Arc::new(Proxy::start(redis.port()).await);
+    let deployment = Deployment::new(redis, RULES, &[("ANTEROOM_STORE__URL", &link.url())]);
+    let units = [Unit::Admission(0), Unit::Admission(1), Unit::Scheduler, Unit::Scheduler];
+    let freeze = (length / 6).min(Duration::from_secs(5));
+    let mut chaos = Chaos::begin(deployment, &units, "service", freeze, length, &mut random).await;
+    chaos.break_store(link.clone(), &mut random);
+    let (callers, all) = call(chaos.doors(), length, &mut random);
+    let happened = chaos.over().await;
+    all.join_all().await;
+    eprintln!("kills and freezes, of the store kills and cuts: {happened:?}");
+    ends_well(&callers, random).await;
+}
+
+/// A replica takes over in order, and the slot moves; nothing acknowledged is lost by either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promise_10_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
+    let mut random = seeded();
+    let _alone = crate::MACHINE.write().await;
+    let cluster = Cluster::start(3, 1).await;
+    let nodes = cluster.urls().join(",");
+    let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &*nodes)];
+    let deployment = Deployment::new(Redis::start().await, RULES, &env);
+    let _scheduler = deployment.scheduler().await;
+    let (here, there) = (deployment.admission().await, deployment.admission().await);
+    let doors = Doors::new([here.url("service"), there.url("service")]);
+    let (callers, all) = call(doors, Duration::from_secs(8), &mut random);
+    let paid = || callers.paid.lock().expect("no test panics with it").len();
+    let goes_on = async || {
+        let before = paid();
+        until("more is paid", PATIENCE, async || paid() > before + 10).await;
+    };
+    goes_on().await;
+    let owner = cluster.owner("reward").await;
+    cluster.replicas[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
+    cluster.replicas[owner].takes_over().await;
+    goes_on().await;
+    cluster.primaries[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
+    cluster.primaries[owner].takes_over().await;
+    cluster.settles().await;
+    let moving = SlotMove::begin(&cluster, "reward", (owner + 1) % 3).await;
+    moving.step(&moving.keys().await).await;
+    moving.end().await;
+    goes_on().await;
+    all.join_all().await;
+    ends_well(&callers, random).await;
 }

@@ -4,12 +4,11 @@
 use std::{collections::HashSet, time::Duration};
 
 use anteroom_core::event::Application;
-use anteroom_testkit::{Cut, PATIENCE, Proxy, Redis, Service, until};
+use anteroom_testkit::{Cut, PATIENCE, Proxy, Receiver, Redis, Service, until};
 use rand::Rng as _;
 use tokio::time::sleep;
 
 use crate::stage::{Stage, webhook};
-use crate::support::Receiver;
 
 const STOCK: u64 = 200;
 const VISITORS: u64 = 260;

@@ -1,7 +1,7 @@
 //! SIGTERM: what is under way ends, the rest is given back.
 
 use crate::stage::Stage;
-use crate::support::Receiver;
+use anteroom_testkit::Receiver;
 
 #[tokio::test]
 async fn calls_under_way_are_finished() {

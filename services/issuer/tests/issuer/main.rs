@@ -7,7 +7,5 @@ mod issues;
 mod load;
 mod reload;
 mod stage;
-#[path = "../support/mod.rs"]
-mod support;
 mod wakes;
 mod webhooks;

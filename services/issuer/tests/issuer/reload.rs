@@ -1,7 +1,7 @@
 //! Events that come, go and change while it runs.
 
 use crate::stage::{Stage, event, name, toml};
-use crate::support::{Receiver, SECRET};
+use anteroom_testkit::Receiver;
 
 #[tokio::test]
 async fn events_are_served_as_the_file_names_them() {
@@ -35,7 +35,7 @@ async fn another_secret_is_taken_over() {
     let issuer = stage.deployment.issuer().await;
     stage.apply(0..1).await;
     stage.until("it is refused", |it| it.dead == 1).await;
-    std::fs::write(&secret, SECRET).unwrap();
+    std::fs::write(&secret, Receiver::SECRET).unwrap();
     let accepted = "anteroom_config_reloads_total{outcome=\"accepted\"}";
     issuer.until_metric(accepted, |it| it > Some(0.0)).await;
     stage.apply(1..2).await;

@@ -5,9 +5,7 @@ use std::{collections::BTreeSet, ops::Range};
 use anteroom_core::event::{Application, Apply, Event, Snapshot};
 use anteroom_core::store::{Config, Store};
 use anteroom_runtime::config::Loader;
-use anteroom_testkit::{Deployment, PATIENCE, Redis, Service, until};
-
-use crate::support::{Receiver, SECRET};
+use anteroom_testkit::{Deployment, PATIENCE, Receiver, Redis, Service, until};
 
 /// A store, a configuration, and an event called `coupon`.
 pub struct Stage {
@@ -96,10 +94,7 @@ pub fn toml(rules: &str) -> String {
 
 /// These rules, and a webhook that leads to this path of a receiver.
 pub fn webhook(receiver: &Receiver, path: &str, rules: &str) -> String {
-    let secret = receiver.folder.path().join("secret");
-    std::fs::write(&secret, SECRET).unwrap();
-    let (url, secret) = (receiver.url(path), secret.display());
-    format!("issue = \"webhook\"\nurl = \"{url}\"\nsecret_file = \"{secret}\"\n{rules}")
+    format!("{}{rules}", receiver.rules(path))
 }
 
 pub fn name(visitor: u64) -> String {

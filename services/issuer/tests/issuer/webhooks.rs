@@ -3,7 +3,7 @@
 use anteroom_core::event::Application;
 
 use crate::stage::{Stage, name};
-use crate::support::Receiver;
+use anteroom_testkit::Receiver;
 
 fn attempts(outcome: &str) -> String {
     format!("anteroom_event_attempts_total{{event=\"coupon\",outcome=\"{outcome}\"}}")

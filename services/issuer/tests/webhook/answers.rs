@@ -4,10 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use anteroom_issuer::webhook::{Answer, Application, Webhook};
-use anteroom_testkit::PATIENCE;
+use anteroom_testkit::{PATIENCE, Receiver};
 
 use crate::calls::{ANN, failure, signed_by, webhook};
-use crate::support::{Receiver, SECRET};
 
 /// Long enough for an answer that comes, short enough to wait for one that does not.
 const SHORT: Duration = Duration::from_secs(1);
@@ -119,6 +118,6 @@ async fn any_of_the_secrets_is_believed_and_no_other() {
         let answer = secrets(forged).issue(&ANN, 1).await;
         assert!(matches!(&answer, Answer::Refused { .. }), "{answer:?}");
     }
-    let both = secrets(&["another-secret", SECRET]);
+    let both = secrets(&["another-secret", Receiver::SECRET]);
     assert_eq!(both.issue(&ANN, 1).await, Answer::Issued);
 }

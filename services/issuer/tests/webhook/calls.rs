@@ -5,13 +5,13 @@ use std::time::Duration;
 use anteroom_issuer::webhook::{Answer, Application, Webhook};
 use anteroom_runtime::config::Endpoint;
 
-use crate::support::SECRET;
+use anteroom_testkit::Receiver;
 
 pub const ANN: Application<'static> =
     Application { event: "coupon", visitor_id: "ann", sequence: 17 };
 
 pub fn webhook(url: &str, timeout: Duration) -> Webhook {
-    signed_by(url, timeout, &[SECRET])
+    signed_by(url, timeout, &[Receiver::SECRET])
 }
 
 pub fn signed_by(url: &str, timeout: Duration, secrets: &[&str]) -> Webhook {

@@ -4,5 +4,3 @@
 mod answers;
 mod calls;
 mod network;
-#[path = "../support/mod.rs"]
-mod support;

@@ -4,11 +4,10 @@ use std::{path::Path, process::Command, time::Duration};
 
 use anteroom_issuer::webhook::{Answer, Webhook};
 use anteroom_runtime::config::Endpoint;
-use anteroom_testkit::{Certificates, PATIENCE, Process};
+use anteroom_testkit::{Certificates, PATIENCE, Process, Receiver};
 use tokio::{net::TcpListener, time::timeout};
 
 use crate::calls::{ANN, failure, webhook};
-use crate::support::{Receiver, SECRET};
 
 /// Set in a process of its own, where one of these tests runs: what the environment says there.
 const ALONE: &str = "ANTEROOM_TEST_ALONE";
@@ -78,7 +77,7 @@ async fn a_receiver_under_tls_is_believed_only_with_a_certificate_that_fits() {
         .await;
         let url = format!("https://{}/issue", receiver.address);
         let endpoint = Endpoint::parse(&url, false).unwrap();
-        let webhook = Webhook::new(endpoint, PATIENCE, vec![SECRET.into()]).unwrap();
+        let webhook = Webhook::new(endpoint, PATIENCE, vec![Receiver::SECRET.into()]).unwrap();
         let answer = webhook.issue(&ANN, 1).await;
         if is_trusted {
             assert_eq!(answer, Answer::Issued);
