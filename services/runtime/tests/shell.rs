@@ -131,10 +131,22 @@ fn the_command_line_answers_without_a_configuration() {
     assert!(stderr.contains("warning: no [queues.*] are declared"), "{stderr}");
 }
 
+/// Started by another program, which becomes it.
+fn idle_under(program: &str, args: &[&str]) -> Command {
+    let idle = idle();
+    let mut command = Command::new(program);
+    command.args(args).arg(idle.get_program());
+    for (key, value) in idle.get_envs() {
+        value.map(|value| command.env(key, value));
+    }
+    command
+}
+
 #[test]
 fn serves_until_a_signal() {
     for name in ["TERM", "INT", "HUP"] {
-        let mut running = Running::start(&mut idle());
+        // These tests themselves may run under `nohup`.
+        let mut running = Running::start(&mut idle_under("env", &["--default-signal=HUP"]));
         assert!(running.get("/livez").starts_with("HTTP/1.1 200 OK"));
         let metrics = running.get("/metrics");
         for part in ["anteroom_build_info{", "anteroom_success_ratio{", "process_open_fds "] {
@@ -150,13 +162,7 @@ fn serves_until_a_signal() {
 
 #[test]
 fn under_nohup_a_hang_up_ends_nothing() {
-    let idle = idle();
-    let mut command = Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\""]).arg(idle.get_program());
-    for (key, value) in idle.get_envs() {
-        value.map(|value| command.env(key, value));
-    }
-    let mut running = Running::start(&mut command);
+    let mut running = Running::start(&mut idle_under("sh", &["-c", "trap '' HUP; exec \"$0\""]));
     running.signal("HUP");
     assert!(running.get("/livez").starts_with("HTTP/1.1 200 OK"));
     running.signal("TERM");

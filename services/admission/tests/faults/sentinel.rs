@@ -50,7 +50,8 @@ async fn promise_05_a_primary_that_wants_a_replica_refuses_while_there_is_none()
     let replica = Redis::builder().replica_of(&primary).start().await;
     replica.follows().await;
     let mut stage = Stage::open(primary).await;
-    stage.fills().await;
+    // Until the primary misses its replica, turns are given for seconds.
+    stage.fills_with(400).await;
     let from = stage.record.now();
     replica.freeze();
     stage.until_refused_since(from).await;

@@ -100,7 +100,12 @@ impl Stage {
 
     /// Visitors come; returns when some have been served and many wait.
     pub async fn fills(&mut self) {
-        self.come(160, Duration::from_secs(3));
+        self.fills_with(160).await;
+    }
+
+    /// So many come: 160 are through in some six seconds.
+    pub async fn fills_with(&mut self, visitors: u32) {
+        self.come(visitors, Duration::from_secs(3));
         self.until_line("somebody is served", |line| {
             line.call == Call::Leave && line.status == Some(204)
         })
