@@ -1,8 +1,14 @@
 //! A replica that takes over from its primary, with all that was acknowledged.
 
+use std::time::Duration;
+
 use redis::Value;
+use tokio::time::timeout;
 
 use crate::{PATIENCE, Redis, until};
+
+/// After so long Redis gives a hand-over up, and its primary takes writes again.
+const HAND_OVER: Duration = Duration::from_secs(5);
 
 impl Redis {
     /// Takes no more writes, for a minute, and waits until `replica` has all that were taken: what
@@ -40,6 +46,24 @@ impl Redis {
     /// When nobody makes it one.
     pub async fn takes_over(&self) {
         self.becomes("master").await;
+    }
+
+    /// Takes over from its primary in order, as a replica of a Cluster, with all that was written:
+    /// asks again when Redis gave up, as it does while the machine is busy.
+    ///
+    /// # Panics
+    /// When it does not come to that.
+    pub async fn takes_over_in_order(&self) {
+        let asks_until_it_has = async {
+            loop {
+                // Refused while its link is down, or because it has taken over.
+                let _refused = self.try_run::<Value>(&["CLUSTER", "FAILOVER"]).await;
+                if timeout(2 * HAND_OVER, self.takes_over()).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        timeout(2 * PATIENCE, asks_until_it_has).await.expect("a replica that takes over");
     }
 
     /// Waits until it is a replica.

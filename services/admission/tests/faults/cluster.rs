@@ -74,8 +74,7 @@ async fn promise_05_a_replica_takes_over_and_the_whole_journey_goes_on() {
     cluster.primaries[owner].follows().await;
     cluster.settles().await;
     let asked = stage.record.now();
-    cluster.primaries[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
-    cluster.primaries[owner].takes_over().await;
+    cluster.primaries[owner].takes_over_in_order().await;
     let back = stage.record.now();
     stage.recovers(back).await;
     let took = Duration::from_micros(back - asked);

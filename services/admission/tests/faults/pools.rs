@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,10 +20,7 @@ use anteroom_testkit::{
 use http::Method;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde_json::{Value, json};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep},
-};
+use tokio::{task::JoinSet, time::sleep};
 
 use crate::{
     backend::{Backend, Heard},
@@ -64,7 +64,7 @@ struct Callers {
     funded: Mutex<BTreeMap<u64, u64>>,
     /// Refused after an answer that never came: the first may still have its effect.
     doubtful: Mutex<Vec<Ask>>,
-    end: Instant,
+    is_over: AtomicBool,
 }
 
 impl Callers {
@@ -118,7 +118,7 @@ impl Callers {
     /// One operation after the other: draws, holds that are settled, cancelled or forgotten, looks.
     async fn plays(&self, caller: u64, mut random: StdRng) {
         for operation in (caller * 1_000_000 + 1).. {
-            if Instant::now() > self.end {
+            if self.is_over.load(Ordering::Relaxed) {
                 return;
             }
             sleep(Duration::from_millis(random.random_range(0..60))).await;
@@ -179,21 +179,21 @@ impl Callers {
             let fund = Ask::named(operation, Call::Fund { amount: FUNDS }, path, FUNDS);
             self.until_clear(&fund, &mut random).await;
             sleep(Duration::from_millis(random.random_range(50..200))).await;
-            if Instant::now() > self.end {
+            if self.is_over.load(Ordering::Relaxed) {
                 return;
             }
         }
     }
 }
 
-/// All who call these admissions, for so long.
-fn call(doors: Doors, length: Duration, random: &mut StdRng) -> (Arc<Callers>, JoinSet<()>) {
+/// All who call these admissions, until it is over.
+fn call(doors: Doors, random: &mut StdRng) -> (Arc<Callers>, JoinSet<()>) {
     let callers = Arc::new(Callers {
         backend: Backend::new(doors),
         paid: Mutex::default(),
         funded: Mutex::default(),
         doubtful: Mutex::default(),
-        end: Instant::now() + length,
+        is_over: AtomicBool::default(),
     });
     let mut all = JoinSet::new();
     for caller in 0..=CALLERS {
@@ -245,8 +245,9 @@ async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() 
     let freeze = (length / 6).min(Duration::from_secs(5));
     let mut chaos = Chaos::begin(deployment, &units, "service", freeze, length, &mut random).await;
     chaos.break_store(link.clone(), &mut random);
-    let (callers, all) = call(chaos.doors(), length, &mut random);
+    let (callers, all) = call(chaos.doors(), &mut random);
     let happened = chaos.over().await;
+    callers.is_over.store(true, Ordering::Relaxed);
     all.join_all().await;
     eprintln!("kills and freezes, of the store kills and cuts: {happened:?}");
     ends_well(&callers, random).await;
@@ -264,7 +265,7 @@ async fn promise_10_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     let _scheduler = deployment.scheduler().await;
     let (here, there) = (deployment.admission().await, deployment.admission().await);
     let doors = Doors::new([here.url("service"), there.url("service")]);
-    let (callers, all) = call(doors, Duration::from_secs(8), &mut random);
+    let (callers, all) = call(doors, &mut random);
     let paid = || callers.paid.lock().expect("no test panics with it").len();
     let goes_on = async || {
         let before = paid();
@@ -272,16 +273,16 @@ async fn promise_10_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     };
     goes_on().await;
     let owner = cluster.owner("reward").await;
-    cluster.replicas[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
-    cluster.replicas[owner].takes_over().await;
+    cluster.replicas[owner].takes_over_in_order().await;
     goes_on().await;
-    cluster.primaries[owner].run::<()>(&["CLUSTER", "FAILOVER"]).await;
-    cluster.primaries[owner].takes_over().await;
+    cluster.settles().await;
+    cluster.primaries[owner].takes_over_in_order().await;
     cluster.settles().await;
     let moving = SlotMove::begin(&cluster, "reward", (owner + 1) % 3).await;
     moving.step(&moving.keys().await).await;
     moving.end().await;
     goes_on().await;
+    callers.is_over.store(true, Ordering::Relaxed);
     all.join_all().await;
     ends_well(&callers, random).await;
 }
