@@ -87,26 +87,32 @@ impl Pool {
         Ok(told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
     }
 
-    async fn submit(&self, lane: &Lane<Reservations>, item: &Item) -> Result<Answer<Told>, Error> {
+    async fn submit<const MOST: usize>(
+        &self,
+        lane: &Lane<Reservations<MOST>>,
+        item: &Item,
+    ) -> Result<Answer<Told>, Error> {
         let ask = || self.entity().seeded(lane.script(), || lane.submit(item.clone()));
         self.settled(ask).await
     }
 }
 
-/// So many keep a call below a millisecond, with the 50 holds that it may take back.
-const MOST_ITEMS: usize = 32;
+/// So many keep a call below a millisecond, with the 50 holds that it may take back, where memory is
+/// slow, too. A hold writes more than a draw.
+const MOST_HOLDS: usize = 16;
+const MOST_DRAWS: usize = 32;
 
 /// The lanes of one pool.
 pub(super) struct Lanes {
-    hold: Lane<Reservations>,
-    draw: Lane<Reservations>,
+    hold: Lane<Reservations<MOST_HOLDS>>,
+    draw: Lane<Reservations<MOST_DRAWS>>,
 }
 
 impl Lanes {
     pub(super) fn start(store: &Store, pool: &str, clock: &Clock, bound: usize) -> Self {
-        let lane =
-            |script, kind| Lane::start(store, Reservations::new(script, kind, pool, clock), bound);
-        Self { hold: lane(&scripts::HOLD, HOLD_KEY), draw: lane(&scripts::DRAW, CALL_KEY) }
+        let holds = Reservations::new(&scripts::HOLD, HOLD_KEY, pool, clock);
+        let draws = Reservations::new(&scripts::DRAW, CALL_KEY, pool, clock);
+        Self { hold: Lane::start(store, holds, bound), draw: Lane::start(store, draws, bound) }
     }
 }
 
@@ -136,9 +142,9 @@ impl Item {
     }
 }
 
-/// Those that share a call. `None` of an item: the store holds no rules for the pool; `None` in
+/// Those that share a call, at most `MOST`. `None` of an item: the store holds no rules for the pool; `None` in
 /// it: to be sent again.
-struct Reservations {
+struct Reservations<const MOST: usize> {
     script: &'static Script,
     kind: u8,
     pool: String,
@@ -146,17 +152,17 @@ struct Reservations {
     clock: Clock,
 }
 
-impl Reservations {
+impl<const MOST: usize> Reservations<MOST> {
     fn new(script: &'static Script, kind: u8, pool: &str, clock: &Clock) -> Self {
         let keys = script.keys_of(pool);
         Self { script, kind, pool: pool.to_owned(), keys, clock: clock.clone() }
     }
 }
 
-impl Batch for Reservations {
+impl<const MOST: usize> Batch for Reservations<MOST> {
     type Item = Item;
     type Outcome = Option<Option<Answer<Told>>>;
-    const MAX_ITEMS: usize = MOST_ITEMS;
+    const MAX_ITEMS: usize = MOST;
 
     fn script(&self) -> &'static Script {
         self.script

@@ -12,8 +12,9 @@ use crate::{progress::say, sections::Sections, settings::Settings};
 /// The name for `--only`.
 pub const NAME: &str = "worst-pools";
 const HOLDS: u64 = 1_000_000;
-/// Items of a full call.
-const ITEMS: u64 = 32;
+/// Items of full calls.
+const ITEMS_OF_HOLD: usize = 16;
+const ITEMS_OF_DRAW: usize = 32;
 /// Ended holds that a call takes back, and lines that it sums up.
 const SWEPT: u64 = 50;
 /// The longest between two ticks that counts.
@@ -125,13 +126,13 @@ impl Safe {
         let (mut holds, mut draws) = (Vec::new(), Vec::new());
         let asked = Asked::Amount(7);
         for _ in 0..CALLS {
-            let names = self.names(2 * ITEMS);
-            let (held, drawn) = names.split_at(ITEMS as usize);
+            let names = self.names((ITEMS_OF_HOLD + ITEMS_OF_DRAW) as u64);
+            let (held, drawn) = names.split_at(ITEMS_OF_HOLD);
             holds.push(self.timed_all(held.iter().map(|it| self.pool.hold(&asked, it))).await?);
             draws.push(self.timed_all(drawn.iter().map(|it| self.pool.draw(&asked, it))).await?);
         }
-        rows.add(&format!("hold: 32{state}"), holds);
-        rows.add(&format!("draw: 32{state}"), draws);
+        rows.add(&format!("hold: {ITEMS_OF_HOLD}{state}"), holds);
+        rows.add(&format!("draw: {ITEMS_OF_DRAW}{state}"), draws);
         Ok(())
     }
 
