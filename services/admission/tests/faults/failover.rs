@@ -1,7 +1,9 @@
 //! Another primary takes over under pools: those that must be looked at stand still until an
 //! operator confirms them, over HTTP; the others go on, and count it.
 
-use anteroom_testkit::{Deployment, PATIENCE, Redis, Sentinel, until, until_some, witness::Doors};
+use anteroom_testkit::{
+    Deployment, Fault, PATIENCE, Proxy, Redis, Sentinel, until, until_some, witness::Doors,
+};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -34,6 +36,12 @@ impl Caller {
             (!is_away).then_some(heard)
         })
         .await
+    }
+
+    async fn adds_up(&self, pool: &str) {
+        let path = format!("/v1/admin/pools/{pool}/audit");
+        let audit = self.post(0, &path, &json!({})).await.body;
+        assert_eq!(audit["holds"], true, "{audit}");
     }
 }
 
@@ -97,8 +105,52 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     let pool = caller.pool("watched").await;
     assert_eq!((&pool["paid"], &pool["balance"]), (&json!(260), &json!(740)), "{pool}");
     for pool in ["watched", "open"] {
-        let path = format!("/v1/admin/pools/{pool}/audit");
-        let audit = caller.post(0, &path, &json!({})).await.body;
-        assert_eq!(audit["holds"], true, "{audit}");
+        caller.adds_up(pool).await;
+    }
+}
+
+/// What the replica had not received is gone, acknowledged or not; a pool that is to be looked at
+/// pays nothing on top of it before somebody has.
+#[tokio::test]
+async fn promise_10_a_failover_that_loses_movements_pays_nothing_before_an_operator_confirms() {
+    let mut primary = Redis::start().await;
+    let (link, address) = (Proxy::start(primary.port()).await, Proxy::start(primary.port()).await);
+    let follows = format!("127.0.0.1 {}", link.port());
+    let replica = Redis::builder().arg("--replicaof", &follows).start().await;
+    replica.follows().await;
+    let env = [("ANTEROOM_STORE__URL", &*address.url())];
+    let deployment = Deployment::new(Redis::start().await, RULES, &env);
+    let _scheduler = deployment.scheduler().await;
+    let (here, there) = (deployment.admission().await, deployment.admission().await);
+    let caller = Caller(Backend::new(Doors::new([here.url("service"), there.url("service")])));
+    caller.until_told(0, "watched/draws", "received").await;
+    primary.is_caught_up_by(&replica).await;
+    link.set(Fault::Blackhole);
+    for (door, operation) in [(0, "lost"), (1, "lost, too")] {
+        for pool in ["watched", "open"] {
+            let drawn = caller.until_told(door, &format!("{pool}/draws"), operation).await;
+            assert_eq!(drawn.status, Some(201), "{}", drawn.body);
+        }
+    }
+
+    primary.kill();
+    replica.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    address.redirect(replica.port());
+    for door in [0, 1] {
+        let refused = caller.until_told(door, "watched/draws", "lost").await;
+        let told = (refused.status, refused.text("code"));
+        assert_eq!(told, (Some(503), "pool_unconfirmed"), "{}", refused.body);
+    }
+    let pool = caller.pool("watched").await;
+    assert_eq!((&pool["paid"], &pool["unconfirmed"]), (&json!(100), &json!(true)), "{pool}");
+    let confirmed = caller.post(0, "/v1/admin/pools/watched/confirm", &Value::Null).await;
+    assert_eq!(confirmed.status, Some(200), "{}", confirmed.body);
+    // Who asks again for what was lost has it once; and a pool that goes on pays it anew.
+    for (pool, balance) in [("watched", 800), ("open", 900)] {
+        for door in [0, 1] {
+            let drawn = caller.until_told(door, &format!("{pool}/draws"), "lost").await;
+            assert_eq!((drawn.status, &drawn.body["balance"]), (Some(201), &json!(balance)));
+        }
+        caller.adds_up(pool).await;
     }
 }
