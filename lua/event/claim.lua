@@ -12,7 +12,8 @@
 -- Codes: OK NO_RULES
 
 local MOST = 64
-local LAST_CLAIM_TTL = 600000 -- ms; an issuer repeats a claim until it is answered, or ends
+-- In ms: an issuer repeats a claim until it is answered, or ends; the store may be away meanwhile.
+local LAST_CLAIM_TTL = 86400000
 
 if not load({
   'given', 'issued', 'head', 'tail', 'fence', 'debt', 'debt_at', 'debt_offset', 'grace_from',

@@ -1,14 +1,14 @@
 -- pool.draw: pays amounts at once. Ended holds are taken back first.
--- Uses: lib/store lib/entity lib/repeated rules sums clock holds primary asked
+-- Uses: lib/store lib/entity lib/memory lib/repeated rules sums clock holds primary asked
 -- KEYS: meta holds ledger (call)*
 -- ARGV: now, (asked)*
 --       (lib/asked.lua)
 -- Reply: OK, draws (four doubles each: a code, the amount, 0, the balance after it); or NO_RULES
--- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
+-- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION FULL
 
 if not load() then return { NO_RULES } end
--- Redis refuses for want of memory only what a script writes first.
-call('HSET', META, 'epoch', m.epoch)
+-- A repeat is told what it did also where the store is full.
+local is_full = not has_memory()
 read_watched_clock()
 local _, more = sweep_holds()
 
@@ -25,6 +25,8 @@ for at = 2, #ARGV do
     amount, balance = struct.unpack('>dd', note)
   elseif is_unconfirmed() then
     code = UNCONFIRMED
+  elseif is_full then
+    code = FULL
   else
     code = refusal(amount, more) or OK
     if code == OK then

@@ -1,14 +1,14 @@
 -- pool.fund: puts money in.
--- Uses: lib/store lib/entity lib/repeated rules sums clock primary
+-- Uses: lib/store lib/entity lib/memory lib/repeated rules sums clock primary
 -- KEYS: meta ledger (call)*
 -- ARGV: now, said, amount, name
 --       (a digest of what the call said, 8 bytes; the name of the call)
 -- Reply: OK, doubles: a code, the amount, 0, the balance after it; or NO_RULES
--- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED
+-- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED FULL
 
 if not load() then return { NO_RULES } end
--- Redis refuses for want of memory only what a script writes first.
-call('HSET', META, 'epoch', m.epoch)
+-- A repeat is told what it did also where the store is full.
+local is_full = not has_memory()
 read_watched_clock()
 local key, said, amount = KEYS[3], ARGV[2], tonumber(ARGV[3])
 local code, balance = OK, nil
@@ -20,6 +20,8 @@ elseif same then
   balance = struct.unpack('>d', note)
 elseif is_unconfirmed() then
   code = UNCONFIRMED
+elseif is_full then
+  code = FULL
 elseif amount > MAX_AMOUNT - m.funded then
   code = TOO_LARGE
 else

@@ -1,15 +1,15 @@
 -- pool.hold: reserves amounts until their holds end. Ended holds are taken back first.
--- Uses: lib/store lib/entity rules sums clock holds primary asked
+-- Uses: lib/store lib/entity lib/memory rules sums clock holds primary asked
 -- KEYS: meta holds ledger (hold)*
 -- ARGV: now, (asked)*
 --       (lib/asked.lua; the last 16 bytes of its key are the hold's id)
 -- Reply: OK, holds (four doubles each: a code, the amount, µs until it ends or 0 when it is over,
 --        the balance after it); or NO_RULES
--- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION
+-- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION FULL
 
 if not load() then return { NO_RULES } end
--- Redis refuses for want of memory only what a script writes first.
-call('HSET', META, 'epoch', m.epoch)
+-- A repeat is told what it did also where the store is full.
+local is_full = not has_memory()
 read_watched_clock()
 local _, more = sweep_holds()
 
@@ -42,6 +42,8 @@ for at = 2, #ARGV do
     left = known.state == HELD and known.ends - now or 0
   elseif is_unconfirmed() then
     code = UNCONFIRMED
+  elseif is_full then
+    code = FULL
   else
     code = refusal(amount, more) or OK
     if code == OK then reserve(key, said, amount) end

@@ -1,5 +1,5 @@
 -- pool.snapshot: a pool as a whole, and the rules in force. Ended holds are taken back first.
--- Uses: lib/store lib/entity lib/told_rules rules sums clock holds
+-- Uses: lib/store lib/entity lib/told_rules rules sums clock holds primary
 -- KEYS: meta holds ledger
 -- ARGV: now, file_revision
 --       (the newest that the caller has seen)
@@ -10,7 +10,7 @@
 -- Codes: OK NO_RULES
 
 if not load() then return { NO_RULES } end
-read_pool_clock()
+read_watched_clock()
 if sweep_holds() > 0 then save_sums() end
 local revision, file = unseen('file', ARGV[2])
 local unconfirmed = is_unconfirmed() and 1 or 0

@@ -119,7 +119,10 @@ fn find<'a>(keys: &'a BTreeMap<String, KeyConfig>, text: &str) -> Option<(&'a st
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next()?;
+    // Of two that differ, whoever stands in between may have meant either.
+    let value = value.to_str().ok().filter(|_| values.all(|other| other == value))?;
     let (scheme, key) = value.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_start())
 }
@@ -234,6 +237,15 @@ mod tests {
         }
         let nothing = Caller::of(&keys(), &HeaderMap::new(), HERE);
         assert_eq!(nothing.map_err(|problem| problem.code()).err(), Some(Code::KEY_MISSING));
+    }
+
+    #[test]
+    fn of_two_that_differ_neither_counts() {
+        let two =
+            |other| headers(&[("authorization", "Bearer ark1.back"), ("authorization", other)]);
+        let of = |headers: &HeaderMap| Caller::of(&keys(), headers, None).map_err(|it| it.code());
+        assert_eq!(of(&two("Bearer ark1.ops")).err(), Some(Code::KEY_MISSING));
+        assert_eq!(of(&two("Bearer ark1.back")).expect("the same").name(), "back");
     }
 
     #[test]

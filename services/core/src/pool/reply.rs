@@ -13,6 +13,7 @@ codes! {
         Again = 6 "AGAIN",
         Unconfirmed = 7 "UNCONFIRMED",
         NoOption = 8 "NO_OPTION",
+        Full = 9 "FULL",
     }
 }
 
@@ -20,11 +21,11 @@ codes! {
     /// What it says besides of a hold.
     enum HoldCode {
         Ok,
-        NoHold = 9 "NO_HOLD",
-        Settled = 10 "IS_SETTLED",
-        Cancelled = 11 "IS_CANCELLED",
-        Expired = 12 "IS_EXPIRED",
-        Exceeds = 13 "EXCEEDS",
+        NoHold = 10 "NO_HOLD",
+        Settled = 11 "IS_SETTLED",
+        Cancelled = 12 "IS_CANCELLED",
+        Expired = 13 "IS_EXPIRED",
+        Exceeds = 14 "EXCEEDS",
     }
 }
 
@@ -110,7 +111,7 @@ impl Told {
     /// The answer; `None` when ended holds were left to be taken back, and the call is to be sent
     /// again.
     pub(super) fn answer(self, numbers: &Numbers) -> Result<Option<Answer<Self>>, Error> {
-        let refusal = if self.code <= Code::NoOption as u64 {
+        let refusal = if self.code <= Code::Full as u64 {
             match Code::of(self.code, numbers)? {
                 Code::Ok => return Ok(Some(Answer::Done(self))),
                 Code::Repeated => return Ok(Some(Answer::Repeated(self))),
@@ -120,6 +121,7 @@ impl Told {
                 Code::Insufficient => Refusal::Insufficient { balance: self.balance },
                 Code::Unconfirmed => Refusal::Unconfirmed,
                 Code::NoOption => Refusal::NoOption,
+                Code::Full => return Err(Error::Full),
             }
         } else {
             match HoldCode::of(self.code, numbers)? {

@@ -18,19 +18,19 @@ pub(super) static APPLY_RULES: Script = script!(
 pub(super) static FUND: Script = script!(
     "pool", "fund",
     keys: "meta ledger",
-    lib: ["store", "entity", "repeated"],
+    lib: ["store", "entity", "memory", "repeated"],
     own: ["rules", "sums", "clock", "primary"],
 );
 pub(super) static HOLD: Script = script!(
     "pool", "hold",
     keys: "meta holds ledger",
-    lib: ["store", "entity"],
+    lib: ["store", "entity", "memory"],
     own: ["rules", "sums", "clock", "holds", "primary", "asked"],
 );
 pub(super) static DRAW: Script = script!(
     "pool", "draw",
     keys: "meta holds ledger",
-    lib: ["store", "entity", "repeated"],
+    lib: ["store", "entity", "memory", "repeated"],
     own: ["rules", "sums", "clock", "holds", "primary", "asked"],
 );
 pub(super) static SETTLE: Script = script!(
@@ -61,7 +61,7 @@ pub(super) static SNAPSHOT: Script = script!(
     "pool", "snapshot",
     keys: "meta holds ledger",
     lib: ["store", "entity", "told_rules"],
-    own: ["rules", "sums", "clock", "holds"],
+    own: ["rules", "sums", "clock", "holds", "primary"],
 );
 pub(super) static SWEEP: Script = script!(
     "pool", "sweep",

@@ -94,6 +94,20 @@ async fn no_hold_ends_while_a_pool_waits_to_be_confirmed() {
     assert!(matches!(pool.extend(over.id).await, Ok(Answer::Refused(Refusal::Expired))));
 }
 
+/// Nobody may have called before a service looks at the pool as a whole, for its metrics.
+#[tokio::test]
+async fn no_hold_ends_by_the_first_look_after_a_failover() {
+    let world = support::TimedStore::new().await;
+    let rules = Rules { hold_ttl: Duration::from_secs(1), ..held_back() };
+    let pool = world.pool("reward", rules);
+    hold(&pool, 60, "kept").await;
+    world.pass(Duration::from_secs(2));
+    world.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    world.redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    let seen = look(&pool).await;
+    assert_eq!((seen.unconfirmed, seen.sums.held), (true, 60));
+}
+
 #[tokio::test]
 async fn a_rule_that_no_longer_asks_for_it_lets_an_unconfirmed_pool_go_on() {
     let mut redis = Redis::builder().durable().start().await;

@@ -113,8 +113,12 @@ impl Claim {
                     slot.succeeded();
                     issued.push(sequence);
                 }
-                Answer::Refused { error } => {
-                    slot.refused();
+                Answer::Refused { is_its_own, error } => {
+                    if is_its_own {
+                        slot.succeeded();
+                    } else {
+                        slot.refused();
+                    }
                     self.fail(sequence, &error, None).await;
                 }
                 Answer::Failed { error, retry_after, .. } => {

@@ -129,12 +129,12 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The attempt went well.
+    /// The receiver works: the attempt went well, or it refused this application alone.
     pub fn succeeded(&self) {
         self.window.rule().succeeded();
     }
 
-    /// The application was refused.
+    /// The application was refused, as all may be.
     pub fn refused(&self) {
         self.window.rule().refused(self.begun, Instant::now(), rand::random());
     }

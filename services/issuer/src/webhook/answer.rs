@@ -12,6 +12,8 @@ pub enum Answer {
     Issued,
     /// It never will be: another 4xx.
     Refused {
+        /// Whether that is about this application, and nothing about the next.
+        is_its_own: bool,
         /// What was answered.
         error: String,
     },
@@ -64,7 +66,10 @@ impl Answer {
             200..=299 | 409 => Self::Issued,
             // Both say that it may be tried again.
             408 | 429 => Self::Failed { failure: Failure::Busy, error, retry_after },
-            400..=499 => Self::Refused { error },
+            // The receiver works, and does not want this visitor.
+            402 | 410 | 422 | 451 => Self::Refused { is_its_own: true, error },
+            // A wrong path, secret or form is wrong for all.
+            400..=499 => Self::Refused { is_its_own: false, error },
             300..=399 => Self::Failed {
                 failure: Failure::Status,
                 error: format!("{error}: redirects are not followed"),
@@ -98,12 +103,12 @@ mod tests {
         for status in [200, 201, 202, 204, 299, 409] {
             assert_eq!(of(status), Answer::Issued, "{status}");
         }
-        for status in [400, 401, 403, 404, 410, 422, 451] {
-            let error = of(status);
-            assert!(
-                matches!(&error, Answer::Refused { error } if error.contains(&status.to_string())),
-                "{error:?}"
-            );
+        for (status, is_its_own) in
+            [(400, false), (401, false), (403, false), (404, false), (410, true), (422, true)]
+        {
+            let status = StatusCode::from_u16(status).expect("a status");
+            let error = format!("the receiver answered {status}");
+            assert_eq!(of(status.as_u16()), Answer::Refused { is_its_own, error });
         }
         let seven = Some(Duration::from_secs(7));
         for (status, asked, name) in [

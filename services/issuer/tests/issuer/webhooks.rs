@@ -31,18 +31,21 @@ async fn promise_09_a_receiver_that_fails_or_forgets_to_answer_issues_once_to_ea
 }
 
 #[tokio::test]
-async fn what_is_refused_is_a_dead_letter_at_once_and_is_told_without_the_visitor() {
+async fn what_is_refused_is_a_dead_letter_at_once_and_holds_up_nobody() {
+    // At the pace of a receiver in trouble they would take two minutes.
+    const REFUSED: u32 = 600;
     let receiver = Receiver::start().await;
-    let stage = Stage::with_webhook(&receiver, "/status/422", "stock = 3\n").await;
-    stage.apply(0..3).await;
+    let rules = format!("stock = {REFUSED}\n");
+    let stage = Stage::with_webhook(&receiver, "/status/422", &rules).await;
+    stage.apply(0..REFUSED.into()).await;
     let issuer = stage.deployment.issuer().await;
-    stage.until("all are dead", |it| it.dead == 3).await;
-    let dead = stage.event.dead(0, 10).await.expect("an answer").letters;
+    stage.until("all are dead", |it| it.dead == u64::from(REFUSED)).await;
+    let dead = stage.event.dead(0, 100).await.expect("an answer").letters;
     assert!(dead.iter().all(|it| it.attempts == 1 && it.error.contains("422")), "{dead:?}");
     assert_eq!(dead[0].visitor_id, name(0));
-    issuer.until_metric(&attempts("dead"), |it| it == Some(3.0)).await;
-    assert_eq!(issuer.logged("an application is a dead letter"), 3);
-    assert_eq!(issuer.logged(&name(0)), 0);
+    issuer.until_metric(&attempts("dead"), |it| it == Some(REFUSED.into())).await;
+    assert_eq!(issuer.logged("an application is a dead letter"), REFUSED as usize);
+    assert_eq!(issuer.logged(&name(0)), 0, "nothing tells who");
     issuer.end().await;
 }
 

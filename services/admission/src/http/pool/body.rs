@@ -41,7 +41,8 @@ pub struct AskedAmount {
     /// So many units, in digits: without a fraction or an exponent.
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     amount: u64,
-    /// The name of this call: a repeat within 24 h is told the first answer, and changes nothing.
+    /// The name of this call, among the draws or the holds of its pool: a repeat within 24 h is
+    /// told the first answer, and changes nothing.
     operation_id: Identifier,
 }
 
@@ -53,7 +54,8 @@ pub struct AskedOption {
     /// The name of an option of the pool.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     option: String,
-    /// The name of this call: a repeat within 24 h is told the first answer, and changes nothing.
+    /// The name of this call, among the draws or the holds of its pool: a repeat within 24 h is
+    /// told the first answer, and changes nothing.
     operation_id: Identifier,
 }
 
