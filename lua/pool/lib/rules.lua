@@ -2,9 +2,9 @@
 -- KEYS: none. ARGV: now, by store.lua. Reply: none; a part names all of it.
 
 -- codes: `Code` in services/core/src/pool/reply.rs mirrors them
-local REPEATED, MISMATCH, TOO_LARGE, NO_COVER, AGAIN, UNCONFIRMED, NO_OPTION, FULL = 2, 3, 4, 5, 6, 7, 8, 9
--- codes: `HoldCode` there
-local NO_HOLD, IS_SETTLED, IS_CANCELLED, IS_EXPIRED, EXCEEDS = 10, 11, 12, 13, 14
+local REPEATED, MISMATCH, TOO_LARGE, NO_COVER, AGAIN, UNCONFIRMED, FULL = 2, 3, 4, 5, 6, 7, 8
+-- codes: `OtherCode` there
+local NO_OPTION, NO_HOLD, IS_SETTLED, IS_CANCELLED, IS_EXPIRED, EXCEEDS = 9, 10, 11, 12, 13, 14
 -- `on_failover`
 local CONTINUE, HOLD = 1, 2
 

@@ -12,15 +12,15 @@ codes! {
         Insufficient = 5 "NO_COVER",
         Again = 6 "AGAIN",
         Unconfirmed = 7 "UNCONFIRMED",
-        NoOption = 8 "NO_OPTION",
-        Full = 9 "FULL",
+        Full = 8 "FULL",
     }
 }
 
 codes! {
-    /// What it says besides of a hold.
-    enum HoldCode {
+    /// What it says besides, of an option or a hold.
+    enum OtherCode {
         Ok,
+        NoOption = 9 "NO_OPTION",
         NoHold = 10 "NO_HOLD",
         Settled = 11 "IS_SETTLED",
         Cancelled = 12 "IS_CANCELLED",
@@ -120,17 +120,17 @@ impl Told {
                 Code::TooLarge => Refusal::TooLarge,
                 Code::Insufficient => Refusal::Insufficient { balance: self.balance },
                 Code::Unconfirmed => Refusal::Unconfirmed,
-                Code::NoOption => Refusal::NoOption,
                 Code::Full => return Err(Error::Full),
             }
         } else {
-            match HoldCode::of(self.code, numbers)? {
-                HoldCode::Ok => return Ok(Some(Answer::Done(self))),
-                HoldCode::NoHold => Refusal::NoHold,
-                HoldCode::Settled => Refusal::Settled { amount: self.amount },
-                HoldCode::Cancelled => Refusal::Cancelled,
-                HoldCode::Expired => Refusal::Expired,
-                HoldCode::Exceeds => Refusal::Exceeds { held: self.third },
+            match OtherCode::of(self.code, numbers)? {
+                OtherCode::Ok => return Ok(Some(Answer::Done(self))),
+                OtherCode::NoOption => Refusal::NoOption,
+                OtherCode::NoHold => Refusal::NoHold,
+                OtherCode::Settled => Refusal::Settled { amount: self.amount },
+                OtherCode::Cancelled => Refusal::Cancelled,
+                OtherCode::Expired => Refusal::Expired,
+                OtherCode::Exceeds => Refusal::Exceeds { held: self.third },
             }
         };
         Ok(Some(Answer::Refused(refusal)))
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn codes_are_those_of_the_scripts() {
         let lua = include_str!("../../../../lua/pool/lib/rules.lua");
-        for line in [Code::line(), HoldCode::line()] {
+        for line in [Code::line(), OtherCode::line()] {
             assert!(lua.contains(&line), "{line}");
         }
     }

@@ -97,8 +97,8 @@ impl Pool {
     }
 }
 
-/// So many keep a call below a millisecond, with the 50 holds that it may take back, where memory is
-/// slow, too. A hold writes more than a draw.
+/// So many keep a call below a millisecond, with the 50 holds that it may take back, where memory
+/// is slow, too. A hold writes more than a draw.
 const MOST_HOLDS: usize = 16;
 const MOST_DRAWS: usize = 32;
 
@@ -142,8 +142,8 @@ impl Item {
     }
 }
 
-/// Those that share a call, at most `MOST`. `None` of an item: the store holds no rules for the pool; `None` in
-/// it: to be sent again.
+/// Those that share a call, at most `MOST`. `None` of an item: the store holds no rules for the
+/// pool; `None` in it: to be sent again.
 struct Reservations<const MOST: usize> {
     script: &'static Script,
     kind: u8,
