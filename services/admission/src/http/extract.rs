@@ -12,9 +12,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING
 use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Number;
 
 use crate::app::{App, LiveConfig};
 use crate::entities::{Entities, Entity};
@@ -159,31 +158,6 @@ fn parse_with_places<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         Problem::new(Code::INVALID_BODY).detail("something follows the JSON object")
     })?;
     Ok(value)
-}
-
-/// JSON does not tell 9.0 from 9, and neither do we.
-pub fn integer(number: &Number) -> Option<u64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: from here on a double skips integers
-    number.as_u64().or_else(|| {
-        let float = number.as_f64()?;
-        let whole = (0.0..EXACT).contains(&float) && float.fract() == 0.0;
-        // In this range the text of a whole double is its digits.
-        whole.then(|| format!("{float:.0}").parse().ok()).flatten()
-    })
-}
-
-/// Reads a whole number, of any size that JSON can tell exactly.
-pub fn whole<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
-    whole_in(&Number::deserialize(reader)?)
-}
-
-/// The same of a number that may be absent, or null.
-pub fn whole_or_none<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
-    Option::<Number>::deserialize(reader)?.as_ref().map(whole_in).transpose()
-}
-
-fn whole_in<E: Error>(number: &Number) -> Result<u64, E> {
-    integer(number).ok_or_else(|| E::custom("must be a whole number that is not negative"))
 }
 
 /// Reads a list of objects. serde would take an array for each, field by field.

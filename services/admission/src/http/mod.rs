@@ -16,7 +16,7 @@ pub mod pool;
 pub mod queue;
 pub mod shell;
 pub mod target;
-pub mod units;
+pub mod whole;
 
 use std::sync::Arc;
 

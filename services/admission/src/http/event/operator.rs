@@ -21,7 +21,7 @@ use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
 use crate::http::page::{Asked, Page};
-use crate::http::units::units;
+use crate::http::whole::whole;
 use crate::problem::{Code, Problem};
 
 /// The body of a call that adds stock.
@@ -29,7 +29,7 @@ use crate::problem::{Code, Problem};
 #[serde(deny_unknown_fields)]
 pub struct AddStockBody {
     /// How many units, in digits: without a fraction or an exponent.
-    #[serde(deserialize_with = "units")]
+    #[serde(deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     add: u64,
     /// Names the call: a repeat within 24 hours adds nothing more.

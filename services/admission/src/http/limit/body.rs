@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::extract::{objects, whole};
+use crate::http::extract::objects;
 use crate::http::identifier::Identifier;
+use crate::http::whole::whole;
 
 /// One check.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -12,8 +13,8 @@ use crate::http::identifier::Identifier;
 pub struct CheckBody {
     /// Whose units they are.
     pub key: Identifier,
-    /// How many units it takes, at most `limit`, and 100 of a `log`. 0 takes none, and asks whether
-    /// there is one.
+    /// How many units it takes, in digits, at most `limit`, and 100 of a `log`. 0 takes none, and
+    /// asks whether there is one.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,
@@ -47,8 +48,8 @@ pub struct CheckOf {
     pub limit: String,
     /// Whose units they are.
     pub key: Identifier,
-    /// How many units it takes, at most `limit`; those of all `log` limits of the call are at most
-    /// 100. 0 takes none, and asks whether there is one.
+    /// How many units it takes, in digits, at most `limit`; those of all `log` limits of the call are
+    /// at most 100. 0 takes none, and asks whether there is one.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,
@@ -84,12 +85,30 @@ mod tests {
             (r#"{"checks":[["login","a",1,null]]}"#, "checks[0]: invalid type: sequence"),
             (r#"{"checks":[{"limit":"login","key":5}]}"#, "checks[0].key: "),
             (r#"{"checks":[{"limit":"login","kye":"a"}]}"#, "unknown field `kye`"),
+            (
+                r#"{"checks":[{"limit":"login","key":"a","cost":1e-400}]}"#,
+                "checks[0].cost: must be a",
+            ),
             (r#"{"checks":{}}"#, "checks: invalid type: map"),
             (r#"{}"#, "missing field `checks`"),
         ] {
             let problem = parse_json::<ChecksBody>(body.as_bytes()).expect_err(body);
             let detail = problem.said().unwrap_or_default();
             assert!(detail.contains(said), "{body}: {detail}");
+        }
+    }
+
+    #[test]
+    fn a_cost_is_a_whole_number_in_digits() {
+        let read = |cost: &str| {
+            parse_json::<CheckBody>(format!(r#"{{"key":"a","cost":{cost}}}"#).as_bytes())
+        };
+        assert_eq!(read("7").map(|body| body.cost).ok(), Some(7));
+        for cost in ["1.0", "0.99999999999999999999", "1e-400", "1e2", "-1", "18446744073709551616"]
+        {
+            let problem = read(cost).expect_err(cost);
+            let detail = problem.said().unwrap_or_default();
+            assert!(detail.starts_with("cost: must be a whole number"), "{cost}: {detail}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::http::identifier::Identifier;
-use crate::http::units::{units, units_or_none};
+use crate::http::whole::{whole, whole_or_none};
 use crate::problem::{Code, Problem};
 
 /// What is to be reserved or paid: an `amount`, or the most that an `option` pays.
@@ -15,7 +15,7 @@ use crate::problem::{Code, Problem};
 #[serde(deny_unknown_fields)]
 pub struct AskedBody {
     /// Either this or `option`; null counts as absent.
-    #[serde(default, deserialize_with = "units_or_none")]
+    #[serde(default, deserialize_with = "whole_or_none")]
     pub amount: Option<u64>,
     /// The name of an option of the pool.
     pub option: Option<String>,
@@ -84,7 +84,7 @@ impl AskedBody {
 #[serde(deny_unknown_fields)]
 pub struct SettleBody {
     /// So many units, in digits, at most what is held; 0 pays nothing.
-    #[serde(deserialize_with = "units")]
+    #[serde(deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
 }
@@ -94,7 +94,7 @@ pub struct SettleBody {
 #[serde(deny_unknown_fields)]
 pub struct FundsBody {
     /// So many units, in digits.
-    #[serde(deserialize_with = "units")]
+    #[serde(deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
     /// The name of this call: a repeat within 24 h is told the first answer, and puts nothing in.

@@ -4,8 +4,8 @@ use anteroom_core::target::{MAX_LATENCY_MS, Outcome, PermitId, Rules};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::extract::whole_or_none;
 use crate::http::identifier::Identifier;
+use crate::http::whole::whole_or_none;
 use crate::problem::{Code, Problem};
 
 /// What came of one call to the target (`success`), or of several (`successes`, `failures`).
@@ -111,9 +111,9 @@ mod tests {
         let counted = r#"{"successes": 7, "failures": 3}"#;
         assert_eq!(read(counted, &rules), Ok(Outcome::counted(7, 3)));
         assert_eq!(read(r#"{"failures": 1000000}"#, &rules), Ok(Outcome::counted(0, 1_000_000)));
-        let doubles = r#"{"successes": 325.0, "failures": null, "latency_ms": 42.0}"#;
+        let nulls = r#"{"successes": 325, "failures": null, "latency_ms": 42}"#;
         let expected = Outcome { latency_ms: Some(42), ..Outcome::counted(325, 0) };
-        assert_eq!(read(doubles, &rules), Ok(expected));
+        assert_eq!(read(nulls, &rules), Ok(expected));
         let permit = PermitId([7; 16]);
         let body = format!(
             r#"{{"success": true, "reporter": "a", "latency_ms": 0, "permit": "{}", "id": "é"}}"#,
@@ -143,6 +143,14 @@ mod tests {
             (&buckets, r#"{"success":1}"#, "invalid_body", "success: invalid type"),
             (&buckets, r#"{"successes":-1}"#, "invalid_body", "successes: must be a whole number"),
             (&buckets, r#"{"failures":1.5}"#, "invalid_body", "failures: must be a whole number"),
+            (&buckets, r#"{"failures":1e-400}"#, "invalid_body", "failures: must be a whole"),
+            (
+                &buckets,
+                r#"{"successes":0.99999999999999999999}"#,
+                "invalid_body",
+                "successes: must",
+            ),
+            (&buckets, r#"{"latency_ms":42.0}"#, "invalid_body", "latency_ms: must be a whole"),
             (&buckets, r#"{"latency_ms":"1"}"#, "invalid_body", "latency_ms: invalid type"),
             (&buckets, r#"{"sucess":true}"#, "invalid_body", "`sucess`"),
         ] {

@@ -12,7 +12,6 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
 use crate::durations::millis;
-use crate::http::extract::integer;
 use crate::http::queue::view::queue::moment;
 
 /// The name of a rule here.
@@ -57,12 +56,14 @@ impl Given {
     pub(super) fn value(&self, kind: Kind) -> Result<Value, String> {
         let value = match (kind, self) {
             (Kind::Whole { least, most }, Self::Number(number)) => {
-                integer(number).filter(|number| (least..=most).contains(number)).map(Value::Whole)
+                number.as_u64().filter(|number| (least..=most).contains(number)).map(Value::Whole)
             }
-            (Kind::Span { least, most }, Self::Number(number)) => integer(number)
+            (Kind::Span { least, most }, Self::Number(number)) => number
+                .as_u64()
                 .filter(|number| (least..=most).contains(number))
                 .map(|millis| Value::Span(Duration::from_millis(millis))),
-            (Kind::Millionths { least, most }, Self::Number(number)) => integer(number)
+            (Kind::Millionths { least, most }, Self::Number(number)) => number
+                .as_u64()
                 .filter(|number| (least..=most).contains(number))
                 .map(Value::Millionths),
             (Kind::Moment, Self::Text(text)) => {
@@ -85,7 +86,7 @@ fn sentence(kind: Kind) -> String {
         Kind::Whole { least, most }
         | Kind::Span { least, most }
         | Kind::Millionths { least, most } => {
-            format!("must be a whole number from {least} to {most}")
+            format!("must be a whole number from {least} to {most}, in digits")
         }
         Kind::Moment => Moment::RULE.to_owned(),
         Kind::Choice(names) => format!("must be one of {}", names.join(", ")),

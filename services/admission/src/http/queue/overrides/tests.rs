@@ -121,7 +121,11 @@ fn a_wrong_value_is_told_with_its_field_and_its_rule() {
         let wrong = wrong(body);
         assert!(wrong.starts_with(told), "{wrong}");
     }
-    assert_eq!(overrides(json!({"capacity": 9.0})), [Override::Capacity(Some(9))]);
+    for number in ["9.0", "1e3", "1.99999999999999999999"] {
+        let body = serde_json::from_str(&format!(r#"{{"capacity": {number}}}"#)).expect("JSON");
+        let wrong = wrong(body);
+        assert!(wrong.starts_with("capacity must be a whole number"), "{number}: {wrong}");
+    }
 }
 
 #[test]
