@@ -75,8 +75,8 @@ pub struct Options {
     #[arg(long, env = "CONCERT_ANTEROOM_SERVICE", value_name = "URL", value_parser = address,
         required_if_eq("gate", "ask"))]
     pub anteroom_service: Option<Url>,
-    /// Where visitors find the shop, one of the queue's `return_to_origins` [default: http:// and
-    /// where it listens]
+    /// Where visitors find the shop, one of the queue's `return_to_origins`, and the origin of its
+    /// own pages [default: http:// and where it listens]
     #[arg(long, env = "CONCERT_PUBLIC_URL", value_name = "URL", value_parser = public_address)]
     pub public_url: Option<Url>,
 }

@@ -51,17 +51,20 @@ impl Call {
             (["finish"], _) => Self::Finish,
             _ => return Err(Problem::new(Code::NotFound)),
         };
-        let takes = match call {
-            Self::Reserve { .. } | Self::Pay { .. } | Self::Finish => Method::POST,
-            Self::Ready | Self::Shows | Self::Seats { .. } | Self::Reservation { .. } => {
-                Method::GET
-            }
-        };
+        let takes = if call.changes() { Method::POST } else { Method::GET };
         match method {
             method if *method == takes => Ok((call, form)),
             method if *method == Method::HEAD && takes == Method::GET => Ok((call, form)),
             _ if takes == Method::GET => Err(Problem::only("GET, HEAD")),
             _ => Err(Problem::only("POST")),
+        }
+    }
+
+    /// Whether it changes something.
+    pub fn changes(&self) -> bool {
+        match self {
+            Self::Reserve { .. } | Self::Pay { .. } | Self::Finish => true,
+            Self::Ready | Self::Shows | Self::Seats { .. } | Self::Reservation { .. } => false,
         }
     }
 }

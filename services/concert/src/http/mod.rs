@@ -4,9 +4,11 @@
 //! Choosing and reserving are what the gate is asked about. A reservation has an end of its own and
 //! its id is a secret, so it needs no place in the waiting room any more: the slot goes to the next
 //! in line when the seat is reserved, and whoever holds a seat can pay for it whatever has become
-//! of the visit. No call reads its body.
+//! of the visit. No call reads its body. Changing calls of other sites' pages are refused first
+//! ([`origin`]).
 
 mod call;
+mod origin;
 mod problem;
 pub mod server;
 
@@ -77,6 +79,9 @@ impl App {
 
     async fn answer(self: Arc<Self>, parts: &Parts) -> Result<Response<Bytes>, Problem> {
         let (call, form) = Call::of(&parts.method, parts.uri.path())?;
+        if call.changes() && !origin::may_change(&parts.headers, &self.public_url) {
+            return Err(Problem::new(Code::OriginRefused));
+        }
         match call {
             Call::Ready => Ok(self.ready()),
             Call::Reservation { id } => {

@@ -16,6 +16,7 @@ use crate::workers::NoWorker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     BadRequest,
+    OriginRefused,
     NotFound,
     UnknownShow,
     UnknownSeat,
@@ -38,6 +39,9 @@ impl Code {
     const fn row(self) -> (u16, &'static str, &'static str, Option<u32>) {
         match self {
             Self::BadRequest => (400, "bad_request", "The request is malformed", None),
+            Self::OriginRefused => {
+                (403, "origin_refused", "A page of another site started this request", None)
+            }
             Self::NotFound => (404, "not_found", "There is no such address", None),
             Self::UnknownShow => (404, "unknown_show", "There is no such show", None),
             Self::UnknownSeat => (404, "unknown_seat", "This show has no such seat", None),

@@ -6,6 +6,7 @@ mod capacity;
 mod command_line;
 mod headers;
 mod looks;
+mod origins;
 mod pages;
 mod seats;
 mod support;

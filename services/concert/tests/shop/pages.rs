@@ -64,7 +64,7 @@ async fn nothing_runs_but_what_the_policy_names_and_nothing_is_kept() {
         assert!(policy.starts_with("default-src 'none';"), "{policy}");
         assert!(!page.text.contains("style=") && !page.text.contains("onclick"), "{page:?}");
         assert_eq!(page.header("cache-control"), "private, no-store");
-        assert_eq!(page.header("referrer-policy"), "no-referrer");
+        assert_eq!(page.header("referrer-policy"), "same-origin");
         assert_eq!(page.header("x-content-type-options"), "nosniff");
     }
 }
