@@ -8,9 +8,10 @@ use http::Method;
 use reqwest::Client;
 
 use crate::browser::{COOKIE_NAME, client};
+use crate::raw;
 use crate::shop::{Arrival, Shop};
 use crate::site::{Plan, Site};
-use crate::web_server::{WebServer, example};
+use crate::web_server::{WebServer, example, http2_listen};
 
 /// What a client writes into each of the headers.
 const CLAIM: &str = "claimed";
@@ -40,6 +41,16 @@ const FOR_SERVICE: &[(&str, &str)] = &[
     ("x-forwarded-uri", ""),
     ("x-forwarded-prefix", ""),
     ("x-forwarded-method", ""),
+    ("x-forwarded-path", ""),
+    ("x-forwarded-server", ""),
+    ("x-envoy-original-path", ""),
+    ("x-host", ""),
+    ("x-original-host", ""),
+    ("x-http-host-override", ""),
+    ("x-http-method", ""),
+    ("x-http-method-override", ""),
+    ("x-method-override", ""),
+    ("proxy", ""),
     ("x-real-ip", "127.0.0.1"),
     ("x-request-id", OWN),
     ("host", "127.0.0.1"),
@@ -138,6 +149,46 @@ async fn behind_a_proxy_that_ends_tls_the_service_is_told_how_the_visitor_came()
     arrived(&site.shop.last(), &[("x-forwarded-proto", "https"), ("x-forwarded-port", "443")]);
 }
 
+/// Services trim more than the blank, so nothing that is not visible ASCII hides a token.
+#[tokio::test]
+async fn promise_6_white_space_before_a_token_hides_it_in_neither_version_of_http() {
+    let fast = free_port();
+    let name = "        server_name _;\n";
+    let listen = format!("{name}{}\n", http2_listen(fast));
+    let edits = &[(name, &*listen)];
+    let site = Site::with(Plan { queue: "capacity = 10", edits, ..Plan::default() }).await;
+    let token = site.token().await;
+    let address = site.url.trim_start_matches("http://");
+    let fast = format!("127.0.0.1:{fast}");
+    for path in ["/seats", "/public/logo"] {
+        for blank in ["", "\t", " ", "\t \t", "\u{b}", "\u{1f}", "\u{a0}"] {
+            for line in [
+                ("authorization", format!("{blank}Bearer {token}")),
+                ("authorization", format!("{blank}bearer  {token}")),
+                ("cookie", format!("{blank}{COOKIE_NAME}={token}")),
+                ("cookie", format!("theme=dark;{blank}{COOKIE_NAME}={token}")),
+            ] {
+                let headers = [(line.0, &*line.1)];
+                for version in [1, 2] {
+                    let before = site.shop.arrivals().len();
+                    match version {
+                        1 => raw::http1(address, path, &headers).await,
+                        _ => raw::http2(&fast, path, &headers).await,
+                    }
+                    let arrivals = site.shop.arrivals().split_off(before);
+                    // What admission reads as the token passes; the open path always does.
+                    let known = blank.trim_matches(['\t', ' ']).is_empty();
+                    let passes = known || path != "/seats";
+                    let case = format!("HTTP/{version} {path} {line:?}");
+                    assert_eq!(arrivals.len(), usize::from(passes), "{case}");
+                    let told = format!("{arrivals:?}");
+                    assert!(!told.contains("art1."), "{case}: {told}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn each_header_that_the_example_sets_is_tried() {
     let conf = example("anteroom-service.conf");
@@ -168,8 +219,9 @@ async fn promise_6_a_visitor_s_token_never_reaches_the_service() {
         let arrival = send(path, &[own[0], own[1], ("x-anteroom-token", &token)]).await;
         assert_eq!(arrival.header("authorization"), ["Basic b3duOm93bg=="]);
         assert_eq!(arrival.header("cookie"), ["theme=dark"]);
-        for scheme in ["Bearer", "bearer", "BEARER "] {
-            let arrival = send(path, &[("authorization", &format!("{scheme} {token}"))]).await;
+        for scheme in ["Bearer", "bearer", "BEARER ", "\tBearer", "Bearer\t", "Basic x, Bearer"] {
+            let own = ("x-anteroom-token", &*token);
+            let arrival = send(path, &[("authorization", &format!("{scheme} {token}")), own]).await;
             assert!(arrival.header("authorization").is_empty(), "{arrival:?}");
         }
         let arrival = send(path, &[("authorization", "Bearer their-own"), ("cookie", &ours)]).await;
@@ -179,6 +231,9 @@ async fn promise_6_a_visitor_s_token_never_reaches_the_service() {
             ("OURS", ""),
             ("OURS; theme=dark", "theme=dark"),
             ("theme=dark; OURS", "theme=dark"),
+            ("\tOURS", ""),
+            ("\t \tOURS;\ttheme=dark", "theme=dark"),
+            ("theme=dark;\tOURS", "theme=dark"),
             ("a=1;OURS;b=2", "a=1;b=2"),
             (
                 "a=1; OURS; b=2; __Secure-anteroom_other=art1.x; anteroom_third=art1.y; c=3",

@@ -10,6 +10,7 @@ mod joining;
 mod leads;
 mod nginx;
 mod page;
+mod raw;
 mod rollout;
 mod shop;
 mod site;

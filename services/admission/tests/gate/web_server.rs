@@ -124,6 +124,19 @@ pub fn several_queues(gate: u16) -> [Edit<'static>; 2] {
     ]
 }
 
+/// What lets a server take HTTP/2 without TLS on this port; newer versions have a directive for it.
+pub fn http2_listen(port: u16) -> String {
+    let asked = Command::new(program()).arg("-v").output().expect("NGINX runs");
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    let (_, version) = said.split_once("nginx/").unwrap_or_else(|| panic!("no version: {said}"));
+    let numbers = version.split(['.', ' ', '\n']).map_while(|number| number.parse::<u16>().ok());
+    if numbers.collect::<Vec<_>>() < vec![1, 25, 1] {
+        format!("listen 127.0.0.1:{port} http2;")
+    } else {
+        format!("listen 127.0.0.1:{port}; http2 on;")
+    }
+}
+
 /// The program, by `ANTEROOM_NGINX_BIN` or on the PATH, `/usr/sbin` included.
 fn program() -> PathBuf {
     if let Some(path) = std::env::var_os("ANTEROOM_NGINX_BIN") {

@@ -1,8 +1,9 @@
 //! How servers read a path and a host: the strict way, and the most careless.
 //!
 //! Tomcat and its kin take `;parameters` out of each segment, decode, take `\` for `/`, and resolve
-//! dot segments last. Others decode twice (once per layer), take overlong UTF-8, or cut blanks off
-//! a segment. Others again believe headers in which a proxy in front names the address.
+//! dot segments last. Others decode twice (once per layer), take overlong UTF-8 or full-width
+//! characters (Unicode's NFKC), or cut blanks off a segment. Others again believe headers in which a
+//! proxy in front names the address.
 
 use crate::shop::Arrival;
 
@@ -15,17 +16,25 @@ pub enum Area {
     Queue(String),
 }
 
+/// Headers that some server takes the host from.
+const NAME_A_HOST: [&str; 6] = [
+    "host",
+    "x-forwarded-host",
+    "x-forwarded-server",
+    "x-host",
+    "x-original-host",
+    "x-http-host-override",
+];
+
 /// Every part of the site that some server would take the request to be for.
 pub fn areas(arrival: &Arrival) -> Vec<Area> {
     let path = arrival.path.split('?').next().unwrap_or_default();
-    let named = ["x-original-url", "x-rewrite-url"].map(|name| arrival.header(name).concat());
+    let named = ["x-original-url", "x-rewrite-url", "x-envoy-original-path", "x-forwarded-path"];
+    let named = named.map(|name| arrival.header(name).concat());
     let mut paths = vec![strict(path), careless(path)];
     paths.extend(named.iter().filter(|path| !path.is_empty()).map(|path| careless(path)));
-    let mut hosts: Vec<String> = ["host", "x-forwarded-host"]
-        .iter()
-        .flat_map(|name| arrival.header(name))
-        .map(str::to_owned)
-        .collect();
+    let mut hosts: Vec<String> =
+        NAME_A_HOST.iter().flat_map(|name| arrival.header(name)).map(str::to_owned).collect();
     for forwarded in arrival.header("forwarded") {
         hosts.extend(forwarded.split_once("host=").map(|(_, host)| host.to_owned()));
     }
@@ -77,7 +86,7 @@ fn without_parameters(path: &[u8]) -> Vec<u8> {
     names.collect::<Vec<_>>().join(&b'/')
 }
 
-/// Percent-decoding, overlong forms of ASCII included.
+/// Percent-decoding; overlong and full-width forms of ASCII included.
 fn decoded(path: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -100,6 +109,14 @@ fn decoded(path: &[u8]) -> Vec<u8> {
         (rest, _) = match (first, after) {
             (0xc0 | 0xc1, [low, after @ ..]) => (after, plain.push((first & 1) << 6 | low & 0x3f)),
             (0xe0, [0x80 | 0x81, low, after @ ..]) => (after, plain.push(low & 0x3f)),
+            // Full-width: U+FF01 to U+FF5E are ASCII, 0xfee0 further.
+            (0xef, [0xbc, low @ 0x81..=0xbf, after @ ..]) => (after, plain.push(low - 0x60)),
+            (0xef, [0xbd, low @ 0x80..=0x9e, after @ ..]) => (after, plain.push(low - 0x20)),
+            (0xef, [0xb9, 0x92, after @ ..]) => (after, plain.push(b'.')),
+            (0xef, [0xb9, 0xa8, after @ ..]) => (after, plain.push(b'\\')),
+            // Leaders: one dot, and two.
+            (0xe2, [0x80, 0xa4, after @ ..]) => (after, plain.push(b'.')),
+            (0xe2, [0x80, 0xa5, after @ ..]) => (after, plain.extend(b"..")),
             _ => (after, plain.push(first)),
         };
     }
@@ -133,6 +150,12 @@ fn a_careless_server_finds_the_seats() {
         "/public/..%253b/seats",
         "/public/%c0%ae%c0%ae%c0%afseats",
         "/public/..%e0%80%afseats",
+        "/public/%ef%bc%8e%EF%BC%8E/%ef%bd%93eats",
+        "/public/..%ef%bc%8fseats",
+        "/public/..%ef%bc%bcseats",
+        "/public/%e2%80%a4%e2%80%a4/seats",
+        "/public/%e2%80%a5/seats",
+        "/public/%ef%b9%92%ef%b9%92%ef%b9%a8seats",
         "/public/..%20/seats",
         "/public//../seats",
         "/seats;jsessionid=1",
