@@ -56,6 +56,7 @@ const OVERRIDES: [&str; 18] = [
     "claim_ttl_ms",
     "session_ttl_ms",
     "session_max_ms",
+    "unproven_ttl_ms",
     "idle_ttl_ms",
     "keep_ttl_ms",
     "first_poll_ttl_ms",

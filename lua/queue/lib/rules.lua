@@ -4,8 +4,8 @@
 -- between which it does. Needs withheld.lua.
 local RULES = {
   'state', 'reason', 'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'session_ttl',
-  'session_max', 'idle_ttl', 'keep_ttl', 'first_poll_ttl', 'max_waiting', 'joins_at', 'opens_at',
-  'closes_at', 'local_answers',
+  'session_max', 'unproven_ttl', 'idle_ttl', 'keep_ttl', 'first_poll_ttl', 'max_waiting',
+  'joins_at', 'opens_at', 'closes_at', 'local_answers',
 }
 
 -- An override is kept this long past its end: a clock that leapt ahead may leap back.

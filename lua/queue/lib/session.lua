@@ -1,8 +1,8 @@
 -- Sessions of active places. Needs held.lua and outcomes.lua. keep_sessions() writes those of a
 -- call, all at once.
 --
--- A session that a join at the gate began is short until somebody shows its token: else each
--- request without a cookie would hold a slot for session_ttl.
+-- A session that a join at the gate began lasts `unproven_ttl` until a client shows its token. Else
+-- each request without a cookie would hold a slot for session_ttl.
 
 local claimed, ends, session_records = {}, {}, {}
 
@@ -24,11 +24,14 @@ local function keep_sessions()
 end
 
 -- A ready place becomes active; returns its end. The session begins when the turn is claimed.
--- `short`: nobody has shown its token yet.
+-- `short`: no client has shown its token yet.
 local function start_session(id, ticket, short)
   claimed[#claimed + 1] = id
   local ttl = math.min(m.session_ttl, m.session_max)
-  if short then return set_session(id, ticket, now, now + math.min(ttl, m.claim_ttl), S_SHORT) end
+  if short then
+    ttl = math.min(ttl, m.unproven_ttl, m.claim_ttl)
+    return set_session(id, ticket, now, now + ttl, S_SHORT)
+  end
   return set_session(id, ticket, now, now + ttl)
 end
 

@@ -156,6 +156,7 @@ async fn overrides_beyond_their_rules_are_refused_by_name() {
         ("claim_ttl_ms", "4999"),
         ("session_ttl_ms", "0"),
         ("session_max_ms", "604800001"),
+        ("unproven_ttl_ms", "999"),
         ("idle_ttl_ms", "59999"),
         ("keep_ttl_ms", "1"),
         ("first_poll_ttl_ms", "29999"),

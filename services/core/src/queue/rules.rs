@@ -51,6 +51,9 @@ rules! {
         session_ttl SessionTtl: Duration, span(5 * SECOND, DAY), Duration::from_secs(300);
         /// How long an active place lives at most; at least `session_ttl`.
         session_max SessionMax: Duration, span(5 * SECOND, 7 * DAY), Duration::from_secs(1_800);
+        /// How long the session of a join at the gate lasts until its token is shown; one above
+        /// `claim_ttl` or `session_ttl` counts as that.
+        unproven_ttl UnprovenTtl: Duration, span(SECOND, HOUR), Duration::from_secs(10);
         /// How long a waiting visitor may be unseen before being passed over.
         idle_ttl IdleTtl: Duration, span(MINUTE, DAY), Duration::from_secs(600);
         /// How long one who is away keeps the ticket.

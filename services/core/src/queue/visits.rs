@@ -101,8 +101,8 @@ impl Queue {
         self.visit(&self.lanes().authorize, NamedPlace { place: of, how }).await
     }
 
-    /// The authorize behind a join at the gate: the session that it begins lives no longer than
-    /// `claim_ttl`, until [`authorize`](Self::authorize), [`claim`](Self::claim) or
+    /// The authorize behind a join at the gate: the session that it begins lasts no longer than
+    /// `unproven_ttl`, until [`authorize`](Self::authorize), [`claim`](Self::claim) or
     /// [`renew`](Self::renew) is asked for it by its token.
     pub async fn authorize_joined(&self, of: PlaceRef) -> Result<Visit, Error> {
         self.visit(&self.lanes().authorize, NamedPlace { place: of, how: How::Joined }).await

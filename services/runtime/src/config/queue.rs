@@ -104,6 +104,13 @@ impl Named for QueueConfig {
             adaptive.check()?;
         }
         section::refuse(self.rules.broken())?;
+        // The default is no mistake beside a shorter claim_ttl: the scripts take the shortest.
+        let Rules { unproven_ttl, claim_ttl, .. } = self.rules;
+        Fault::unless(
+            unproven_ttl <= claim_ttl || unproven_ttl == Rules::default().unproven_ttl,
+            "unproven_ttl",
+            "must be at most claim_ttl",
+        )?;
         let open = self.on_store_error == OnStoreError::Open;
         let rule = "is required while on_store_error is open";
         Fault::unless(!open || self.open_rate.is_some(), "open_rate", rule)?;

@@ -31,8 +31,8 @@ const EXPECTED: [(&str, &str); 12] = [
     ("issuer", "metrics_listen concurrency drain_timeout"),
     (
         "queues.*",
-        "capacity batch interval pace claim_ttl session_ttl session_max renew_on_authorize \
-         local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
+        "capacity batch interval pace claim_ttl session_ttl session_max unproven_ttl \
+         renew_on_authorize local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
          joins_per_address exempt requests_per_place public_url return_to_origins return_query \
          pass_preflight on_store_error open_rate open_for title health adaptive",
     ),
@@ -226,6 +226,7 @@ fn the_specifications_sample_is_valid() {
         claim_ttl = "60s"
         session_ttl = "5m"
         session_max = "30m"
+        unproven_ttl = "10s"
         renew_on_authorize = true
         local_answers = false
         idle_ttl = "10m"

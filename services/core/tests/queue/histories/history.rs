@@ -27,6 +27,7 @@ fn model_rules(rules: &Rules) -> model::RulesInForce {
         claim_ttl: micros(rules.claim_ttl),
         session_ttl: micros(rules.session_ttl),
         session_max: micros(rules.session_max),
+        unproven_ttl: micros(rules.unproven_ttl),
         idle_ttl: micros(rules.idle_ttl),
         keep_ttl: micros(rules.keep_ttl),
         first_poll_ttl: micros(rules.first_poll_ttl),
@@ -151,6 +152,11 @@ impl History for QueueHistory<'_> {
                 let time = Duration::from_secs(seconds);
                 let over = Override::SessionMax(Some(time));
                 self.put(over, "session_max", micros(time), lasts).await?;
+            }
+            Step::UnprovenTtl(seconds, lasts) => {
+                let time = Duration::from_secs(seconds);
+                let over = Override::UnprovenTtl(Some(time));
+                self.put(over, "unproven_ttl", micros(time), lasts).await?;
             }
             Step::Interval(seconds, lasts) => {
                 let time = Duration::from_secs(seconds);

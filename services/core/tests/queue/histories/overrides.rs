@@ -61,6 +61,7 @@ impl QueueHistory<'_> {
             batch: over("batch").unwrap_or(self.file.batch),
             batch_overridden: over("batch").is_some(),
             session_max: over("session_max").unwrap_or(self.file.session_max),
+            unproven_ttl: over("unproven_ttl").unwrap_or(self.file.unproven_ttl),
             interval: over("interval").unwrap_or(self.file.interval),
             max_waiting: over("max_waiting").unwrap_or(self.file.max_waiting),
             local_answers: over("local_answers")
@@ -97,6 +98,7 @@ impl QueueHistory<'_> {
             told.max_waiting,
             micros(told.interval),
             micros(told.session_max),
+            micros(told.unproven_ttl),
             u64::from(told.local_answers),
         ];
         let model = [
@@ -105,6 +107,7 @@ impl QueueHistory<'_> {
             model.max_waiting,
             model.interval,
             model.session_max,
+            model.unproven_ttl,
             u64::from(model.local_answers),
         ];
         differ("rules in force", &told, &model)

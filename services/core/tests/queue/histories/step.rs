@@ -89,6 +89,7 @@ pub enum Step {
     Capacity(u64, Option<u64>),
     Batch(u64, Option<u64>),
     SessionMax(u64, Option<u64>),
+    UnprovenTtl(u64, Option<u64>),
     Interval(u64, Option<u64>),
     MaxWaiting(u64, Option<u64>),
     Evict {
@@ -149,6 +150,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => over(1..6).prop_map(|(capacity, lasts)| Step::Capacity(capacity, lasts)),
         1 => over(1..8).prop_map(|(batch, lasts)| Step::Batch(batch, lasts)),
         1 => over(5..200).prop_map(|(seconds, lasts)| Step::SessionMax(seconds, lasts)),
+        1 => over(1..90).prop_map(|(seconds, lasts)| Step::UnprovenTtl(seconds, lasts)),
         1 => over(1..40).prop_map(|(seconds, lasts)| Step::Interval(seconds, lasts)),
         1 => over(1..30).prop_map(|(most, lasts)| Step::MaxWaiting(most, lasts)),
         1 => (1u64..20).prop_map(|ticket| Step::Evict { ticket }),
@@ -208,6 +210,7 @@ impl Base {
             claim_ttl: Duration::from_secs(self.claim_ttl),
             session_ttl,
             session_max: session_ttl * 3,
+            unproven_ttl: Duration::from_secs(10),
             idle_ttl: Duration::from_secs(60),
             keep_ttl: Duration::from_secs(90),
             first_poll_ttl: Duration::from_secs(30),

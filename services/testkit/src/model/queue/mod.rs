@@ -38,6 +38,7 @@ pub struct RulesInForce {
     pub claim_ttl: u64,
     pub session_ttl: u64,
     pub session_max: u64,
+    pub unproven_ttl: u64,
     pub idle_ttl: u64,
     pub keep_ttl: u64,
     pub first_poll_ttl: u64,
@@ -371,14 +372,15 @@ impl Queue {
 
     fn enter_by(&mut self, wall: u64, id: Id, ticket: u64, renew: bool, joined: bool) -> Reply {
         let told = self.place(wall, id, ticket);
-        let RulesInForce { claim_ttl, session_ttl, session_max, .. } = self.rules;
+        let RulesInForce { claim_ttl, session_ttl, session_max, unproven_ttl, .. } = self.rules;
         let now = self.now;
         if let (Reply::Ready { .. } | Reply::Active { .. }, Some(admitted)) =
             (told, self.admitted.get_mut(&ticket))
         {
             if !admitted.active {
                 let whole = session_ttl.min(session_max);
-                let ends = now + if joined { whole.min(claim_ttl) } else { whole };
+                let short = whole.min(claim_ttl).min(unproven_ttl);
+                let ends = now + if joined { short } else { whole };
                 *admitted = Admitted { active: true, short: joined, since: now, ends, ..*admitted };
                 self.last = now;
             } else if (admitted.short && !joined)

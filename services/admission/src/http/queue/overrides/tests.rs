@@ -33,7 +33,7 @@ fn every_field_becomes_its_override() {
     let body = json!({
         "state": "paused", "reason": "잠시", "capacity": 5, "batch": 6, "interval_ms": 7_000,
         "pace": "batch", "claim_ttl_ms": 8_000, "session_ttl_ms": 9_000, "session_max_ms": 10_000,
-        "idle_ttl_ms": 70_000, "keep_ttl_ms": 80_000, "first_poll_ttl_ms": 30_000,
+        "unproven_ttl_ms": 1_000, "idle_ttl_ms": 70_000, "keep_ttl_ms": 80_000, "first_poll_ttl_ms": 30_000,
         "max_waiting": 11, "joins_at": "2027-01-15T08:00:00Z", "opens_at": "2027-01-15T08:00:01Z",
         "closes_at": "2027-01-15T08:00:02Z", "local_answers": true, "until": LATER,
     });
@@ -52,6 +52,7 @@ fn every_field_becomes_its_override() {
             Override::ClaimTtl(millis(8_000)),
             Override::SessionTtl(millis(9_000)),
             Override::SessionMax(millis(10_000)),
+            Override::UnprovenTtl(millis(1_000)),
             Override::IdleTtl(millis(70_000)),
             Override::KeepTtl(millis(80_000)),
             Override::FirstPollTtl(millis(30_000)),
@@ -206,6 +207,7 @@ fn the_ranges_are_those_of_the_configuration() {
         // What must agree with the field is put where it cannot be in the way.
         let others = [
             ("capacity", "1"),
+            ("claim_ttl", "\"1h\""),
             ("idle_ttl", "\"24h\""),
             ("session_ttl", "\"5s\""),
             ("session_max", "\"7d\""),
@@ -232,6 +234,7 @@ fn the_ranges_are_those_of_the_configuration() {
         ("claim_ttl_ms", 5_000, 3_600_000),
         ("session_ttl_ms", 5_000, 86_400_000),
         ("session_max_ms", 5_000, 604_800_000),
+        ("unproven_ttl_ms", 1_000, 3_600_000),
         ("idle_ttl_ms", 60_000, 86_400_000),
         ("keep_ttl_ms", 60_000, 604_800_000),
         ("first_poll_ttl_ms", 30_000, 86_400_000),
