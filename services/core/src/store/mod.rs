@@ -15,6 +15,7 @@ mod client;
 mod clock;
 mod command;
 mod config;
+mod constants;
 mod error;
 mod fault;
 mod lane;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use redis::RedisWrite as _;
 
-use super::Args;
+use super::{Args, constants};
 
 /// One operation: a Lua file with its keys and its shared parts in front.
 ///
@@ -34,11 +34,12 @@ impl Script {
         Self { name, keys, parts, text, source: OnceLock::new(), sha: OnceLock::new() }
     }
 
-    /// The whole text that the store runs: the names of the keys, the parts, the operation.
+    /// The whole text that the store runs: the names of the keys, the parts, the operation, with
+    /// the values of their constants.
     pub fn source(&self) -> &str {
         self.source.get_or_init(|| {
             let parts: String = self.parts.iter().flat_map(|(_, text)| [*text, "\n"]).collect();
-            format!("{}{parts}{}", self.names(), self.text)
+            constants::inlined(&format!("{}{parts}{}", self.names(), self.text))
         })
     }
 
@@ -150,8 +151,12 @@ macro_rules! script {
 mod tests {
     use super::*;
 
-    static SCRIPT: Script =
-        Script::new("room.look", "meta gone:{0-1} marks", &[("lib/a", "a = 1")], "return 2\n");
+    static SCRIPT: Script = Script::new(
+        "room.look",
+        "meta gone:{0-1} marks",
+        &[("lib/a", "a = 1")],
+        "return KEYS[GONE + a]\n",
+    );
 
     #[test]
     fn keys_share_the_hash_tag_and_a_ring_is_several() {
@@ -166,7 +171,8 @@ mod tests {
 
     #[test]
     fn the_keys_have_names_before_the_parts() {
-        let names = "local META, GONE, MARKS = KEYS[1], 2, KEYS[4]\n";
-        assert_eq!(SCRIPT.source(), format!("local KEYS = KEYS\n{names}a = 1\nreturn 2\n"));
+        let names = "local META, MARKS = KEYS[1], KEYS[4]\n";
+        let rest = "a = 1\nreturn KEYS[2 + a]\n";
+        assert_eq!(SCRIPT.source(), format!("local KEYS = KEYS\n{names}{rest}"));
     }
 }

@@ -71,22 +71,21 @@ fn a_script_takes_the_keys_that_it_and_its_parts_name_and_no_others() {
     for script in scripts() {
         let all = keys_of_the_readme(script.name.split('.').next().unwrap_or_default());
         assert!(!all.is_empty(), "{}: the keys stand in the README", script.name);
-        let named = words(script.source().split_once('\n').expect("the names of the keys").1);
+        let parts = script.parts.iter().map(|(_, text)| *text);
+        let named = words(&parts.chain([Header::of(script).body.as_str()]).collect::<String>());
         let taken: Vec<_> = script.keys.split_whitespace().collect();
         // Those that take all away name none.
         let needed: Vec<_> = if script.source().contains("unpack(KEYS") {
             all.clone()
         } else {
-            all.iter().copied().filter(|key| is_used(&named, key, &taken)).collect()
+            all.iter().copied().filter(|key| is_used(&named, key)).collect()
         };
         assert_eq!(taken, needed, "{}", script.name);
     }
 }
 
-/// Whether the name of a key stands anywhere but in the line that gives it its key.
-fn is_used(named: &BTreeMap<String, usize>, key: &str, taken: &[&str]) -> bool {
-    let name = key.split(':').next().unwrap_or_default().to_uppercase();
-    named.get(&name).copied().unwrap_or(0) > usize::from(taken.contains(&key))
+fn is_used(named: &BTreeMap<String, usize>, key: &str) -> bool {
+    named.contains_key(&key.split(':').next().unwrap_or_default().to_uppercase())
 }
 
 /// Each fixed argument is read by its number, and none behind them.
