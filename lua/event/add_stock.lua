@@ -1,7 +1,7 @@
 -- event.add_stock: more units, once for each name of the call. Those who were told that it is sold
 -- out stay so.
--- Uses: lib/store lib/entity lib/memory lib/repeated meta wake
--- KEYS: meta (operation)*
+-- Uses: lib/store lib/entity lib/memory lib/repeated meta sums wake
+-- KEYS: meta applications (operation)*
 --       (the name of the call)
 -- ARGV: now, wake, said, units
 --       (the channel of the issuers; a digest of what the call says, 8 bytes)
@@ -11,9 +11,9 @@
 
 local DAY, LARGEST = 86400000000, 9007199254740991
 
-if not load({ 'given' }) then return { NO_RULES } end
+if not load({ 'given', 'sold_out_below', 'sold_out', 'failed', 'is_dropped' }) then return { NO_RULES } end
 read_clock()
-local name, said, units = KEYS[2], ARGV[3], tonumber(ARGV[4])
+local name, said, units = KEYS[3], ARGV[3], tonumber(ARGV[4])
 local same, note = repeated(name, said, now - DAY)
 if same then return { OK, REPEATED, (struct.unpack('>d', note)) } end
 if same == false then return { OK, MISMATCH, m.given } end
@@ -22,5 +22,6 @@ if not has_memory() then return { OK, FULL, m.given } end
 m.given = m.given + units
 remember(name, said .. struct.pack('>d', m.given), now, 2 * DAY / 1000)
 save({ 'last', 'given' })
+if m.is_dropped == 0 then copy_sums() end
 wake()
 return { OK, OK, m.given }

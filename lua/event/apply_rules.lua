@@ -1,7 +1,8 @@
 -- event.apply_rules: the rules of a scheduler's file, written where they differ from the newest.
--- The first ones give the event its stock.
--- Uses: lib/store lib/entity lib/rule_parts lib/file_rules meta born
--- KEYS: meta
+-- The first ones give the event its stock; one whose meta hash alone is gone goes on with what is
+-- left.
+-- Uses: lib/store lib/entity lib/rule_parts lib/file_rules meta sums born
+-- KEYS: meta applications line taken leases returned retry dead
 -- ARGV: now, epoch, file_revision, file, (rule, value)*
 --       (lib/rule_parts.lua, and the scheduler's file)
 -- Reply: OK, changed (1 or 0), then the revision of the file and the packed file
@@ -10,5 +11,5 @@
 read_file()
 apply_file(5)
 local reply = write_file(KNOWN_RULES, default_rules, fixed_rules())
-give_first_stock()
+create()
 return reply

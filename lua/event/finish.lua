@@ -1,6 +1,6 @@
 -- event.finish: applications that an issuer has issued, each while its claim holds; with codes each
 -- gets one. The last unit makes all who still wait sold out.
--- Uses: lib/store lib/entity meta records taken held
+-- Uses: lib/store lib/entity meta records taken sums held
 -- KEYS: meta applications line taken leases codes
 -- ARGV: now, fence, (application)*
 --       (14 bytes of a digest of its visitor, and its sequence)
@@ -9,7 +9,8 @@
 -- Codes: OK LOST LACKING NO_RULES
 
 if not load({
-  'given', 'issued', 'head', 'tail', 'sold_out', 'sold_out_below', 'grace_from', 'grace_until',
+  'given', 'issued', 'head', 'tail', 'sold_out', 'sold_out_below', 'failed', 'grace_from',
+  'grace_until',
 }) then
   return { NO_RULES }
 end
@@ -84,6 +85,7 @@ if #ended > 0 then
     m.sold_out, m.sold_out_below = m.sold_out + m.tail - m.head, m.tail
     m.head = m.tail
     call('UNLINK', LINE)
+    copy_sums()
   end
   save({ 'last', 'issued', 'head', 'sold_out', 'sold_out_below' })
 end

@@ -1,13 +1,13 @@
 -- event.give_up: a dead letter has failed for good. Its unit is the next one's in line, or goes
 -- back to the stock.
--- Uses: lib/store lib/entity meta records wake
+-- Uses: lib/store lib/entity meta records sums wake
 -- KEYS: meta applications taken dead
 -- ARGV: now, wake, digest
 --       (the channel of the issuers; 14 bytes of a digest of the visitor)
 -- Reply: OK, code (OK: it failed, or had before; UNKNOWN: it is no dead letter); or NO_RULES
 -- Codes: OK UNKNOWN NO_RULES
 
-if not load({ 'failed' }) then return { NO_RULES } end
+if not load({ 'given', 'sold_out_below', 'sold_out', 'failed' }) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
 local record = call('HGET', APPLICATIONS, ARGV[3])
@@ -20,5 +20,6 @@ local _, _, made = read(RECORD, record)
 call('HSET', APPLICATIONS, ARGV[3], struct.pack(RECORD, sequence, S_FAILED, made))
 m.failed = m.failed + 1
 save({ 'last', 'failed' })
+copy_sums()
 wake()
 return { OK, OK }

@@ -5,7 +5,8 @@
 -- none; a part sets `is_known` and `file`. Needs entity.lua.
 --
 -- First the store takes what the caller has seen and it lacks itself: it was emptied, or is an
--- older replica. The first rules give the entity its epoch.
+-- older replica. The first rules give the entity its epoch. One without an epoch is not known,
+-- whatever else its meta hash has: of that only rules stay, if the caller has seen no newer ones.
 local is_known -- the store held rules for the entity when the script began
 local file -- the part that a file sets
 
@@ -14,7 +15,8 @@ local file -- the part that a file sets
 local function read_part(name, seen, packed)
   local kept = call('HMGET', META, name .. '_revision', name)
   local revision = tonumber(kept[1])
-  local part = { name = name, kept = revision, revision = revision, packed = kept[2] }
+  local part = { name = name, revision = revision, packed = kept[2] }
+  if is_known then part.kept = revision end
   if tonumber(seen) > (revision or 0) then part.revision, part.packed = tonumber(seen), packed end
   return part
 end
@@ -71,5 +73,6 @@ end
 local function give_life()
   if is_known then return end
   write_even_if_full()
+  call('UNLINK', META)
   call('HSET', META, 'epoch', ARGV[2], 'offset', 0, 'tick', wall, 'last', wall)
 end

@@ -1,6 +1,6 @@
 -- queue.reset: a new life of the queue: nobody in line, nobody admitted, tickets from 1, a new
 -- epoch. The rules, the overrides and the log of promotions stay, so the protected service is not
--- flooded. UNLINK takes the sets away in constant time and frees them in the background.
+-- flooded.
 -- Uses: lib/store lib/entity meta life withheld
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now, epoch
@@ -11,8 +11,7 @@
 if not load({}) then return { NO_RULES } end
 if m.epoch == ARGV[2] then return { OK, 0 } end
 read_clock()
-call('UNLINK', unpack(KEYS, 2))
-make_held_a_table()
+create_empty()
 call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall',
   'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_from',

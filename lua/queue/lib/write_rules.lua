@@ -15,7 +15,7 @@ local function write_parts()
   local changed = is_newer(file) or is_newer(over)
   if changed then
     give_life()
-    if not is_known then make_held_a_table() end
+    if not is_known then create_empty() end
     write_part(file)
     write_part(over)
     settle_rules()

@@ -5,15 +5,15 @@ use crate::store::Script;
 
 pub(super) static SEED_RULES: Script = script!(
     "event", "seed_rules",
-    keys: "meta",
+    keys: "meta applications line taken leases returned retry dead",
     lib: ["store", "entity", "rule_parts", "file_rules"],
-    own: ["meta", "born"],
+    own: ["meta", "sums", "born"],
 );
 pub(super) static APPLY_RULES: Script = script!(
     "event", "apply_rules",
-    keys: "meta",
+    keys: "meta applications line taken leases returned retry dead",
     lib: ["store", "entity", "rule_parts", "file_rules"],
-    own: ["meta", "born"],
+    own: ["meta", "sums", "born"],
 );
 pub(super) static APPLY: Script = script!(
     "event", "apply",
@@ -43,7 +43,7 @@ pub(super) static FINISH: Script = script!(
     "event", "finish",
     keys: "meta applications line taken leases codes",
     lib: ["store", "entity"],
-    own: ["meta", "records", "taken", "held"],
+    own: ["meta", "records", "taken", "sums", "held"],
 );
 pub(super) static FAIL: Script = script!(
     "event", "fail",
@@ -77,9 +77,9 @@ pub(super) static SNAPSHOT: Script = script!(
 );
 pub(super) static ADD_STOCK: Script = script!(
     "event", "add_stock",
-    keys: "meta",
+    keys: "meta applications",
     lib: ["store", "entity", "memory", "repeated"],
-    own: ["meta", "wake"],
+    own: ["meta", "sums", "wake"],
 );
 pub(super) static LOAD_CODES: Script = script!(
     "event", "load_codes",
@@ -103,7 +103,7 @@ pub(super) static GIVE_UP: Script = script!(
     "event", "give_up",
     keys: "meta applications taken dead",
     lib: ["store", "entity"],
-    own: ["meta", "records", "wake"],
+    own: ["meta", "records", "sums", "wake"],
 );
 
 /// Every script of events, to be given to [`Store::open`](crate::store::Store::open).

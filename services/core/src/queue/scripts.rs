@@ -3,7 +3,8 @@
 use crate::script;
 use crate::store::Script;
 
-/// For those that take the whole queue away, and those that name every key.
+/// For those that take the whole queue away, those that may create it, and those that name
+/// every key.
 const ALL_KEYS: &str =
     "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked";
 
@@ -92,19 +93,19 @@ pub(super) static REVOCATIONS: Script = script!(
 );
 pub(super) static SEED_RULES: Script = script!(
     "queue", "seed_rules",
-    keys: "meta held",
+    keys: ALL_KEYS,
     lib: ["store", "entity", "rule_parts"],
     own: ["meta", "life", "withheld", "rules", "write_rules"],
 );
 pub(super) static APPLY_RULES: Script = script!(
     "queue", "apply_rules",
-    keys: "meta held",
+    keys: ALL_KEYS,
     lib: ["store", "entity", "rule_parts"],
     own: ["meta", "life", "withheld", "rules", "write_rules"],
 );
 pub(super) static OVERRIDE_RULES: Script = script!(
     "queue", "override_rules",
-    keys: "meta held",
+    keys: ALL_KEYS,
     lib: ["store", "entity", "rule_parts"],
     own: ["meta", "life", "withheld", "rules", "write_rules"],
 );

@@ -5,6 +5,7 @@ mod asked;
 mod bounds;
 mod dead;
 mod histories;
+mod lives;
 mod promises;
 mod repeats;
 mod servers;

@@ -225,24 +225,28 @@ async fn a_hold_is_known_for_a_day_past_its_end() {
     assert_eq!(sums(&pool).await.held, 5);
 }
 
-/// Somebody deleted the key, or a part of a copy was put back: the ledger and the holds are there.
+/// The key was deleted, or its epoch, or a part of a copy was put back: the ledger and the holds are
+/// there.
 #[tokio::test]
 async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(100));
-    let (left, late) = (hold(&pool, 30, "left").await, hold(&pool, 20, "late").await);
-    draw(&pool, 5, "a").await;
-    world.redis.run::<i64>(&["DEL", "anteroom:v1:pool:{reward}:meta"]).await;
-    let all = Sums { balance: 100, funded: 100, ..Sums::default() };
-    assert_eq!(sums(&pool).await, all);
-    let ledger = pool.ledger(0, 10).await.expect("a look");
-    assert_eq!((ledger.opening_seq, ledger.opening, ledger.last_seq), (4, Sums::default(), 5));
-    pass(&world, &pool, 61).await;
-    assert_eq!(sums(&pool).await, all, "what they had reserved is gone with the sums");
-    pool.cancel(left.id).await.expect("an answer");
-    draw(&pool, 10, "b").await;
-    assert!(matches!(pool.settle(late.id, 20).await, Ok(Answer::Done(_))), "it is paid late");
-    assert_eq!(sums(&pool).await, Sums { balance: 70, paid: 30, funded: 100, held: 0 });
+    let meta = "anteroom:v1:pool:{reward}:meta";
+    for loss in [&["DEL", meta][..], &["HDEL", meta, "epoch"]] {
+        let world = TimedStore::new().await;
+        let pool = world.pool("reward", funded(100));
+        let (left, late) = (hold(&pool, 30, "left").await, hold(&pool, 20, "late").await);
+        draw(&pool, 5, "a").await;
+        world.redis.run::<i64>(loss).await;
+        let all = Sums { balance: 100, funded: 100, ..Sums::default() };
+        assert_eq!(sums(&pool).await, all);
+        let ledger = pool.ledger(0, 10).await.expect("a look");
+        assert_eq!((ledger.opening_seq, ledger.opening, ledger.last_seq), (4, Sums::default(), 5));
+        pass(&world, &pool, 61).await;
+        assert_eq!(sums(&pool).await, all, "what they had reserved is gone with the sums");
+        pool.cancel(left.id).await.expect("an answer");
+        draw(&pool, 10, "b").await;
+        assert!(matches!(pool.settle(late.id, 20).await, Ok(Answer::Done(_))), "it is paid late");
+        assert_eq!(sums(&pool).await, Sums { balance: 70, paid: 30, funded: 100, held: 0 });
+    }
 }
 
 #[tokio::test]

@@ -87,6 +87,38 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
     assert!(keys.len() <= 4, "the old life is cleared away: {keys:?}");
 }
 
+/// A queue loses its places with its meta hash, or with its epoch alone: none of them counts in the
+/// new epoch, whose tickets start at 1.
+#[tokio::test]
+async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
+    let meta = "anteroom:v1:queue:{q}:meta";
+    for loss in [&["DEL", meta][..], &["HDEL", meta, "epoch"]] {
+        let world = TimedStore::new().await;
+        let queue = world.queue("q", capacity(1)).await;
+        queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
+        let mut old = Vec::new();
+        for n in 0..5 {
+            old.push(join(&queue, n).await.0);
+        }
+        queue.snapshot().await.expect("it sees the override");
+        world.redis.run::<i64>(loss).await;
+        for of in &old {
+            assert_eq!(queue.place(*of).await, Ok(Visit::Gone(GoneReason::Lost)), "{loss:?}");
+        }
+        let snapshot = queue.snapshot().await.expect("a snapshot");
+        let told = (snapshot.depth, snapshot.ready, snapshot.last_ticket);
+        assert_eq!(told, (0, 0, 0), "{loss:?}");
+        assert_eq!(snapshot.rules.max_waiting, 4, "{loss:?}");
+        // In other order: a ticket that was known of an identity would be told again.
+        for (n, ticket) in [(3, 1), (0, 2), (4, 3), (1, 4), (2, 5)] {
+            let (of, place) = join(&queue, n).await;
+            assert_eq!((of.ticket, place.position()), (ticket, ticket - 1), "{loss:?}");
+            assert_eq!(queue.place(old[n as usize]).await, Ok(Visit::Gone(GoneReason::Lost)));
+        }
+        assert_eq!(tick(&queue).await, 0, "the first has the slot: {loss:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_store_without_rules_is_given_them_by_the_first_call() {
     let world = TimedStore::new().await;

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use std::time::Duration;
 
 use super::step::{Base, Part, Step, code, visitor};
+use crate::lives::lose_meta;
 use crate::support::{TimedStore, micros};
 
 /// Why attempts of the history fail.
@@ -280,6 +281,11 @@ impl History for EventHistory<'_> {
                 self.model.empty();
                 (self.issued, self.codes) = Default::default();
                 // In one microsecond two lives would have the same fences.
+                self.pass(7);
+            }
+            Step::LoseMeta { whole } => {
+                lose_meta(self.world, whole).await;
+                self.model.lose_meta();
                 self.pass(7);
             }
             Step::ForgetScripts => self.world.redis.script_flush().await,

@@ -1,7 +1,7 @@
 //! Random histories: applications alone and in shared calls, claims that are renewed, finished,
 //! failed and given back in part, or by an issuer that has died or wakes too late; ticks, stock,
 //! codes, dead letters; time steps, leaps of the clock, changed rules, emptied stores, forgotten
-//! scripts, and repeats, each answer compared with the reference model's.
+//! scripts, a lost meta hash, and repeats, each answer compared with the reference model's.
 
 mod fixed;
 mod history;

@@ -78,6 +78,10 @@ pub enum Step {
     Change(Base),
     /// The store loses everything.
     Empty,
+    /// The store loses the meta hash alone, or its epoch alone.
+    LoseMeta {
+        whole: bool,
+    },
     ForgetScripts,
     /// The step before is sent once more.
     Again,
@@ -119,6 +123,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => (-900i64..900).prop_map(|seconds| Step::Leap { seconds }),
         1 => base().prop_map(Step::Change),
         1 => Just(Step::Empty),
+        2 => any::<bool>().prop_map(|whole| Step::LoseMeta { whole }),
         1 => Just(Step::ForgetScripts),
         3 => Just(Step::Again),
     ]

@@ -197,6 +197,7 @@ impl History for QueueHistory<'_> {
                 self.followed().await?;
             }
             Step::Empty => self.empty().await?,
+            Step::LoseMeta { whole } => self.lose_meta(whole).await?,
             Step::Restart => {
                 self.queue = self.world.open(self.queue.name(), self.rules.clone());
                 self.seen = Overrides::default();

@@ -117,6 +117,21 @@ impl QueueHistory<'_> {
     pub async fn empty(&mut self) -> Outcome {
         self.world.empty().await;
         self.overrides = self.seen.clone();
+        self.recreate().await
+    }
+
+    /// The store loses the meta hash, or its epoch alone: the queue is as empty as after a full loss.
+    pub async fn lose_meta(&mut self, whole: bool) -> Outcome {
+        let meta = format!("anteroom:v1:queue:{{{}}}:meta", self.queue.name());
+        let command: &[&str] = if whole { &["DEL", &meta] } else { &["HDEL", &meta, "epoch"] };
+        self.world.redis.run::<i64>(command).await;
+        if whole || self.seen.revision > self.overrides.revision {
+            self.overrides = self.seen.clone();
+        }
+        self.recreate().await
+    }
+
+    async fn recreate(&mut self) -> Outcome {
         self.model = model::Queue::new(self.in_force(), self.world.now());
         self.epoch = None;
         self.positions.clear();

@@ -104,6 +104,10 @@ pub enum Step {
     Look,
     /// The store loses everything, and the service looks.
     Empty,
+    /// The same with the meta hash alone, or its epoch alone.
+    LoseMeta {
+        whole: bool,
+    },
     /// The service starts anew, and has seen nothing yet.
     Restart,
     ForgetScripts,
@@ -159,6 +163,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Reset),
         3 => Just(Step::Look),
         1 => Just(Step::Empty),
+        1 => any::<bool>().prop_map(|whole| Step::LoseMeta { whole }),
         1 => Just(Step::Restart),
         1 => Just(Step::ForgetScripts),
         1 => Just(Step::Keep),

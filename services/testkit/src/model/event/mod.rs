@@ -113,6 +113,8 @@ pub struct Event {
     last: u64,
     tick: u64,
     given: u64,
+    /// The first call gives it the stock of the file.
+    is_to_be_given: bool,
     /// By sequence.
     made: BTreeMap<u64, Made>,
     by_visitor: BTreeMap<Name, u64>,
@@ -146,6 +148,7 @@ impl Event {
             last: 0,
             tick: 0,
             given: 0,
+            is_to_be_given: true,
             made: BTreeMap::new(),
             by_visitor: BTreeMap::new(),
             tail: 0,
@@ -168,13 +171,27 @@ impl Event {
         *self = Self::new(self.file);
     }
 
+    /// It loses the meta hash alone: the applications stay what they are, and so does the stock.
+    /// An event that was dropped has none.
+    pub fn lose_meta(&mut self) {
+        let lost = std::mem::replace(self, Self::new(self.file));
+        if lost.dropped.is_none() {
+            self.is_to_be_given = lost.is_to_be_given;
+            (self.given, self.sold_out, self.failed) = (lost.given, lost.sold_out, lost.failed);
+            (self.made, self.by_visitor, self.tail) = (lost.made, lost.by_visitor, lost.tail);
+        }
+        (self.codes, self.known_codes, self.calls) = (lost.codes, lost.known_codes, lost.calls);
+    }
+
     /// Each call begins here: the first is the birth of the event.
     fn begin(&mut self, wall: u64) {
         self.wall = wall;
         if !self.is_born {
             self.is_born = true;
             (self.offset, self.last, self.tick) = (0, wall, wall);
-            self.given = self.rules.stock;
+        }
+        if self.is_to_be_given {
+            (self.given, self.is_to_be_given) = (self.rules.stock, false);
         }
         self.now = wall.saturating_add_signed(self.offset).max(self.last).min(self.tick + STEP);
     }

@@ -41,7 +41,7 @@ impl Event {
     /// Other rules are in force; the stock was given before, and the first application has settled
     /// how units are issued.
     pub fn apply_rules(&mut self, wall: u64, rules: Rules) {
-        let codes = if self.tail > 0 { self.rules.codes } else { rules.codes };
+        let codes = if self.is_born && self.tail > 0 { self.rules.codes } else { rules.codes };
         (self.rules, self.file) = (Rules { codes, ..rules }, rules);
         self.begin(wall);
     }
