@@ -1,9 +1,10 @@
 //! The waiting page through NGINX, in a browser without JavaScript.
 
-use anteroom_testkit::{PATIENCE, until, until_some};
+use anteroom_testkit::{Chromium, PATIENCE, until, until_some};
 use http::Method;
 
 use crate::browser::{Answer, Browser};
+use crate::shop::CROWDS_THE_JAR;
 use crate::site::{Plan, Site};
 
 /// A page, with what a strict one must have.
@@ -121,6 +122,27 @@ async fn promise_4_two_presses_of_the_button_are_one_join() {
         tokens.push(browser.token().expect("a cookie").to_owned());
     }
     assert_eq!(tokens[0], tokens[1]);
+}
+
+/// In Chromium. Its jar has room for 180 cookies of a site.
+#[tokio::test]
+async fn promise_4_a_sibling_s_page_that_crowds_the_jar_costs_no_place() {
+    let Some(chromium) = Chromium::find() else { return };
+    // Chromium counts an open stream as a page that still loads.
+    let env = &[("ANTEROOM_ADMISSION__SSE_MAX", "0")];
+    let site = Site::with(Plan { queue: "capacity = 1", env, ..Plan::default() }).await;
+    assert_eq!(site.join().await["ticket"], 1);
+    let show = async |path: &str| {
+        let dom =
+            chromium.dom(&["--virtual-time-budget=3000"], &format!("{}{path}", site.url)).await;
+        assert!(dom.contains("You are number 1 in line."), "{dom}");
+    };
+    show("/queues/concert").await;
+    let joins = || site.web_server.access_log().matches("POST /v1/queues/concert/tokens ").count();
+    let before = joins();
+    show(CROWDS_THE_JAR).await;
+    assert_eq!(joins(), before + 1, "the cookie was gone: {}", site.web_server.access_log());
+    assert_eq!(site.join().await["ticket"], 3, "the browser has one place");
 }
 
 #[tokio::test]

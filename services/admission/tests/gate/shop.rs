@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{Html, IntoResponse as _, Response};
 use http::{HeaderMap, Method};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -75,12 +75,23 @@ impl Drop for Shop {
     }
 }
 
+/// A page that pushes older cookies out of the browser's jar, as one of a sibling host can, and then
+/// leads to the waiting page.
+pub const CROWDS_THE_JAR: &str = "/public/crowds-the-jar";
+const CROWD: &str = r#"<!doctype html><script>
+for (let i = 0; i < 400; i++) document.cookie = `crowd${i}=1; Path=/; Secure; Max-Age=3600`;
+location.replace("/queues/concert");
+</script>"#;
+
 /// Careless on purpose: everything may be cached by everybody, with a session's cookie on it.
 /// `/answers/STATUS` answers that status.
 async fn answer(State(arrivals): State<Arrivals>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 16 << 20).await.expect("the whole body");
     let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    if path == CROWDS_THE_JAR {
+        return Html(CROWD).into_response();
+    }
     let visitor = parts.headers.get("x-anteroom-visitor").cloned();
     let status = path.strip_prefix("/answers/").and_then(|status| status.parse().ok());
     let number = {

@@ -126,13 +126,17 @@ impl Site {
         browser
     }
 
-    /// A client that is no browser joins, through the gate; returns its token.
-    pub async fn token(&self) -> String {
+    /// A client that is no browser joins, through the gate; returns its place.
+    pub async fn join(&self) -> Value {
         let url = format!("{}/v1/queues/concert/tokens", self.url);
         let answer = self.client.post(url).json(&json!({})).send().await.expect("an answer");
         assert_eq!(answer.status(), 201);
-        let place: Value = answer.json().await.expect("JSON");
-        place["token"].as_str().expect("a token").to_owned()
+        answer.json().await.expect("JSON")
+    }
+
+    /// The same; returns the token.
+    pub async fn token(&self) -> String {
+        self.join().await["token"].as_str().expect("a token").to_owned()
     }
 
     /// Calls the site with a token in the header, as a client that is no browser does.

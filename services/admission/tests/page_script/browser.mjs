@@ -1,6 +1,6 @@
 // Runs the page's script in a pretended browser, in virtual time, and prints what it asked for and showed.
 // Its argument is a scene: {script, status, words, until, answers: [{path, from?, status, headers?, body?}],
-// presses: [{at, form, button}]}.
+// presses: [{at, form, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there}.
 // Of the answers to a path the last one whose time has come is given; status 0 is a network that fails.
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
@@ -22,8 +22,8 @@ const element = (id) => (elements[id] ??= {
 const formOf = { enter: "visit", finish: "visit" };
 const room = { dataset: { queue: "concert", returnTo: scene.returnTo ?? "/", status: scene.status, words: scene.words } };
 
-const fetch = async (path, { method }) => {
-  requests.push([now, method, path]);
+const fetch = async (path, { method, headers }) => {
+  requests.push([now, method, path, headers["idempotency-key"] ?? null]);
   // A script that never rests would otherwise run for ever.
   if (requests.length > 2000) throw new Error("too many requests");
   const answer = scene.answers.findLast((it) => path.endsWith(it.path) && (it.from ?? 0) <= now);
@@ -41,7 +41,7 @@ const setTimeout = (act, ms) => {
   return order - 1;
 };
 const clearTimeout = (which) => { timers = timers.filter((timer) => timer.order !== which); };
-const kept = {};
+const kept = scene.kept ?? {};
 const storage = {
   getItem: (name) => kept[name] ?? null,
   setItem: (name, value) => { kept[name] = value; },
@@ -60,6 +60,7 @@ const page = createContext({
 });
 runInContext("Date", page).now = () => now;
 runInContext(readFileSync(scene.script, "utf8"), page);
+for (const { at, kept: stored } of scene.others ?? []) setTimeout(() => Object.assign(kept, stored), at);
 for (const { at, form, button } of scene.presses ?? []) {
   setTimeout(() => {
     element(button).focus();
@@ -77,4 +78,4 @@ for (;;) {
   next.act();
 }
 const focus = Object.keys(elements).find((id) => elements[id] === document.activeElement);
-process.stdout.write(JSON.stringify({ requests, elements, focus, address }));
+process.stdout.write(JSON.stringify({ requests, elements, focus, address, kept }));

@@ -1,7 +1,8 @@
 "use strict";
 (() => {
-  // The token lives in a cookie that no script can read. The key below only makes a join that is
-  // sent twice, by two tabs or after a lost answer, one join; it is thrown away once it worked.
+  // The token is in a cookie that no script can read. The Idempotency-Key below makes a join that is sent twice,
+  // by two tabs or after a lost answer, one join. It is kept until the place has ended: if the cookie is lost (a
+  // page of another host of the site can push it out of the jar), the same key gets the same place.
   const room = document.getElementById("room");
   const { queue, returnTo } = room.dataset;
   const words = JSON.parse(room.dataset.words);
@@ -34,10 +35,11 @@
   const storage = (act) => {
     try { return act(window.localStorage); } catch { return null; }
   };
-  let ownKey = null;
+  const keptKey = () => storage((s) => s.getItem(keyName));
+  // The key that this tab knows of: another tab may have joined with a newer one.
+  let ownKey = keptKey();
   const key = () => {
-    const kept = storage((s) => s.getItem(keyName));
-    if (kept) return kept;
+    ownKey = keptKey() || ownKey;
     if (!ownKey) {
       const bytes = crypto.getRandomValues(new Uint8Array(24));
       ownKey = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
@@ -45,9 +47,10 @@
     storage((s) => s.setItem(keyName, ownKey));
     return ownKey;
   };
+  // The place of this key has ended.
   const forgetKey = () => {
+    if (keptKey() === ownKey) storage((s) => s.removeItem(keyName));
     ownKey = null;
-    storage((s) => s.removeItem(keyName));
   };
 
   const call = (method, path, headers = {}) =>
@@ -144,7 +147,6 @@
     if (response.ok) {
       failures = 0;
       noticed = -Infinity;
-      forgetKey();
       tell(await response.json());
       watch();
       return;
@@ -214,6 +216,7 @@
 
   // The address says so too: a reload joins nobody.
   function over() {
+    forgetKey();
     history.replaceState(null, "", "?over" + (returnTo ? "&return_to=" + encodeURIComponent(returnTo) : ""));
     show(words.over, words.ended_detail);
     offer(true, false);
@@ -246,6 +249,7 @@
     stop();
     if (reason === "lost") return join().catch(() => later(join, backOff()));
     if (reason === "completed") return over();
+    forgetKey();
     show(words.ended, words.ended_detail);
     offer(true, false);
   }
@@ -302,6 +306,6 @@
     case "ready":
     case "active": turn = true; watch(); goOn().catch(() => later(poll, backOff())); break;
     case "none": join().catch(() => later(join, backOff())); break;
-    default: break;
+    default: forgetKey();
   }
 })();
