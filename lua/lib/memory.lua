@@ -4,7 +4,10 @@
 -- To be asked before the first write: from then on nothing is refused.
 local function has_memory()
   local tried = redis.pcall('HSET', META, 'epoch', m.epoch)
-  local full = type(tried) == 'table' and string.find(tried.err, 'OOM', 1, true)
+  if type(tried) == 'number' then
+    may_write = true
+    return true
+  end
   write_even_if_full()
-  return not full
+  return not string.find(tried.err, 'OOM', 1, true)
 end

@@ -12,9 +12,9 @@
 -- how: the session is renewed; a join at the gate has just given the place
 local RENEWING, JOINED = '1', '2'
 
-if not load(LINE_FIELDS) then return { NO_RULES } end
+if not load({}) then return { NO_RULES } end
 read_clock()
-local _, _, promotes = state_now()
+local promotes -- looked up, with LINE_FIELDS, for the first place in line
 
 each_visit(true, function(status, detail, id, ticket, since, short, how)
   if status == S_ACTIVE then
@@ -30,6 +30,10 @@ each_visit(true, function(status, detail, id, ticket, since, short, how)
   elseif status == S_READY then
     answer_admitted(OK, S_ACTIVE, start_session(id, ticket, how == JOINED))
   else
+    if promotes == nil then
+      load_more(LINE_FIELDS)
+      promotes = select(3, state_now())
+    end
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
   end
 end)

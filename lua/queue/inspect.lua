@@ -10,7 +10,7 @@
 if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
 read_clock()
 local ticket = tonumber(ARGV[2])
-if ticket > m.ticket then return { OK, 0, 0, 0, 0, 0 } end
+if ticket > counter('ticket') then return { OK, 0, 0, 0, 0, 0 } end
 local joined = joined_at(ticket)
 joined = joined and joined + wall - now or 0
 

@@ -16,6 +16,7 @@ if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(LINE_
   return { NO_RULES }
 end
 read_clock()
+m.ticket = m.ticket or 0
 
 local ids = { unpack(ARGV, 2) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))

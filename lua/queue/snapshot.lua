@@ -37,7 +37,7 @@ local reply = {
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
   call('ZCOUNT', READY, '-inf', now) + call('ZCOUNT', ACTIVE, '-inf', now),
-  m.ticket, m.rate or -1, bypass, by_health and 1 or 0,
+  counter('ticket'), m.rate or -1, bypass, by_health and 1 or 0,
   health(), health() > HEALTHY and 0 or quarters(),
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,

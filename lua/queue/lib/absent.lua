@@ -14,7 +14,7 @@ local function age()
     if marks[i + 1] then
       m.young = tonumber(string.match(marks[i + 1], '^%d+')) - 1
     elseif i < MARK_CHUNK then
-      m.young = m.ticket
+      m.young = counter('ticket')
     end
   end
 end

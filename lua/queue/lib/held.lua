@@ -18,7 +18,7 @@ local function locate_held(ticket, record)
   if status == S_WAITING then return S_WAITING, RETURNED end
   if status == S_FAR then return S_WAITING, WAITING end
   if status == S_AWAY then
-    if since + m.keep_ttl > (m.heard or 0) then return S_AWAY, AWAY end
+    if since + m.keep_ttl > counter('heard') then return S_AWAY, AWAY end
     return IS_GONE, ABANDONED
   end
   if till <= now then return IS_GONE, status == S_READY and UNCLAIMED or EXPIRED end

@@ -29,6 +29,11 @@ end
 local function load(fields)
   if not load_meta(fields) then return false end
   fill_rules(KNOWN_RULES, default_rules)
-  m.ticket = m.ticket or 0
   return true
+end
+
+-- A counter of the meta hash, which most calls do not need.
+local function counter(field)
+  if not m[field] then m[field] = tonumber(call('HGET', META, field)) or 0 end
+  return m[field]
 end

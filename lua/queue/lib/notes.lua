@@ -3,8 +3,7 @@ local GONE_KEPT = 600000000 -- a reason is told for ten minutes
 
 -- The notes of which period are written now, 0 or 1.
 local function period()
-  if not m.gone_period then m.gone_period = tonumber(call('HGET', META, 'gone_period')) or 0 end
-  return m.gone_period
+  return counter('gone_period')
 end
 
 local function note_field(ticket)

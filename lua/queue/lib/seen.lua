@@ -5,9 +5,9 @@ local REACH = 4
 
 local function open_slot()
   local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
-  m.slot, m.slot_at, m.base = (m.slot or -1) + 1, now, head or m.ticket + 1
+  m.slot, m.slot_at, m.base = (m.slot or -1) + 1, now, head or counter('ticket') + 1
   local ring, slot = read_ring(), m.slot % 5
-  ring[slot + 1], ring[slot + 6] = m.base, m.ticket
+  ring[slot + 1], ring[slot + 6] = m.base, counter('ticket')
   call('UNLINK', KEYS[SEEN + slot])
   call('HSET', META, 'ring', cmsgpack.pack(ring))
   save({ 'slot', 'slot_at', 'base' })
@@ -28,7 +28,7 @@ local function hear()
     -- who comes seldom would begin it again and again.
     local left = m.roll_left
     m.roll_left = left > 0 and math.max(left, ROLL_CALL_STILL) or m.first_poll_ttl
-    m.roll_slot, m.roll_top = m.slot, m.ticket
+    m.roll_slot, m.roll_top = m.slot, counter('ticket')
     save({ 'roll_slot', 'roll_top' })
   elseif not fresh then
     open_slot()
@@ -36,14 +36,19 @@ local function hear()
   save({ 'heard', 'heard_at', 'heard_wall', 'roll_left', 'last' })
 end
 
--- What was seen in this call: tickets that the bitmap reaches, and the records of all others.
-local seen, records_seen = {}, {}
+-- What was seen in this call: of tickets that the bitmap reaches the arguments that set their bits,
+-- of all others the records.
+local bits, last_bit, records_seen, format = {}, 0, {}, string.format
+local base, reach -- of the bitmap; looked up when first needed
 
 -- A place in line is seen. After hear(); keep_seen() writes it.
 local function see(set, id, ticket)
-  local at = ticket - m.base
-  if set == WAITING and at >= 0 and at < REACH * m.max_waiting then
-    seen[#seen + 1] = at
+  if not base then base, reach = m.base, REACH * m.max_waiting end
+  local at = ticket - base
+  if set == WAITING and at >= 0 and at < reach then
+    local k = last_bit
+    bits[k + 1], bits[k + 2], bits[k + 3], bits[k + 4] = 'SET', 'u1', format('%d', at), '1'
+    last_bit = k + 4
   else
     local k, status = #records_seen, set == WAITING and S_FAR or S_WAITING
     records_seen[k + 1], records_seen[k + 2] = id, note(status, ticket, m.slot, 0)
@@ -52,13 +57,15 @@ end
 
 -- Writes what was seen in this call, all at once.
 local function keep_seen()
-  if #seen + #records_seen > 0 then write_even_if_full() end
-  if #records_seen > 0 then call('HSET', HELD, unpack(records_seen)) end
-  if #seen == 0 then return end
-  local set, k = {}, 0
-  for _, at in ipairs(seen) do
-    set[k + 1], set[k + 2], set[k + 3], set[k + 4] = 'SET', 'u1', string.format('%d', at), '1'
-    k = k + 4
+  if #records_seen > 0 then
+    write_even_if_full()
+    call('HSET', HELD, unpack(records_seen))
   end
-  call('BITFIELD', KEYS[SEEN + m.slot % 5], unpack(set))
+  if last_bit == 0 then return end
+  -- A full Redis refuses it where it is the first write. Only then write_even_if_full() is needed.
+  local key = KEYS[SEEN + m.slot % 5]
+  if may_write or redis.pcall('BITFIELD', key, unpack(bits)).err then
+    write_even_if_full()
+    call('BITFIELD', key, unpack(bits))
+  end
 end

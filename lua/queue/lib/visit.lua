@@ -8,7 +8,7 @@ local function why_gone(id, ticket)
   local of, reason, at = read_note(ticket)
   if of == id then return at + GONE_KEPT > now and reason or ENDED end
   -- Never given in this history, or too young to be forgotten: the store lost it.
-  if ticket > m.ticket then return LOST end
+  if ticket > counter('ticket') then return LOST end
   local joined = joined_at(ticket)
   return joined and joined + GONE_KEPT > now and LOST or ENDED
 end
@@ -33,6 +33,7 @@ end
 -- are answered here. `admitted`: most items are expected to be, so that their records are read at
 -- once, else their tickets are.
 local function each_visit(admitted, act)
+  local changed, tonumber = changed, tonumber
   local at = 2
   while ARGV[at] do
     local mine, how, packed = ARGV[at] == m.epoch, ARGV[at + 1], ARGV[at + 2]
@@ -47,14 +48,19 @@ local function each_visit(admitted, act)
     end
     for i = 1, n do
       local id, ticket = ARGV[before + i], tickets[i]
-      local moved, record, score = changed[id]
-      if moved == nil then
-        record, score = records and records[i], scores and scores[i]
-      elseif moved ~= true then
-        record, score = moved, false
+      local moved, status, detail, since, short = changed[id], IS_GONE, LOST
+      if not mine then
+        -- Its epoch is over.
+      elseif moved == nil and scores and scores[i] and tonumber(scores[i]) == ticket then
+        status, detail = S_WAITING, WAITING
+      elseif moved == nil then
+        status, detail, since, short =
+          locate(id, ticket, records and records[i], scores and scores[i])
+      elseif moved == true then
+        status, detail, since, short = locate(id, ticket)
+      else
+        status, detail, since, short = locate(id, ticket, moved, false)
       end
-      local status, detail, since, short = IS_GONE, LOST
-      if mine then status, detail, since, short = locate(id, ticket, record, score) end
       if status == IS_GONE then
         answer(IS_GONE, detail, 0)
       else

@@ -39,7 +39,8 @@ impl Script {
     pub fn source(&self) -> &str {
         self.source.get_or_init(|| {
             let parts: String = self.parts.iter().flat_map(|(_, text)| [*text, "\n"]).collect();
-            constants::inlined(&format!("{}{parts}{}", self.names(), self.text))
+            let text = format!("{}{parts}{}\nend\nreturn run()\n", self.names(), self.text);
+            constants::inlined(&text)
         })
     }
 
@@ -79,7 +80,8 @@ impl Script {
         keys.extend_last(digest);
     }
 
-    /// Lua that gives each key its name in capitals; a ring is the number of its first key.
+    /// Lua that gives each key its name in capitals; a ring is the number of its first key. Behind
+    /// it all is one function: what its functions capture of the lines before costs a call nothing.
     fn names(&self) -> String {
         let (mut names, mut values, mut next) = (Vec::new(), Vec::new(), 1);
         for key in self.keys.split_whitespace().map(Key::of) {
@@ -91,10 +93,11 @@ impl Script {
             values.push(value);
             next += length;
         }
+        let start = "local call, KEYS, ARGV = redis.call, KEYS, ARGV\n";
         if names.is_empty() {
-            return String::new();
+            return format!("{start}local function run()\n");
         }
-        format!("local KEYS = KEYS\nlocal {} = {}\n", names.join(", "), values.join(", "))
+        format!("{start}local {} = {}\nlocal function run()\n", names.join(", "), values.join(", "))
     }
 }
 
@@ -171,8 +174,9 @@ mod tests {
 
     #[test]
     fn the_keys_have_names_before_the_parts() {
-        let names = "local META, MARKS = KEYS[1], KEYS[4]\n";
-        let rest = "a = 1\nreturn KEYS[2 + a]\n";
-        assert_eq!(SCRIPT.source(), format!("local KEYS = KEYS\n{names}{rest}"));
+        let names = "local call, KEYS, ARGV = redis.call, KEYS, ARGV\n\
+            local META, MARKS = KEYS[1], KEYS[4]\n";
+        let rest = "local function run()\na = 1\nreturn KEYS[2 + a]\n\nend\nreturn run()\n";
+        assert_eq!(SCRIPT.source(), format!("{names}{rest}"));
     }
 }
