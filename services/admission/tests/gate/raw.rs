@@ -1,4 +1,4 @@
-//! Requests byte by byte, in both versions of HTTP: a client would trim their values, or refuse them.
+//! Requests byte by byte, in both versions of HTTP: a client would trim or refuse their values.
 
 use anteroom_testkit::PATIENCE;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

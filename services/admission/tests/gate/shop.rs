@@ -75,8 +75,8 @@ impl Drop for Shop {
     }
 }
 
-/// A page that pushes older cookies out of the browser's jar, as one of a sibling host can, and then
-/// leads to the waiting page.
+/// A page that pushes older cookies out of the browser's jar, as one of a sibling host can, and
+/// then leads to the waiting page.
 pub const CROWDS_THE_JAR: &str = "/public/crowds-the-jar";
 const CROWD: &str = r#"<!doctype html><script>
 for (let i = 0; i < 400; i++) document.cookie = `crowd${i}=1; Path=/; Secure; Max-Age=3600`;

@@ -326,7 +326,7 @@ fn is_join(address: &str) -> bool {
 
 #[test]
 fn promise_04_a_cookie_that_is_pushed_out_costs_no_place() {
-    // The page joins, and 10 s later its cookie is lost: it joins with the same key, and so does the
+    // The page joins, and 10 s later its cookie is lost: it joins with the same key. So does the
     // page after a reload, and another tab.
     let answers = json!([
         { "path": "/tokens", "status": 201, "body": waiting(None) },

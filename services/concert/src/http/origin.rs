@@ -1,7 +1,7 @@
 //! Protection against cross-site request forgery (CSRF). Copy this rule into a service of your own.
 //!
-//! A browser sends the visitor's cookies with requests that pages of other sites start. A gateway in
-//! front cannot see the difference: the cookie is valid. So the service itself refuses changing
+//! A browser sends the visitor's cookies with requests that pages of other sites start. A gateway
+//! in front cannot see the difference: the cookie is valid. So the service itself refuses changing
 //! calls that a page of another origin may have started. Browsers name that page in two headers,
 //! which no page can set: `Sec-Fetch-Site`, and in older browsers `Origin` alone.
 

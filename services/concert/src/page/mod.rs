@@ -161,8 +161,8 @@ fn page(title: &str, body: &str) -> Response<Bytes> {
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CONTENT_SECURITY_POLICY, POLICY.clone());
-    // The address of a reservation is a secret, so no other site gets it. Not no-referrer: with that,
-    // browsers send `Origin: null` with the forms.
+    // The address of a reservation is a secret, so no other site gets it. Not no-referrer: with
+    // that, browsers send `Origin: null` with the forms.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     answer
 }

@@ -2,8 +2,8 @@
 //!
 //! Tomcat and its kin take `;parameters` out of each segment, decode, take `\` for `/`, and resolve
 //! dot segments last. Others decode twice (once per layer), take overlong UTF-8 or full-width
-//! characters (Unicode's NFKC), or cut blanks off a segment. Others again believe headers in which a
-//! proxy in front names the address.
+//! characters (Unicode's NFKC), or cut blanks off a segment. Others again believe headers in which
+//! a proxy in front names the address.
 
 use crate::shop::Arrival;
 
