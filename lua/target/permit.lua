@@ -1,6 +1,6 @@
 -- target.permit: may these call the target? While it is half open only `probes` at a time, of all
 -- callers; whoever asks again under the same name gets the same permit.
--- Uses: lib/store lib/forward rules meta reporters buckets log state
+-- Uses: lib/store lib/forward rules meta reporters buckets others log state looks
 -- KEYS: meta buckets successes failures permits
 -- ARGV: now, rules, (permit)*
 --       (rules: lib/rules.lua; the names of the permits, 16 bytes each)
@@ -8,7 +8,6 @@
 --        µs to ask again)
 -- Codes: OK
 
-load()
 if not is_new then move_on() end
 
 local taken, first -- permits in use, and the end of the first of them

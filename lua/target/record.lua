@@ -1,6 +1,6 @@
 -- target.record: outcomes of calls to a target, one by one or counted, in order; each is answered
 -- with the window and the state after it.
--- Uses: lib/store lib/forward lib/repeated rules meta reporters buckets log state
+-- Uses: lib/store lib/forward lib/repeated rules meta reporters buckets others log state
 -- KEYS: meta buckets successes failures permits (call)*
 --       (the calls that have names, one for each outcome, or none)
 -- ARGV: now, rules, (outcome)*
@@ -13,37 +13,31 @@
 local KEYS_BEFORE, ARGS_BEFORE = 5, 2
 local MOST_LOGGED = 100 -- in one outcome
 
-local own_window, own_kind = load()
 -- Redis refuses for want of memory only what a script writes first, and what leaves the window is
 -- taken away before the rest is written.
 call('HSET', META, 'totals', totals)
-local are_named, renews = #KEYS > KEYS_BEFORE, is_new
-if is_new then
-  version = wall
-elseif own_window ~= window or own_kind ~= kept_in then
-  -- Neither buckets of several lengths nor what is kept in several ways can be counted together.
-  if own_kind ~= kept_in then forget_log() end
-  window, kept_in, renews = own_window, own_kind, true
-  forget_buckets()
-end
-move_on()
--- A call that brought no outcome may have moved the window on, and renewed nothing.
-renews = renews or bucket_of(reported) < bucket
-if kept_in == IN_LOG and not are_named then
-  local coming = 0
+local are_named = #KEYS > KEYS_BEFORE
+if is_new then version = wall end
+local coming = 0
+if keeps_log then
   for at = ARGS_BEFORE + 1, #ARGV do
     local good_ones, bad_ones = struct.unpack('>I4I4', ARGV[at])
-    if good_ones + bad_ones <= MOST_LOGGED then coming = coming + good_ones + bad_ones end
+    local n = good_ones + bad_ones
+    if kept_in ~= IN_LOG or n <= MOST_LOGGED then coming = coming + n end
   end
-  make_room(coming)
 end
+if others then windows.bring(coming) end
+if begins_log then log.forget() end
+move_on()
+-- A call that brought no outcome may have moved the window on, and renewed nothing.
+local renews = is_new or is_joined or bucket_of(reported) < bucket
+if keeps_log and not are_named then log.make_room(coming) end
 local all = { struct.unpack(TOTALS, totals) }
 
--- Whether an outcome tells if the target has recovered: that of a call which has its permit still,
+-- Whether an outcome of a half-open target is a probe: that of a call which has its permit still,
 -- or of any call while nobody has one.
 local out -- permits in use, once they were counted
 local function is_probe(permit)
-  if state ~= HALF_OPEN then return false end
   if permit ~= '' then
     local ends = tonumber(call('ZSCORE', PERMITS, permit) or 0)
     if ends > now then
@@ -54,27 +48,6 @@ local function is_probe(permit)
   end
   out = out or call('ZCOUNT', PERMITS, '(' .. text(now), '+inf')
   return out == 0
-end
-
-local function record(good_ones, bad_ones, latency, reporter, permit)
-  if is_probe(permit) then
-    probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
-  end
-  reported = now
-  hear(reporter, bad_ones > 0)
-  all[1], all[2] = all[1] + good_ones, all[2] + bad_ones
-  if latency > 0 then
-    all[2 + latency] = all[2 + latency] + good_ones + bad_ones
-    count(2 + latency, good_ones + bad_ones)
-  end
-  if kept_in == IN_LOG then
-    -- Those that have names may be repeats, which take no room.
-    if are_named then make_room(good_ones + bad_ones) end
-    log(good_ones, bad_ones)
-  else
-    successes, failures = successes + count(1, good_ones), failures + count(2, bad_ones)
-  end
-  judge()
 end
 
 local told = {}
@@ -89,17 +62,45 @@ for at = ARGS_BEFORE + 1, #ARGV do
     if same ~= nil then code = same and REPEATED or MISMATCH end
   end
   if code == OK then
-    if key then remember(key, said, now, 4 * window / 1000) end
-    record(good_ones, bad_ones, latency, reporter, string.sub(ARGV[at], rest))
+    if key then remember(key, said, now, 4 * longest / 1000) end
+    local both = good_ones + bad_ones
+    if state == HALF_OPEN and is_probe(string.sub(ARGV[at], rest)) then
+      probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones
+    end
+    reported = now
+    hear(reporter, bad_ones > 0)
+    all[1], all[2] = all[1] + good_ones, all[2] + bad_ones
+    if latency > 0 then
+      all[2 + latency] = all[2 + latency] + both
+      count(2 + latency, both)
+    end
+    if keeps == IN_BUCKETS then
+      ring_good, ring_bad = ring_good + count(1, good_ones), ring_bad + count(2, bad_ones)
+      if windows then windows.count(good_ones, bad_ones) end
+    end
+    if keeps_log then
+      -- Those that have names may be repeats, which take no room.
+      if are_named then log.make_room(both) end
+      log.add(good_ones, bad_ones)
+    end
+    if by_log then
+      successes, failures = successes + good_ones, failures + bad_ones
+    elseif windows then
+      successes, failures = windows.sum()
+    else
+      successes, failures = ring_good, ring_bad
+    end
+    judge()
   end
   local last = 4 * (at - ARGS_BEFORE)
   told[last - 3], told[last - 2], told[last - 1], told[last] = code, successes, failures, state
 end
 
 forget_left()
-if kept_in == IN_LOG then write_log(renews) end
+if keeps_log then log.write(renews) end
 totals = struct.pack(TOTALS, unpack(all, 1, COUNTS))
 save()
 if renews then expire(META) end
+if is_joined then expire(BUCKETS) end
 save_bucket()
 return { OK, struct.pack('>' .. string.rep('d', #told), unpack(told)) }

@@ -1,5 +1,5 @@
 -- target.snapshot: what is known of a target. Counts nothing; writes what time has changed.
--- Uses: lib/store lib/forward rules meta reporters buckets log state
+-- Uses: lib/store lib/forward rules meta reporters buckets others log state looks
 -- KEYS: meta buckets successes failures permits
 -- ARGV: now, rules
 --       (lib/rules.lua)
@@ -8,20 +8,14 @@
 --        everything that was ever reported: successes, failures, latencies by upper bound
 -- Codes: OK
 
-load()
 if not is_new then move_on() end
 save_changes()
 
 local slow = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-if not (is_new or all_left) then
-  local gone, fields = {}, {}
-  for _, of in ipairs(left) do gone[of] = true end
-  for of = 0, RING - 1 do
-    if not gone[text(of)] then fields[#fields + 1] = text(of) end
-  end
-  for _, packed in ipairs(call('HMGET', BUCKETS, unpack(fields))) do
-    if packed then
-      local of = { struct.unpack(BUCKET, packed) }
+if not is_new then
+  local oldest = bucket_of(now - window)
+  for of_bucket, of in pairs(read_ring()) do
+    if of_bucket >= oldest then
       for i = 1, #slow do slow[i] = slow[i] + of[2 + i] end
     end
   end

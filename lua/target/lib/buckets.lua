@@ -1,6 +1,6 @@
--- The window in buckets, each a twentieth of it: the 20 last and the running one, so that an
--- outcome counts for one window and up to one bucket longer. They hold the latencies of every
--- target, and the outcomes of one that keeps them in buckets. Needs meta.lua.
+-- One window in buckets, each 5 % of it: the 20 last and the running one, so that an outcome counts
+-- for one window and up to one bucket longer. They hold the latencies of every target, and the
+-- outcomes of one that keeps them in buckets. Needs meta.lua.
 -- KEYS: buckets. ARGV: none. Reply: none; a part moves the window on, and counts.
 --
 -- A bucket is the field of its number modulo 21: successes, failures, latencies by upper bound.
@@ -13,12 +13,11 @@ local left, all_left = {}, false -- the fields that have left the window
 local counts, is_first -- the present bucket, once it is counted; nothing stands in the store for it
 
 local function bucket_of(time)
-  return floor(time / (window / (RING - 1)))
+  return floor(time / (ring_window / (RING - 1)))
 end
 
 local function forget_buckets()
-  bucket, left, all_left = bucket_of(now), {}, true
-  if kept_in == IN_BUCKETS then successes, failures = 0, 0 end
+  bucket, left, all_left, ring_good, ring_bad = bucket_of(now), {}, true, 0, 0
 end
 
 -- Moves the window on.
@@ -27,31 +26,43 @@ local function rotate()
   if present - bucket >= RING then return forget_buckets() end
   if present == bucket then return end
   for of = bucket + 1, present do left[#left + 1] = text(of % RING) end
-  if kept_in == IN_BUCKETS then
+  if keeps == IN_BUCKETS then
     for _, packed in ipairs(call('HMGET', BUCKETS, unpack(left))) do
       if packed then
         local good, bad = struct.unpack('>I4I4', packed)
-        successes, failures = successes - good, failures - bad
+        ring_good, ring_bad = ring_good - good, ring_bad - bad
       end
     end
   end
   bucket = present
 end
 
-local function read_bucket()
-  if counts then return end
-  local packed = not all_left and #left == 0 and call('HGET', BUCKETS, text(bucket % RING))
-  is_first = not packed
-  if is_first then
-    counts = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-  else
-    counts = { struct.unpack(BUCKET, packed) }
+-- The buckets as a table, by their numbers; nothing of those that have left the window.
+local function read_ring()
+  local ring, fields = {}, {}
+  if all_left then return ring end
+  local is_left = {}
+  for _, of in ipairs(left) do is_left[of] = true end
+  for number = bucket - RING + 1, bucket do fields[#fields + 1] = text(number % RING) end
+  for at, packed in ipairs(call('HMGET', BUCKETS, unpack(fields))) do
+    if packed and not is_left[fields[at]] then
+      ring[bucket - RING + at] = { struct.unpack(BUCKET, packed) }
+    end
   end
+  return ring
 end
 
 -- Counts `n` more of the i-th; returns how many found room.
 local function count(i, n)
-  read_bucket()
+  if not counts then
+    local packed = not all_left and #left == 0 and call('HGET', BUCKETS, text(bucket % RING))
+    is_first = not packed
+    if is_first then
+      counts = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    else
+      counts = { struct.unpack(BUCKET, packed) }
+    end
+  end
   if n > FULL - counts[i] then n = FULL - counts[i] end
   counts[i] = counts[i] + n
   return n

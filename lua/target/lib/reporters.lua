@@ -12,26 +12,28 @@ local function is_failing(heard, before)
   return before ~= NEVER and (heard - before) * 1000 > now - window
 end
 
--- Forgets who has not been heard for one window.
+-- Forgets who has not been heard for the longest window in use.
 local function forget_silent()
   local size = #reporters
   while size > 0 do
     local _, heard = struct.unpack(ENTRY, reporters, size - SIZE + 1)
-    if heard * 1000 > now - window then break end
+    if heard * 1000 > now - longest then break end
     size = size - SIZE
   end
   if size < #reporters then reporters = string.sub(reporters, 1, size) end
 end
 
+-- How many were heard within the call's window.
 local function known()
-  return #reporters / SIZE
-end
-
--- Where a reporter stands.
-local function find(name)
-  local at = string.find(reporters, name, 1, true)
-  while at and (at - 1) % SIZE ~= 0 do at = string.find(reporters, name, at + 1, true) end
-  return at
+  local size = #reporters
+  if window < longest then
+    while size > 0 do
+      local _, heard = struct.unpack(ENTRY, reporters, size - SIZE + 1)
+      if heard * 1000 > now - window then break end
+      size = size - SIZE
+    end
+  end
+  return size / SIZE
 end
 
 local said = {} -- of those heard in this call, whether one of their outcomes was a failure
@@ -44,8 +46,11 @@ local function hear(name, has_failed)
     if said[name] or said[name] == has_failed then return end
     said[name] = has_failed
   end
-  local known_at, heard, since = find(name), floor(now / 1000), NEVER
-  local at = known_at or known() == MOST and #reporters - SIZE + 1
+  local known_at, heard, since = string.find(reporters, name, 1, true), floor(now / 1000), NEVER
+  while known_at and (known_at - 1) % SIZE ~= 0 do
+    known_at = string.find(reporters, name, known_at + 1, true)
+  end
+  local at = known_at or #reporters == MOST * SIZE and #reporters - SIZE + 1
   if at then
     local _, before, failed = struct.unpack(ENTRY, reporters, at)
     if failing and is_failing(before, failed) then failing = failing - 1 end

@@ -5,7 +5,7 @@
 local REPEATED, MISMATCH, TOO_MANY = 2, 3, 4
 -- states: `State` in services/core/src/target/state.rs
 local CLOSED, OPEN, HALF_OPEN = 1, 2, 3
--- where the outcomes of the window are: `Kept` in services/core/src/target/rules.rs
+-- where outcomes are kept: `Kept` in services/core/src/target/rules.rs
 local IN_BUCKETS, IN_LOG = 1, 2
 
 -- Times in microseconds, the threshold in millionths.

@@ -1,5 +1,5 @@
 -- Whether calls to a target go on: closed, open, half open, and what moves it from one to the next.
--- Needs meta.lua, reporters.lua, buckets.lua and log.lua.
+-- Needs meta.lua, reporters.lua, buckets.lua, others.lua and log.lua.
 -- KEYS: permits. ARGV: none. Reply: none; a part moves the state.
 
 -- A later change has a larger version, also on a store that forgot the target in between.
@@ -11,7 +11,9 @@ end
 -- What was reported is no matter any more: the next to come is judged by itself.
 local function begin_anew()
   forget_buckets()
-  forget_log()
+  if windows then windows.empty() end
+  if log then log.forget() end
+  successes, failures = 0, 0
   forgive()
   call('UNLINK', PERMITS)
 end
@@ -20,15 +22,12 @@ local function is_reached(good, bad)
   return good * 1000000 >= threshold * (good + bad)
 end
 
-local function is_unhealthy()
-  return successes + failures >= min_samples and not is_reached(successes, failures)
-end
-
 -- To be called after each outcome, and once by a call that brings none: time alone may have changed
 -- the window.
 local function judge()
   if state == CLOSED then
-    if is_unhealthy() and reach_quorum() then become(OPEN) end
+    local is_judged = successes + failures >= min_samples
+    if is_judged and not is_reached(successes, failures) and reach_quorum() then become(OPEN) end
   elseif state == HALF_OPEN and probe_successes + probe_failures >= probes then
     if is_reached(probe_successes, probe_failures) then
       become(CLOSED)
@@ -47,7 +46,12 @@ end
 local function move_on()
   forget_silent()
   rotate()
-  if kept_in == IN_LOG then count_log() end
+  successes, failures = ring_good, ring_bad
+  if windows then successes, failures = windows.sum() end
+  if keeps_log and not begins_log then
+    local good, bad = log.count()
+    if by_log then successes, failures = good, bad end
+  end
   if state ~= CLOSED and reported <= now - window then
     become(CLOSED)
     begin_anew()
@@ -58,9 +62,19 @@ local function move_on()
   judge()
 end
 
--- For calls that bring no outcome: writes what has changed.
-local function save_changes()
-  if not is_changed then return end
-  forget_left()
-  save()
+-- Writes what is known of the target. `if_room`: nothing where Redis has no memory left; returns
+-- whether it was written.
+local function save(if_room)
+  local numbers = struct.pack(NUMBERS, now, offset, state, version, changed, reported,
+    probe_successes, probe_failures, ring_good, ring_bad, bucket, number, ring_window, keeps)
+  local write = if_room and redis.pcall or call
+  if others then
+    local packed = windows.pack()
+    local told = write('HSET', META, 'numbers', numbers, 'totals', totals, 'reporters', reporters,
+      'others', packed)
+    return type(told) ~= 'table'
+  end
+  call('HSET', META, 'numbers', numbers, 'totals', totals, 'reporters', reporters)
+  if packed_others then call('HDEL', META, 'others') end
+  return true
 end

@@ -35,5 +35,6 @@ mod servers;
 mod store_dump;
 mod streams;
 mod target_failover;
+mod target_rules;
 mod targets;
 mod tokens;

@@ -7,7 +7,7 @@ use crate::store::Args;
 /// Where the outcomes of a window stand. The scripts name the same numbers, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Counted by sub-windows, each a twentieth of the window: the window is exact to one of them.
+    /// Counted by buckets of 5 % of the window: the window is exact to one of them.
     InBuckets = 1,
     /// Each by itself, at most 100 000, then the oldest go: the window is exact.
     InLog = 2,
@@ -23,7 +23,7 @@ impl Kept {
     }
 }
 
-/// The rules of a target. They travel with each call.
+/// The rules of a target. They travel with each call; callers may have different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How long an outcome counts, in whole milliseconds.

@@ -9,19 +9,19 @@ pub(super) static RECORD: Script = script!(
     "target", "record",
     keys: KEYS,
     lib: ["store", "forward", "repeated"],
-    own: ["rules", "meta", "reporters", "buckets", "log", "state"],
+    own: ["rules", "meta", "reporters", "buckets", "others", "log", "state"],
 );
 pub(super) static PERMIT: Script = script!(
     "target", "permit",
     keys: KEYS,
     lib: ["store", "forward"],
-    own: ["rules", "meta", "reporters", "buckets", "log", "state"],
+    own: ["rules", "meta", "reporters", "buckets", "others", "log", "state", "looks"],
 );
 pub(super) static SNAPSHOT: Script = script!(
     "target", "snapshot",
     keys: KEYS,
     lib: ["store", "forward"],
-    own: ["rules", "meta", "reporters", "buckets", "log", "state"],
+    own: ["rules", "meta", "reporters", "buckets", "others", "log", "state", "looks"],
 );
 
 /// Every script of targets, to be given to [`Store::open`](crate::store::Store::open).

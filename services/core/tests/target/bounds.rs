@@ -9,12 +9,13 @@ use super::reports::{ask, from, look, quick, record};
 use super::support::TimedStore;
 
 /// All of what a look can show is in use: 64 reporters, each bucket of the window and of its
-/// latencies with millions in it.
+/// latencies with millions in it, and as many windows of other callers as there is room for.
 #[tokio::test]
 async fn a_target_in_buckets_takes_at_most_four_kib() {
     let world = TimedStore::new().await;
     let name = "a-name-of-forty-characters-which-is-most";
     let (target, rules) = (world.target(name), Rules { quorum: 64, ..Rules::default() });
+    let others = [1, 2, 3].map(|more| rules.window + Duration::from_secs(more));
     let bounds = LATENCY_BOUNDS_MS.into_iter().chain([1_000_000]);
     for bucket in 0..21 {
         join_all(bounds.clone().enumerate().map(async |(at, bound)| {
@@ -22,13 +23,21 @@ async fn a_target_in_buckets_takes_at_most_four_kib() {
             record(&target, &rules, &from(bucket * 14 + at, outcome)).await
         }))
         .await;
+        for window in others {
+            let million = from(bucket, Outcome::counted(500_000, 500_000));
+            record(&target, &Rules { window, ..rules }, &million).await;
+        }
         world.pass(rules.window / 20);
     }
     // The last of them has begun, and twenty are behind it.
     let shown = look(&target, &rules).await;
     assert_eq!(shown.reporters, 64);
     assert!(shown.latencies.iter().all(|count| *count == 20_000_000), "{shown:?}");
-    assert_eq!(shown.successes + shown.failures, 20 * 14_000_000);
+    assert_eq!(shown.successes + shown.failures, 20 * 17_000_000);
+    for window in others {
+        let shown = look(&target, &Rules { window, ..rules }).await;
+        assert!((20..=21).contains(&(shown.successes / 8_500_000)), "{window:?}: {shown:?}");
+    }
     let mut bytes = 0;
     for key in world.redis.run::<Vec<String>>(&["KEYS", "*"]).await {
         bytes += world.redis.run::<u64>(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).await;

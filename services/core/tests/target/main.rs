@@ -3,6 +3,7 @@
 
 mod bounds;
 mod calls;
+mod different_rules;
 mod full_store;
 mod histories;
 mod promises;

@@ -7,7 +7,7 @@ use crate::support::TimedStore;
 
 /// Plays one history on a store of its own.
 async fn holds(base: Base, steps: &[Step]) {
-    if let Err(error) = TimedStore::new().await.play(&base, steps).await {
+    if let Err(error) = TimedStore::new().await.play(&[base, base], steps).await {
         panic!("{error}");
     }
 }

@@ -9,7 +9,7 @@ use super::step::{Base, Report, Step, permit};
 use crate::support::{TimedStore, micros};
 
 /// So much shares a call: what has a name counts twice.
-const MOST_WEIGHT: u32 = 64;
+const MOST_WEIGHT: usize = 64;
 
 /// A target and its model.
 pub struct TargetHistory<'a> {
@@ -17,32 +17,33 @@ pub struct TargetHistory<'a> {
     target: Target,
     model: model::Target,
     base: Base,
+    /// The rules of the other admission.
+    other: Base,
     /// The newest version that was seen: it only grows, until the store loses the target.
     version: u64,
 }
 
 impl<'a> TargetHistory<'a> {
     /// Before its first step, on an empty store.
-    pub fn begin(world: &'a TimedStore, base: &Base) -> Self {
+    pub fn begin(world: &'a TimedStore, [base, other]: [Base; 2]) -> Self {
         let (target, model) = (world.target("history"), model::Target::default());
-        Self { world, target, model, base: *base, version: 0 }
+        Self { world, target, model, base, other, version: 0 }
     }
 
     async fn record(&mut self, reports: &[(Report, Option<u64>)]) -> Outcome {
         let (wall, rules) = (self.world.now(), self.base.rules());
         let outcomes: Vec<_> = reports.iter().map(|(report, id)| report.outcome(*id)).collect();
         let told = join_all(outcomes.iter().map(|it| self.target.record(&rules, it))).await;
-        let mut weight = 0;
-        for ((report, id), told) in reports.iter().zip(told) {
-            let own = if id.is_some() { 2 } else { 1 };
-            let shares_call = weight > 0 && weight + own <= MOST_WEIGHT;
-            weight = if shares_call { weight + own } else { own };
-            let told = recorded(told.map_err(|error| error.to_string())?);
-            let (rules, report) = (self.base.model(), report.model());
-            let model = self.model.record(wall, &rules, report, *id, shares_call);
-            differ("record", &told, &model)?;
-        }
-        Ok(())
+        let told = told.into_iter().map(|it| it.map(recorded).map_err(|error| error.to_string()));
+        let told: Vec<_> = told.collect::<Result<_, _>>()?;
+        // All have names, or none has.
+        let weight = if reports.iter().any(|(_, id)| id.is_some()) { 2 } else { 1 };
+        let calls = reports.chunks(MOST_WEIGHT / weight);
+        let model = calls.flat_map(|call| {
+            let reports: Vec<_> = call.iter().map(|(it, id)| (it.model(), *id)).collect();
+            self.model.record(wall, &self.base.model(), &reports)
+        });
+        differ("record", &told, &model.collect())
     }
 
     async fn permits(&mut self, permits: impl Iterator<Item = u8> + Clone) -> Outcome {
@@ -133,6 +134,7 @@ impl History for TargetHistory<'_> {
                 let now = self.world.now();
                 self.world.set_now(now.saturating_add_signed(seconds * 1_000_000));
             }
+            Step::Alternate => std::mem::swap(&mut self.base, &mut self.other),
             Step::Change(base) => self.base = base,
             Step::Empty => {
                 self.world.empty().await;

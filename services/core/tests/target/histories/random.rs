@@ -4,28 +4,28 @@ use anteroom_testkit::history::{Harness, Outcome, play, random};
 use proptest::prelude::Strategy;
 
 use super::history::TargetHistory;
-use super::step::{Base, Step, base, step};
+use super::step::{Base, Step, bases, step};
 use crate::support::TimedStore;
 
 impl Harness for TimedStore {
-    type Base = Base;
+    type Base = [Base; 2];
     type Step = Step;
 
     async fn start() -> Self {
         Self::new().await
     }
 
-    fn bases() -> impl Strategy<Value = Base> {
-        base()
+    fn bases() -> impl Strategy<Value = [Base; 2]> {
+        bases()
     }
 
     fn steps() -> impl Strategy<Value = Step> {
         step()
     }
 
-    async fn play(&self, base: &Base, steps: &[Step]) -> Outcome {
+    async fn play(&self, bases: &[Base; 2], steps: &[Step]) -> Outcome {
         self.begin_again().await;
-        play(&mut TargetHistory::begin(self, base), steps).await
+        play(&mut TargetHistory::begin(self, *bases), steps).await
     }
 
     fn code(step: &Step) -> String {

@@ -57,7 +57,9 @@ pub enum Step {
     Leap {
         seconds: i64,
     },
-    /// Other rules travel with the calls from now on.
+    /// The other of two admissions with different rules makes the next calls.
+    Alternate,
+    /// Other rules travel with the calls of this one from now on.
     Change(Base),
     /// The store loses everything.
     Empty,
@@ -85,6 +87,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(|short| Step::PassBucket { short }),
         5 => any::<bool>().prop_map(|short| Step::PassOpen { short }),
         1 => (-900i64..900).prop_map(|seconds| Step::Leap { seconds }),
+        14 => Just(Step::Alternate),
         1 => base().prop_map(Step::Change),
         1 => Just(Step::Empty),
         1 => Just(Step::ForgetScripts),
@@ -123,6 +126,21 @@ pub struct Base {
     pub quorum: u32,
     pub open_for: u64,
     pub probes: u32,
+}
+
+/// The rules of two admissions: the same, nearly the same, or any.
+pub fn bases() -> impl Strategy<Value = [Base; 2]> {
+    let seconds = prop_oneof![Just(1_000u64), Just(9_000), 1u64..20_000];
+    (base(), base(), seconds, 0..5).prop_map(|(one, any, more, kind)| {
+        let other = match kind {
+            0 => one,
+            1 => Base { window: one.window + more, ..one },
+            2 => Base { log: !one.log, ..one },
+            3 => Base { window: one.window + more, log: !one.log, ..any },
+            _ => any,
+        };
+        [one, other]
+    })
 }
 
 pub fn base() -> impl Strategy<Value = Base> {

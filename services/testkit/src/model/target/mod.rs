@@ -1,23 +1,23 @@
-//! A target in plain Rust: every outcome is remembered one by one, and what the window holds is
-//! counted anew each time.
+//! A target in plain Rust: every outcome is remembered one by one, and what a window holds is
+//! counted afresh each time.
 
 mod reporters;
+mod windows;
 
 use std::collections::HashMap;
 
-use self::reporters::Reporters;
+use self::{
+    reporters::Reporters,
+    windows::{Call, Windows},
+};
 
 /// A name, as a number: of a reporter, of a permit, of a call.
 pub type Name = u64;
 
 /// The latency histogram has so many buckets.
 pub const LATENCIES: usize = 14;
-/// A window has so many sub-windows besides the running one.
-const BUCKETS: u64 = 20;
 /// The most outcomes that a log takes in one report.
 const MOST_LOGGED: u64 = 100;
-/// So many of each kind that have left the window leave the log with a call.
-const MOST_EVICTED: usize = 128;
 
 /// The rules, times in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -95,14 +95,6 @@ pub struct Look {
     pub totals: (u64, u64, [u64; LATENCIES]),
 }
 
-/// One outcome.
-#[derive(Clone, Copy, Debug)]
-struct Outcome {
-    at: u64,
-    is_success: bool,
-    latency: Option<usize>,
-}
-
 /// A target as the store has it.
 #[derive(Clone, Debug)]
 struct Kept {
@@ -114,13 +106,7 @@ struct Kept {
     changed: u64,
     reported: u64,
     probed: (u64, u64),
-    /// Window and log of the last report.
-    window: u64,
-    log: bool,
-    /// What counts for the success rate, …
-    outcomes: Vec<Outcome>,
-    /// … and what counts for the latencies.
-    timed: Vec<Outcome>,
+    windows: Windows,
     reporters: Reporters,
     permits: HashMap<Name, u64>,
     totals: (u64, u64, [u64; LATENCIES]),
@@ -135,48 +121,50 @@ pub struct Target {
 }
 
 impl Target {
-    /// A report, with a name or not; `shares_call`: with the one before it.
+    /// Reports that share a call, with names or not.
     pub fn record(
         &mut self,
         wall: u64,
         rules: &Rules,
-        report: Report,
-        id: Option<Name>,
-        shares_call: bool,
-    ) -> Recorded {
+        reports: &[(Report, Option<Name>)],
+    ) -> Vec<Recorded> {
         let kept = self.kept.get_or_insert_with(|| Kept::new(wall, rules));
         let now = kept.now(wall);
-        kept.adopt(rules);
-        if !shares_call {
-            kept.move_on(wall, now, rules);
-        }
+        let sizes = reports.iter().map(|(report, _)| report.successes + report.failures);
+        let coming = sizes.filter(|size| !rules.log || *size <= MOST_LOGGED).sum();
+        let mut call = kept.windows.join(now, rules, Some(coming));
+        kept.move_on(wall, now, rules, &mut call);
         kept.written = now;
-        if let Some(id) = id
-            && let Some((made, said)) = self.calls.get(&id)
-            && *made + rules.window > now
-        {
-            let window = kept.window_at(now);
-            return if *said == report { Recorded::Repeated(window) } else { Recorded::Mismatch };
+        let mut told = Vec::new();
+        for (report, id) in reports {
+            let made = id.and_then(|id| self.calls.get(&id));
+            let made = made.filter(|(made, _)| *made + rules.window > now);
+            told.push(match made {
+                Some((_, said)) if said == report => Recorded::Repeated(kept.window_at(now, &call)),
+                Some(_) => Recorded::Mismatch,
+                None if rules.log && report.successes + report.failures > MOST_LOGGED => {
+                    Recorded::TooMany
+                }
+                None => {
+                    self.calls.extend(id.map(|id| (id, (now, *report))));
+                    kept.record(wall, now, rules, report, &mut call);
+                    Recorded::Counted(kept.window_at(now, &call))
+                }
+            });
         }
-        if rules.log && report.successes + report.failures > MOST_LOGGED {
-            return Recorded::TooMany;
-        }
-        if let Some(id) = id {
-            self.calls.insert(id, (now, report));
-        }
-        kept.record(wall, now, rules, report);
-        Recorded::Counted(kept.window_at(now))
+        told
     }
 
     /// Asks for a call.
     pub fn permit(&mut self, wall: u64, rules: &Rules, permit: Name) -> Permission {
-        let asked = self.look_at(wall, rules, |kept, now| kept.permit(now, rules, permit));
+        let asked = self.look_at(wall, rules, |kept, now, _| kept.permit(now, rules, permit));
         asked.unwrap_or(Permission::Free)
     }
 
     /// Looks at it.
     pub fn look(&mut self, wall: u64, rules: &Rules) -> Look {
-        let seen = self.look_at(wall, rules, |kept, now| (kept.look(now), false));
+        let seen =
+            self.look_at(wall, rules, |kept, now, call| (kept.look(now, rules, call), false));
         seen.unwrap_or(Look {
             window: (0, 0, State::Closed),
             version: 0,
@@ -192,20 +180,21 @@ impl Target {
         &mut self,
         wall: u64,
         rules: &Rules,
-        call: impl FnOnce(&mut Kept, u64) -> (T, bool),
+        ask: impl FnOnce(&mut Kept, u64, &Call) -> (T, bool),
     ) -> Option<T> {
         let kept = self.kept.as_mut()?;
         let before = kept.clone();
         let now = kept.now(wall);
-        kept.move_on(wall, now, rules);
-        let has_evicted = kept.outcomes.len() < before.outcomes.len();
+        let mut call = kept.windows.join(now, rules, None);
+        let has_evicted = kept.move_on(wall, now, rules, &mut call);
         let has_changed = (kept.version, kept.offset) != (before.version, before.offset);
-        let (told, must_write) = call(kept, now);
-        if must_write || has_evicted || has_changed {
+        let (told, must_write) = ask(kept, now, &call);
+        if must_write || has_evicted || has_changed || call.has_joined {
             kept.written = now;
         } else {
             // Nothing is written: under a longer window silent reporters count again, and under
             // other rules the same probes are judged anew.
+            kept.windows = before.windows;
             kept.reporters = before.reporters;
             kept.probed = before.probed;
         }
@@ -223,10 +212,7 @@ impl Kept {
             changed: wall,
             reported: wall,
             probed: (0, 0),
-            window: rules.window,
-            log: rules.log,
-            outcomes: Vec::new(),
-            timed: Vec::new(),
+            windows: Windows::new(rules, wall),
             reporters: Reporters::default(),
             permits: HashMap::new(),
             totals: (0, 0, [0; LATENCIES]),
@@ -239,37 +225,14 @@ impl Kept {
         wall + self.offset
     }
 
-    /// Buckets of another length cannot be counted together, nor what is kept in another way.
-    fn adopt(&mut self, rules: &Rules) {
-        if self.log != rules.log || (self.window != rules.window && !rules.log) {
-            self.outcomes.clear();
-        }
-        if self.log != rules.log || self.window != rules.window {
-            self.timed.clear();
-        }
-        (self.window, self.log) = (rules.window, rules.log);
-    }
-
-    fn is_in_buckets(&self, outcome: &Outcome, now: u64) -> bool {
-        let bucket = |at: u64| at * BUCKETS / self.window;
-        bucket(outcome.at) + BUCKETS >= bucket(now)
-    }
-
-    fn is_in_window(&self, outcome: &Outcome, now: u64) -> bool {
-        if self.log { outcome.at + self.window > now } else { self.is_in_buckets(outcome, now) }
-    }
-
-    fn window_at(&self, now: u64) -> Window {
-        let live = |is_success| {
-            let outcomes = self.outcomes.iter().filter(|it| it.is_success == is_success);
-            outcomes.filter(|outcome| self.is_in_window(outcome, now)).count() as u64
-        };
-        (live(true), live(false), self.state)
+    fn window_at(&self, now: u64, call: &Call) -> Window {
+        let (good, bad) = self.windows.count(call, now);
+        (good, bad, self.state)
     }
 
     /// Asks for a call; whether a permit is given now.
     fn permit(&mut self, now: u64, rules: &Rules, permit: Name) -> (Permission, bool) {
-        let closes = self.reported + self.window;
+        let closes = self.reported + rules.window;
         match self.state {
             State::Closed => return (Permission::Free, false),
             State::Open => {
@@ -282,7 +245,7 @@ impl Kept {
         if self.permits.contains_key(&permit) {
             return (Permission::Permit, false);
         }
-        let lasts = rules.open_for.min(self.window);
+        let lasts = rules.open_for.min(rules.window);
         if self.permits.len() as u64 >= rules.probes {
             let first = self.permits.values().copied().min().unwrap_or(now + lasts);
             return (Permission::Refused(State::HalfOpen, first.min(closes) - now), false);
@@ -291,50 +254,30 @@ impl Kept {
         (Permission::Permit, true)
     }
 
-    fn look(&self, now: u64) -> Look {
-        let mut latencies = [0; LATENCIES];
-        let timed = self.timed.iter().filter(|outcome| self.is_in_buckets(outcome, now));
-        for latency in timed.filter_map(|outcome| outcome.latency) {
-            latencies[latency] += 1;
-        }
+    fn look(&self, now: u64, rules: &Rules, call: &Call) -> Look {
         Look {
-            window: self.window_at(now),
+            window: self.window_at(now, call),
             version: self.version,
-            latencies,
-            reporters: self.reporters.known(now, self.window),
+            latencies: self.windows.latencies(call, now),
+            reporters: self.reporters.known(now, rules.window),
             last_outcome_ago: Some(now - self.reported),
             totals: self.totals,
         }
     }
 
-    /// What time has changed.
-    fn move_on(&mut self, wall: u64, now: u64, rules: &Rules) {
-        self.reporters.forget_silent(now, self.window);
-        if self.log {
-            self.evict(now);
-        }
-        if self.state != State::Closed && self.reported + self.window <= now {
+    /// What time has changed; whether members left the log.
+    fn move_on(&mut self, wall: u64, now: u64, rules: &Rules, call: &mut Call) -> bool {
+        self.reporters.forget_silent(now, call.longest);
+        let has_evicted = self.windows.evict(call, now);
+        if self.state != State::Closed && self.reported + rules.window <= now {
             self.become_(State::Closed, wall, now);
-            self.begin_anew();
+            self.begin_anew(call);
         } else if self.state == State::Open && self.changed + rules.open_for <= now {
             self.become_(State::HalfOpen, wall, now);
-            self.begin_anew();
+            self.begin_anew(call);
         }
-        self.judge(wall, now, rules);
-    }
-
-    /// A longer window may find again what has not left the log yet.
-    fn evict(&mut self, now: u64) {
-        for is_success in [true, false] {
-            let window = self.window;
-            let mut left = MOST_EVICTED;
-            self.outcomes.retain(|outcome| {
-                let goes =
-                    left > 0 && outcome.is_success == is_success && outcome.at + window <= now;
-                left -= usize::from(goes);
-                !goes
-            });
-        }
+        self.judge(wall, now, rules, call);
+        has_evicted
     }
 
     fn become_(&mut self, state: State, wall: u64, now: u64) {
@@ -342,20 +285,19 @@ impl Kept {
         self.version = wall.max(self.version + 1);
     }
 
-    fn begin_anew(&mut self) {
-        self.outcomes.clear();
-        self.timed.clear();
+    fn begin_anew(&mut self, call: &mut Call) {
+        self.windows.empty(call);
         self.permits.clear();
         self.reporters.forgive();
     }
 
-    fn judge(&mut self, wall: u64, now: u64, rules: &Rules) {
+    fn judge(&mut self, wall: u64, now: u64, rules: &Rules, call: &Call) {
         let is_reached = |good: u64, bad: u64| good * 1_000_000 >= rules.threshold * (good + bad);
         match self.state {
             State::Closed => {
-                let (good, bad, _) = self.window_at(now);
+                let (good, bad) = self.windows.count(call, now);
                 let unhealthy = good + bad >= rules.min_samples && !is_reached(good, bad);
-                if unhealthy && self.reporters.reach(rules.quorum, now, self.window) {
+                if unhealthy && self.reporters.reach(rules.quorum, now, rules.window) {
                     self.become_(State::Open, wall, now);
                 }
             }
@@ -363,7 +305,7 @@ impl Kept {
                 if is_reached(self.probed.0, self.probed.1) {
                     self.become_(State::Closed, wall, now);
                     self.reporters.forgive();
-                } else if self.reporters.reach(rules.quorum, now, self.window) {
+                } else if self.reporters.reach(rules.quorum, now, rules.window) {
                     self.become_(State::Open, wall, now);
                 } else {
                     self.probed = (0, 0);
@@ -373,7 +315,7 @@ impl Kept {
         }
     }
 
-    fn record(&mut self, wall: u64, now: u64, rules: &Rules, report: Report) {
+    fn record(&mut self, wall: u64, now: u64, rules: &Rules, report: &Report, call: &mut Call) {
         let is_probe = match report.permit {
             Some(permit) => self.permits.remove(&permit).is_some_and(|end| end > now),
             None => self.permits.values().all(|end| *end <= now),
@@ -386,16 +328,11 @@ impl Kept {
         if let Some(latency) = report.latency {
             self.totals.2[latency] += all;
         }
-        for number in 0..all {
-            let is_success = number < report.successes;
-            let outcome = Outcome { at: now, is_success, latency: report.latency };
-            self.outcomes.push(outcome);
-            self.timed.push(outcome);
-        }
+        self.windows.add(call, now, report);
         if self.state == State::HalfOpen && is_probe {
             self.probed.0 += report.successes;
             self.probed.1 += report.failures;
         }
-        self.judge(wall, now, rules);
+        self.judge(wall, now, rules, call);
     }
 }

@@ -16,7 +16,7 @@ impl Reporters {
         self.0.iter().filter(|(_, heard, _)| heard * 1_000 + window > now).count()
     }
 
-    /// Forgets who has not been heard for one window.
+    /// Forgets who has not been heard for the longest window.
     pub fn forget_silent(&mut self, now: u64, window: u64) {
         self.0.retain(|(_, heard, _)| heard * 1_000 + window > now);
     }
@@ -43,6 +43,6 @@ impl Reporters {
     pub fn reach(&self, quorum: usize, now: u64, window: u64) -> bool {
         let failed = self.0.iter().filter_map(|(_, _, failed)| *failed);
         let failing = failed.filter(|at| at * 1_000 + window > now).count();
-        failing >= quorum.min(self.0.len()).max(1)
+        failing >= quorum.min(self.known(now, window)).max(1)
     }
 }
