@@ -4,7 +4,9 @@
 mod network;
 mod planted;
 mod pods;
+mod proxies;
 mod roll_outs;
+mod ways_out;
 
 use std::fmt::Display;
 
@@ -15,7 +17,7 @@ use crate::rendered::{all, name_of, of_kind};
 /// What is wrong with the objects of an overlay; nothing, if all is right.
 type Policy = fn(&[Value]) -> Findings;
 
-const POLICIES: [(&str, Policy); 15] = [
+const POLICIES: [(&str, Policy); 18] = [
     ("one namespace", one_namespace),
     ("restricted", pods::restricted),
     ("read-only root", pods::read_only_root),
@@ -26,6 +28,9 @@ const POLICIES: [(&str, Policy); 15] = [
     ("denied by default", network::denied_by_default),
     ("protected", network::only_the_gate_reaches_what_is_protected),
     ("service port", network::the_service_port_is_for_backends),
+    ("metrics port", network::the_metrics_port_is_for_prometheus),
+    ("ways out", ways_out::each_names_where_it_leads),
+    ("proxies", proxies::none_is_trusted_that_the_user_did_not_name),
     ("ingress", network::an_ingress_leads_to_the_gate),
     ("services", network::services_lead_to_pods),
     ("rolls", roll_outs::rolls_without_a_gap),

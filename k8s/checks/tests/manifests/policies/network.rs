@@ -71,19 +71,44 @@ pub fn only_the_gate_reaches_what_is_protected(objects: &[Value]) -> Findings {
 
 pub fn the_service_port_is_for_backends(objects: &[Value]) -> Findings {
     let mut findings = Findings::default();
-    let name = json!({"app.kubernetes.io/name": "admission"});
-    for rule in ingress_rules(objects, &name) {
-        let ports = items(&rule["ports"]);
-        let open = ports.is_empty()
-            || ports.iter().any(|port| port["port"] == "service" || port["port"] == 8081);
-        let from = items(&rule["from"]);
-        let backends = !from.is_empty()
-            && from
-                .iter()
-                .all(|peer| peer["podSelector"]["matchLabels"]["anteroom.dev/backend"] == "true");
-        findings.unless(!open || backends, format!("from {}", rule["from"]));
+    let backend = json!({"matchLabels": {"anteroom.dev/backend": "true"}});
+    findings.unless_a_port_is_for(objects, "admission", &[json!("service"), json!(8081)], &backend);
+    findings
+}
+
+pub fn the_metrics_port_is_for_prometheus(objects: &[Value]) -> Findings {
+    let mut findings = Findings::default();
+    let prometheus = json!({"matchLabels": {"app.kubernetes.io/name": "prometheus"}});
+    for (name, number) in [("admission", 9090), ("scheduler", 9091), ("issuer", 9092)] {
+        let port = [json!("metrics"), json!(number)];
+        findings.unless_a_port_is_for(objects, name, &port, &prometheus);
     }
     findings
+}
+
+impl Findings {
+    /// Notes each peer that reaches this port of these pods and is not named by this label, in this
+    /// namespace or in one that a label names.
+    fn unless_a_port_is_for(&mut self, objects: &[Value], name: &str, is: &[Value], pods: &Value) {
+        let labels = json!({"app.kubernetes.io/name": name});
+        for rule in ingress_rules(objects, &labels) {
+            let ports = items(&rule["ports"]);
+            if !ports.is_empty() && !ports.iter().any(|port| is.contains(&port["port"])) {
+                continue;
+            }
+            let from = items(&rule["from"]);
+            let named = |namespace: &Value| {
+                namespace.is_null()
+                    || namespace["matchLabels"].as_object().is_some_and(|it| !it.is_empty())
+            };
+            let are_named = from.iter().all(|peer| {
+                peer["podSelector"] == *pods
+                    && named(&peer["namespaceSelector"])
+                    && peer["ipBlock"].is_null()
+            });
+            self.unless(!from.is_empty() && are_named, format!("{name}: from {}", rule["from"]));
+        }
+    }
 }
 
 /// And so never to the service port. Nothing else is reached from outside.
