@@ -4,11 +4,12 @@
 -- Uses: lib/store lib/entity meta state withheld rules notes bury marks join_times held log health
 --       pace slices presence absent rates adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
--- ARGV: now, state, version, probes, open_for, min, max, success_target, min_samples, totals
+-- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals
 --       (what was read of the target that the queue follows: its state, 0 when nothing was, the
 --       version of that, and two of its rules, times in µs; the bounds of an adaptive batch, 0
---       none, its aim in millionths, and the target's totals as doubles, empty when nothing was
---       read: successes, failures, those within p95_target, those past it)
+--       none, its success_target in millionths, how many bounds of latencies are within its
+--       p95_target, 0 without; and the target's totals as doubles, empty when nothing was read:
+--       successes, failures, and latencies by their upper bounds)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, why the adaptive batch took a
 --        step (lib/adaptive.lua, 0 for none), then the number of waits and for each count, wait_ms;
 --        then the number of estimates and for each told_ms, true_ms; or NO_RULES
@@ -72,13 +73,9 @@ if reads then
 end
 local _, _, promotes = state_now()
 if adaptive then
-  local totals
-  if reads then
-    totals = {}
-    totals.successes, totals.failures, totals.quick, totals.slow = struct.unpack('>dddd', ARGV[10])
-  end
   step = adapt(
-    promotes, tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), totals
+    promotes, tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]),
+    tonumber(ARGV[10]), ARGV[11]
   )
 end
 follow_health()

@@ -5,6 +5,9 @@
 -- was missed it is cut to four fifths. While the target is not healthy, the pace is still coming
 -- back, promotion is paused or an operator overrides the batch there are no steps, and the outcomes
 -- of that time do not count.
+--
+-- Schedulers with different aims share the batch and the step: latencies are kept by their bounds,
+-- and each scheduler splits them by its own.
 
 -- reasons: `StepReason` in services/core/src/queue/health.rs mirrors them
 local START, RAISED, HIGHEST, UNUSED, CUT_SUCCESS, CUT_P95 = 1, 2, 3, 4, 5, 6
@@ -13,20 +16,48 @@ local ADAPTIVE_FIELDS = {
   'adaptive_successes', 'adaptive_failures', 'adaptive_quick', 'adaptive_slow',
 }
 
+-- When they were written, then how many took at most how long.
+local LATENCIES, LATENCIES_SIZE = '>' .. string.rep('d', 15), 120
+
+-- Those within the aim, and those past it; without an aim none of both.
+local function split(latencies, bounds)
+  local quick, slow = 0, 0
+  for i = 1, bounds > 0 and #latencies or 0 do
+    if i <= bounds then quick = quick + latencies[i] else slow = slow + latencies[i] end
+  end
+  return quick, slow
+end
+
 -- From now on only what comes after these totals counts.
 local function count_from(totals)
   m.adaptive_at, m.adaptive_used = now, 0
-  for kind, total in pairs(totals) do m['adaptive_' .. kind] = total end
+  for _, kind in ipairs({ 'successes', 'failures', 'quick', 'slow' }) do
+    m['adaptive_' .. kind] = totals[kind]
+  end
+  m.adaptive_latencies = struct.pack(LATENCIES, now, unpack(totals.latencies, 1, 14))
+  save({ 'adaptive_latencies' })
+end
+
+-- What was reported since the last step.
+local function reported_since(totals)
+  local since, kept = {}, m.adaptive_latencies or ''
+  for _, kind in ipairs({ 'successes', 'failures', 'quick', 'slow' }) do
+    since[kind] = totals[kind] - m['adaptive_' .. kind]
+  end
+  local latencies = #kept == LATENCIES_SIZE and { struct.unpack(LATENCIES, kept) } or {}
+  -- The version before has split them by its own aim.
+  if table.remove(latencies, 1) == m.adaptive_at then
+    latencies[15] = nil
+    local quick, slow = split(latencies, totals.bounds)
+    since.quick, since.slow = totals.quick - quick, totals.slow - slow
+  end
+  return since
 end
 
 -- The batch that the outcomes since the last step call for, and why; nothing when they are too few.
 local function judge(totals, success_target, min_samples)
-  local since, least = {}, 0
-  for kind, total in pairs(totals) do
-    since[kind] = total - m['adaptive_' .. kind]
-    least = math.min(least, since[kind])
-  end
-  if least < 0 then
+  local since = reported_since(totals)
+  if math.min(since.successes, since.failures, since.quick, since.slow) < 0 then
     -- The store has forgotten the target, unless a later reading of another scheduler came first.
     if now - m.adaptive_at > STEP then count_from(totals) end
     return
@@ -43,11 +74,12 @@ local function judge(totals, success_target, min_samples)
 end
 
 -- The batch between these bounds, with a step when one is due; why there was one, 0 for none.
--- `totals` are those of the target; nothing when it could not be read.
-local function adapt(promotes, least, most, success_target, min_samples, totals)
-  for i, value in ipairs(call('HMGET', META, unpack(ADAPTIVE_FIELDS))) do
-    m[ADAPTIVE_FIELDS[i]] = tonumber(value) or 0
-  end
+-- `bounds`: the latencies of so many are within the aim. `totals` are those of the target, packed;
+-- nothing when it could not be read.
+local function adapt(promotes, least, most, success_target, min_samples, bounds, packed)
+  local values = call('HMGET', META, 'adaptive_latencies', unpack(ADAPTIVE_FIELDS))
+  m.adaptive_latencies = values[1]
+  for i, field in ipairs(ADAPTIVE_FIELDS) do m[field] = tonumber(values[i + 1]) or 0 end
   if m.adaptive_batch == 0 then m.adaptive_batch, m.adaptive_reason = m.batch, START end
   m.adaptive_batch = math.min(math.max(m.adaptive_batch, least), most)
   m.adaptive_min, m.adaptive_max = least, most
@@ -55,7 +87,11 @@ local function adapt(promotes, least, most, success_target, min_samples, totals)
   m.adaptive_seen = now
   local judges = promotes and health() == HEALTHY and quarters() == QUARTERS and adapts()
   if lapsed or not judges then m.adaptive_at = 0 end
-  if judges and totals then
+  if judges and packed ~= '' then
+    local totals = { latencies = { struct.unpack('>dddddddddddddd', packed, 17) }, bounds = bounds }
+    totals.latencies[15] = nil
+    totals.successes, totals.failures = struct.unpack('>dd', packed)
+    totals.quick, totals.slow = split(totals.latencies, bounds)
     if m.adaptive_at == 0 then
       count_from(totals)
     elseif now - m.adaptive_at >= m.interval then

@@ -9,12 +9,18 @@ local HEALTH_FIELDS = {
   'adaptive_seen',
 }
 
+local MOST_LOTS = 16
+
+local lots = {} -- the last times at which places were promoted as probes, and how many
+
 -- Loads them, where schedulers have ever named a target.
 local function load_health()
   if not m.health_state then return end
-  for i, value in ipairs(call('HMGET', META, unpack(HEALTH_FIELDS))) do
-    m[HEALTH_FIELDS[i]] = tonumber(value) or 0
-  end
+  local values = call('HMGET', META, 'lots', unpack(HEALTH_FIELDS))
+  for i, field in ipairs(HEALTH_FIELDS) do m[field] = tonumber(values[i + 1]) or 0 end
+  if values[1] then lots = cmsgpack.unpack(values[1]) end
+  -- The version before has promoted since.
+  if m.probed_at > (lots[#lots - 1] or 0) then lots = { m.probed_at, m.probed } end
 end
 
 -- Whether schedulers name the bounds of an adaptive batch.
@@ -39,10 +45,15 @@ local function follow_health()
   end
 end
 
--- Places promoted since the target began to be probed anew: the next come `open_for` after the last
--- of them.
+-- Places that are probes: promoted less than `open_for` ago, or less than that before another. Each
+-- scheduler counts by its own `open_for`.
 local function probed()
-  return now - m.probed_at < m.open_for and m.probed or 0
+  local count, after = 0, now
+  for i = #lots - 1, 1, -2 do
+    if after - lots[i] >= m.open_for then break end
+    count, after = count + lots[i + 1], lots[i]
+  end
+  return count
 end
 
 -- How many places may be promoted to find out how the target is.
@@ -52,6 +63,13 @@ end
 
 local function spend_probes(n)
   if health() ~= PROBING then return end
-  m.probed, m.probed_at = probed() + n, now
-  save({ 'probed', 'probed_at' })
+  lots[#lots + 1], lots[#lots + 2] = now, n
+  if #lots > 2 * MOST_LOTS then
+    -- The oldest two count as one, of the later.
+    lots[4] = lots[4] + lots[2]
+    table.remove(lots, 1)
+    table.remove(lots, 1)
+  end
+  m.lots, m.probed, m.probed_at = cmsgpack.pack(lots), probed(), now
+  save({ 'lots', 'probed', 'probed_at' })
 end

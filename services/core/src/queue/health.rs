@@ -100,7 +100,8 @@ impl Health {
             None => none(args),
         }
         let p95_target = self.adaptive.and_then(|adaptive| adaptive.p95_target);
-        let totals = self.reading.map(|reading| packed(&reading.totals, p95_target));
+        args.push(p95_target.map_or(0, bounds_within));
+        let totals = self.reading.map(|reading| packed(&reading.totals));
         args.push(totals.unwrap_or_default().as_slice());
     }
 }
@@ -110,19 +111,17 @@ pub(super) fn state(number: u64) -> Option<State> {
     State::ALL.into_iter().find(|state| *state as u64 == number)
 }
 
-/// Successes, failures, and of the calls with a latency those within `p95_target` and those past
-/// it, as doubles. A call that may have taken longer counts as past it; without such an aim there
-/// are none of both.
-fn packed(totals: &Totals, p95_target: Option<Duration>) -> Vec<u8> {
-    let (mut quick, mut slow) = (0, 0);
-    if let Some(target) = p95_target {
-        let bounds = LATENCY_BOUNDS_MS.into_iter().map(Duration::from_millis);
-        let within = bounds.filter(|bound| *bound <= target).count();
-        let (first, rest) = totals.latencies.split_at(within);
-        (quick, slow) = (first.iter().sum(), rest.iter().sum());
-    }
-    let numbers = [totals.successes, totals.failures, quick, slow];
-    numbers.iter().flat_map(|number| (*number as f64).to_be_bytes()).collect()
+/// How many of the bounds of the latency histogram are within this aim. A call that may have taken
+/// longer counts as past it.
+fn bounds_within(p95_target: Duration) -> u64 {
+    let bounds = LATENCY_BOUNDS_MS.into_iter().map(Duration::from_millis);
+    bounds.filter(|bound| *bound <= p95_target).count() as u64
+}
+
+/// Successes, failures, and the latencies by their bounds, as doubles.
+fn packed(totals: &Totals) -> Vec<u8> {
+    let numbers = [totals.successes, totals.failures].into_iter().chain(totals.latencies);
+    numbers.flat_map(|number| (number as f64).to_be_bytes()).collect()
 }
 
 #[cfg(test)]
@@ -157,18 +156,9 @@ mod tests {
 
     #[test]
     fn a_call_counts_as_quick_when_its_whole_bucket_is() {
-        let latencies = std::array::from_fn(|bucket| 1 << bucket);
-        let totals = Totals { successes: 7, failures: 5, latencies };
-        let told = |ms| packed(&totals, Some(Duration::from_millis(ms)));
-        let doubles = |numbers: [u64; 4]| -> Vec<u8> {
-            numbers.iter().flat_map(|number| (*number as f64).to_be_bytes()).collect()
-        };
-        let all = (1 << 14) - 1;
         // Up to 200 ms there are eight buckets; the next ends at 500.
-        assert_eq!(told(200), doubles([7, 5, 255, all - 255]));
-        assert_eq!(told(499), doubles([7, 5, 255, all - 255]));
-        assert_eq!(told(500), doubles([7, 5, 511, all - 511]));
-        assert_eq!(told(60_000), doubles([7, 5, (1 << 13) - 1, 1 << 13]));
-        assert_eq!(packed(&totals, None), doubles([7, 5, 0, 0]));
+        for (ms, within) in [(1, 1), (200, 8), (499, 8), (500, 9), (60_000, 13)] {
+            assert_eq!(bounds_within(Duration::from_millis(ms)), within, "{ms} ms");
+        }
     }
 }

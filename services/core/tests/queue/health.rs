@@ -179,6 +179,35 @@ async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
     }
 }
 
+/// Two schedulers have different rules: the probes of both count, by the `open_for` of each.
+#[tokio::test]
+async fn half_open_counts_the_probes_of_a_scheduler_with_other_rules() {
+    let world = TimedStore::new().await;
+    let queue = line(&world, "q", capacity(50), 12).await;
+    let probing = reading(TargetState::HalfOpen, 2);
+    let other = Health {
+        reading: probing.reading.map(|it| TargetReading {
+            probes: 1,
+            open_for: Duration::from_secs(2),
+            ..it
+        }),
+        adaptive: None,
+    };
+    let mut made = Vec::new();
+    for seconds in 0..40u64 {
+        for (health, probes) in [(&probing, 3), (&other, 1)] {
+            let promoted = tick(&queue, health).await;
+            made.push((world.now(), promoted));
+            let open_for = health.reading.map_or(0, |it| super::support::micros(it.open_for));
+            let within = made.iter().filter(|(at, _)| at + open_for > world.now());
+            let within: u64 = within.map(|(_, promoted)| promoted).sum();
+            assert!(promoted == 0 || within <= probes, "second {seconds}: {made:?}");
+        }
+        world.pass(Duration::from_secs(1));
+    }
+    assert_eq!(sum(&made), 12, "{made:?}");
+}
+
 #[tokio::test]
 async fn half_open_does_not_wait_for_the_next_batch() {
     let world = TimedStore::new().await;

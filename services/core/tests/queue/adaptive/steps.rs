@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Pace, Rules, StepReason};
+use anteroom_core::queue::{Adaptive, Pace, Rules, StepReason};
 use anteroom_core::target::{State as TargetState, Totals};
 
 use super::{AIM, INTERVAL, TICK, Target, batch, interval, line, tick};
@@ -84,6 +84,42 @@ async fn slow_calls_are_as_bad_as_failed_ones() {
     ] {
         calls(&mut target, quick, slow);
         assert_eq!(interval(&world, &queue, &mut target, (10, 0)).await, [step]);
+    }
+}
+
+/// One scheduler aims at another p95, or at none: each judges the calls since the last step by its
+/// own aim, whichever of them took that step.
+#[tokio::test]
+async fn two_schedulers_with_different_aims_judge_the_same_calls() {
+    let world = TimedStore::new().await;
+    for (name, p95_target) in [("none", None), ("second", Some(Duration::from_secs(1)))] {
+        let interval = Duration::from_secs(10);
+        let rules = rate(100, interval, Pace::Batch);
+        let queue = line(&world, name, rules, 1_300).await;
+        let (mut target, other) = (Target::new(), Adaptive { p95_target, ..AIM });
+        // Calls that took up to 500 ms, before the count began.
+        target.totals.latencies[8] = 1_000;
+        for (first, second, slow, step, then) in [
+            (AIM, other, 0, None, 100),
+            (other, AIM, 0, Some(StepReason::Raised), 105),
+            (AIM, other, 0, Some(StepReason::Raised), 110),
+            (other, AIM, 50, Some(StepReason::Highest), 110),
+            (AIM, other, 50, Some(StepReason::CutP95), 88),
+            (other, AIM, 0, Some(StepReason::Raised), 93),
+        ] {
+            target.calls(100, 0);
+            target.totals.latencies[3] += 100 - slow;
+            target.totals.latencies[8] += slow;
+            let mut steps = Vec::new();
+            for _ in 0..100 {
+                world.pass(TICK);
+                // The first one takes the step.
+                for aim in [first, second] {
+                    steps.extend(tick(&queue, &target.health(aim)).await.1);
+                }
+            }
+            assert_eq!((steps, batch(&queue).await), (Vec::from_iter(step), then), "{name}");
+        }
     }
 }
 

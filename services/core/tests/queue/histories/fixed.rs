@@ -3,6 +3,7 @@
 use anteroom_testkit::history::Harness as _;
 
 use super::step::{Base, Op, Step};
+use super::target::Scheduler;
 use crate::support::TimedStore;
 
 /// Plays one history on a store of its own.
@@ -11,6 +12,16 @@ async fn holds(base: Base, steps: &[Step]) {
         panic!("{error}");
     }
 }
+
+/// A scheduler whose rules play no part.
+const PLAIN: Scheduler = Scheduler {
+    probes: 2,
+    open_for: 7,
+    adaptive: None,
+    success_target: 900_000,
+    p95_target: None,
+    min_samples: 5,
+};
 
 fn two_at_a_time() -> Base {
     Base {
@@ -23,7 +34,7 @@ fn two_at_a_time() -> Base {
         max_waiting: 20,
         local_answers: false,
         followed: false,
-        adaptive: None,
+        schedulers: [PLAIN; 2],
     }
 }
 

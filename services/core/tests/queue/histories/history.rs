@@ -247,7 +247,7 @@ impl<'a> QueueHistory<'a> {
             places: BTreeMap::new(),
             positions: BTreeMap::new(),
             version: None,
-            watched: Watched::new(base.followed, base.adaptive, world.now()),
+            watched: Watched::new(base.followed, base.schedulers, world.now()),
         }
     }
 

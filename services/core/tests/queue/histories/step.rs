@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::queue::{Pace, Rules};
 use proptest::prelude::*;
 
-use super::target::{Target, target};
+use super::target::{Scheduler, Target, schedulers, target};
 
 /// Visitors of a history.
 pub const VISITORS: u64 = 12;
@@ -200,8 +200,8 @@ pub struct Base {
     pub local_answers: bool,
     /// Whether it follows a target from the beginning, …
     pub followed: bool,
-    /// … and between which bounds its batch adapts.
-    pub adaptive: Option<(u64, u64)>,
+    /// … and by which rules of its two schedulers.
+    pub schedulers: [Scheduler; 2],
 }
 
 impl Base {
@@ -232,13 +232,13 @@ impl Base {
 pub fn base() -> impl Strategy<Value = Base> {
     let some = |range: std::ops::Range<u64>| proptest::option::of(range);
     let bounds = (some(1..6), some(1..8), 3u64..30, any::<bool>());
-    let follows = (any::<bool>(), proptest::option::of((1u64..4, 0u64..60)));
+    let follows = (any::<bool>(), schedulers());
     let times = (1u64..20, any::<bool>(), 5u64..90, 5u64..300);
     (bounds, times, follows).prop_map(
         |(
             (capacity, batch, max_waiting, local_answers),
             (interval, even, claim_ttl, session_ttl),
-            (followed, adaptive),
+            (followed, schedulers),
         )| {
             // At least one of the two.
             let capacity = if batch.is_none() { capacity.or(Some(2)) } else { capacity };
@@ -252,7 +252,7 @@ pub fn base() -> impl Strategy<Value = Base> {
                 max_waiting,
                 local_answers,
                 followed,
-                adaptive: adaptive.map(|(least, more)| (least, least + more)),
+                schedulers,
             }
         },
     )

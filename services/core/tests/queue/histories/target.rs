@@ -11,14 +11,25 @@ use proptest::prelude::*;
 use super::history::QueueHistory;
 use super::step::{Op, VISITORS};
 
-const PROBES: u64 = 2;
-const OPEN_FOR: Duration = Duration::from_secs(7);
-const SUCCESS_TARGET: u64 = 900_000;
-const P95_TARGET: Duration = Duration::from_millis(100);
-const MIN_SAMPLES: u64 = 5;
-/// Buckets of latencies within the target and past it.
-const QUICK: usize = 3;
-const SLOW: usize = 9;
+/// Buckets of latencies up to 10 ms, 100 ms and 1 s.
+const LATENCIES: [usize; 3] = [3, 6, 9];
+/// What `p95_target` may be, and how many buckets are within it.
+const P95_TARGETS: [(Duration, usize); 2] =
+    [(Duration::from_millis(100), 7), (Duration::from_millis(10), 4)];
+
+/// The rules of a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheduler {
+    pub probes: u64,
+    /// In seconds.
+    pub open_for: u64,
+    /// The bounds of the batch.
+    pub adaptive: Option<(u64, u64)>,
+    pub success_target: u64,
+    /// One of the two above, or none.
+    pub p95_target: Option<usize>,
+    pub min_samples: u64,
+}
 
 /// What happens to the target, or to what schedulers know of it.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +39,10 @@ pub enum Target {
     HalfOpens,
     /// It opens, everybody joins, and it closes, with a tick each.
     Recovers,
-    /// So many calls succeed and fail, and so many are quick and slow.
-    Outcomes([u64; 4]),
+    /// So many calls succeed and fail, and so many are of each latency.
+    Outcomes([u64; 5]),
+    /// The other of two schedulers with different rules makes the next ticks.
+    Alternates,
     /// The store forgets what was reported.
     Forgotten,
     /// A scheduler ticks with what it read so many changes ago.
@@ -46,20 +59,20 @@ pub struct Watched {
     readings: Vec<TargetReading>,
     readable: bool,
     followed: bool,
-    bounds: Option<(u64, u64)>,
+    schedulers: [Scheduler; 2],
 }
 
 impl Watched {
-    /// A queue follows it from the beginning, or none does; with these bounds of its batch.
-    pub fn new(followed: bool, bounds: Option<(u64, u64)>, now: u64) -> Self {
+    /// A queue follows it from the beginning, or none does, by schedulers with these rules.
+    pub fn new(followed: bool, schedulers: [Scheduler; 2], now: u64) -> Self {
         let first = TargetReading {
             state: State::Closed,
             version: now,
-            probes: PROBES,
-            open_for: OPEN_FOR,
+            probes: 0,
+            open_for: Duration::ZERO,
             totals: Totals::default(),
         };
-        Self { readings: vec![first], readable: true, followed, bounds }
+        Self { readings: vec![first], readable: true, followed, schedulers }
     }
 
     /// What a scheduler says that read it so many changes ago.
@@ -68,14 +81,20 @@ impl Watched {
             return Health::default();
         }
         let at = self.readings.len().saturating_sub(1 + ago);
+        let [rules, _] = self.schedulers;
+        let reading = self.readings.get(at).copied().filter(|_| self.readable);
         Health {
-            reading: self.readings.get(at).copied().filter(|_| self.readable),
-            adaptive: self.bounds.map(|(min_batch, max_batch)| Adaptive {
+            reading: reading.map(|reading| TargetReading {
+                probes: rules.probes,
+                open_for: Duration::from_secs(rules.open_for),
+                ..reading
+            }),
+            adaptive: rules.adaptive.map(|(min_batch, max_batch)| Adaptive {
                 min_batch,
                 max_batch,
-                success_target: SUCCESS_TARGET,
-                p95_target: Some(P95_TARGET),
-                min_samples: MIN_SAMPLES,
+                success_target: rules.success_target,
+                p95_target: rules.p95_target.map(|at| P95_TARGETS[at].0),
+                min_samples: rules.min_samples,
             }),
         }
     }
@@ -111,12 +130,14 @@ impl QueueHistory<'_> {
                 self.watched.turn(State::Closed, wall);
                 self.tick(self.watched.health(0)).await?;
             }
-            Target::Outcomes([successes, failures, quick, slow]) => {
+            Target::Alternates => self.watched.schedulers.reverse(),
+            Target::Outcomes([successes, failures, ref latencies @ ..]) => {
                 self.watched.change(|TargetReading { totals, .. }| {
                     totals.successes += successes;
                     totals.failures += failures;
-                    totals.latencies[QUICK] += quick;
-                    totals.latencies[SLOW] += slow;
+                    for (at, count) in LATENCIES.into_iter().zip(latencies) {
+                        totals.latencies[at] += count;
+                    }
                 });
             }
             Target::Forgotten => {
@@ -161,13 +182,16 @@ pub fn known(health: &Health) -> model::Health {
                 version: reading.version,
                 probes: reading.probes,
                 open_for: crate::support::micros(reading.open_for),
-                totals: [successes, failures, latencies[QUICK], latencies[SLOW]],
+                totals: (successes, failures, latencies),
             }
         }),
         adaptive: health.adaptive.map(|adaptive| model::Adaptive {
             min_batch: adaptive.min_batch,
             max_batch: adaptive.max_batch,
             success_target: adaptive.success_target,
+            quick: adaptive.p95_target.and_then(|target| {
+                P95_TARGETS.into_iter().find(|(it, _)| *it == target).map(|(_, within)| within)
+            }),
             min_samples: adaptive.min_samples,
         }),
     }
@@ -187,10 +211,11 @@ pub fn step_of(reason: StepReason) -> Option<model::Step> {
 
 /// Anything that may happen to a target.
 pub fn target() -> impl Strategy<Value = Target> {
-    let good = (5u64..20, 0u64..2, 0u64..20, 0u64..2);
-    let bad = (0u64..10, 0u64..10, 0u64..10, 0u64..10);
-    let calls = |(a, b, c, d)| Target::Outcomes([a, b, c, d]);
+    let good = (5u64..20, 0u64..2, 0u64..20, 0u64..20, 0u64..2);
+    let bad = (0u64..10, 0u64..10, 0u64..10, 0u64..10, 0u64..10);
+    let calls = |(a, b, c, d, e)| Target::Outcomes([a, b, c, d, e]);
     prop_oneof![
+        6 => Just(Target::Alternates),
         3 => Just(Target::Closes),
         2 => Just(Target::Opens),
         2 => Just(Target::HalfOpens),
@@ -202,4 +227,26 @@ pub fn target() -> impl Strategy<Value = Target> {
         2 => any::<bool>().prop_map(Target::Readable),
         1 => any::<bool>().prop_map(Target::Followed),
     ]
+}
+
+/// The rules of two schedulers: the same, or any.
+pub fn schedulers() -> impl Strategy<Value = [Scheduler; 2]> {
+    (scheduler(), scheduler(), any::<bool>())
+        .prop_map(|(one, other, agree)| [one, if agree { one } else { other }])
+}
+
+fn scheduler() -> impl Strategy<Value = Scheduler> {
+    let adaptive = proptest::option::of((1u64..4, 0u64..60));
+    let p95_target = proptest::option::weighted(0.8, 0..P95_TARGETS.len());
+    let success_target = prop_oneof![2 => Just(900_000u64), 1 => 1u64..1_000_001];
+    (1u64..4, 2u64..12, adaptive, success_target, p95_target, 1u64..9).prop_map(
+        |(probes, open_for, adaptive, success_target, p95_target, min_samples)| Scheduler {
+            probes,
+            open_for,
+            adaptive: adaptive.map(|(least, more)| (least, least + more)),
+            success_target,
+            p95_target,
+            min_samples,
+        },
+    )
 }

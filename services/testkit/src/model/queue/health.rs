@@ -22,6 +22,9 @@ pub enum Step {
     CutP95,
 }
 
+/// Everything that was ever reported: successes, failures, and latencies by their bounds.
+pub type Totals = (u64, u64, [u64; 14]);
+
 /// A target as a scheduler read it; times in microseconds.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the words of the specification")]
@@ -30,8 +33,7 @@ pub struct TargetReading {
     pub version: u64,
     pub probes: u64,
     pub open_for: u64,
-    /// Successes, failures, quick calls, slow ones.
-    pub totals: [u64; 4],
+    pub totals: Totals,
 }
 
 /// The rules of an adaptive batch.
@@ -42,7 +44,20 @@ pub struct Adaptive {
     pub max_batch: u64,
     /// In millionths.
     pub success_target: u64,
+    /// The latencies of so many bounds are within the aim; `None`: there is none.
+    pub quick: Option<usize>,
     pub min_samples: u64,
+}
+
+impl Adaptive {
+    /// Successes, failures, calls within the aim and past it.
+    fn split(&self, (successes, failures, latencies): &Totals) -> [u64; 4] {
+        let (quick, slow) = self.quick.map_or((0, 0), |within| {
+            let (quick, slow) = latencies.split_at(within);
+            (quick.iter().sum(), slow.iter().sum())
+        });
+        [*successes, *failures, quick, slow]
+    }
 }
 
 /// What a scheduler says of the target with a tick.
@@ -61,12 +76,12 @@ pub(super) struct Followed {
     ramp_at: Option<u64>,
     /// Every place promoted while the target was probed.
     probes: Vec<u64>,
-    /// The places of the present lot, and the last of them.
-    lot: (u64, u64),
+    /// Those that were promoted at a time.
+    lots: Vec<(u64, u64)>,
     /// The adaptive batch, and when a tick named its bounds last.
     batch: Option<(u64, u64)>,
     /// Since when, and from which totals on, outcomes count.
-    counted_from: Option<(u64, [u64; 4])>,
+    counted_from: Option<(u64, Totals)>,
     /// Whether the batch may have been used up since: the model knows no slices.
     used: bool,
 }
@@ -126,8 +141,14 @@ impl Queue {
     }
 
     fn lot(&self, open_for: u64) -> u64 {
-        let (count, last) = self.followed.lot;
-        if self.now - last < open_for { count } else { 0 }
+        let (mut count, mut after) = (0, self.now);
+        for (at, places) in self.followed.lots.iter().rev() {
+            if after - at >= open_for {
+                break;
+            }
+            (count, after) = (count + places, *at);
+        }
+        count
     }
 
     /// So many are about to be promoted.
@@ -141,7 +162,7 @@ impl Queue {
         if before + promoted > reading.probes {
             return Err(format!("{promoted} promoted after {before} in open_for, to probe"));
         }
-        self.followed.lot = (self.lot(reading.open_for) + promoted, self.now);
+        self.followed.lots.push((self.now, promoted));
         self.followed.probes.extend((0..promoted).map(|_| self.now));
         Ok(())
     }
@@ -179,7 +200,7 @@ impl Queue {
     fn adapt(
         &mut self,
         rules: &Adaptive,
-        totals: Option<[u64; 4]>,
+        totals: Option<Totals>,
         told: Option<Step>,
     ) -> Result<Option<Step>, String> {
         let Adaptive { min_batch, max_batch, .. } = *rules;
@@ -202,14 +223,15 @@ impl Queue {
         if self.now - since < self.rules.interval {
             return Ok(None);
         }
-        if totals.iter().zip(base).any(|(total, base)| *total < base) {
+        let (total, base) = (rules.split(&totals), rules.split(&base));
+        if total.iter().zip(base).any(|(total, base)| *total < base) {
             if self.now - since > STEP {
                 self.count_from(totals);
             }
             return Ok(None);
         }
         let [successes, failures, quick, slow] =
-            std::array::from_fn(|kind| totals[kind] - base[kind]);
+            std::array::from_fn(|kind| total[kind] - base[kind]);
         if successes + failures < rules.min_samples {
             return Ok(None);
         }
@@ -234,7 +256,7 @@ impl Queue {
         Ok(Some(step))
     }
 
-    fn count_from(&mut self, totals: [u64; 4]) {
+    fn count_from(&mut self, totals: Totals) {
         self.followed.counted_from = Some((self.now, totals));
         self.followed.used = false;
     }
