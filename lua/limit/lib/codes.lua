@@ -19,7 +19,8 @@ local function text(number)
 end
 
 -- Whether the TTL that was set with the units at `latest` still does: it is of four windows, and
--- set anew with the first units of each window, so never less than three behind the last.
+-- set again with the first units of each window, so never less than three behind the last. Callers
+-- may have different windows: that of the TTL is the longest.
 local function ttl_does(latest, seconds, now, window)
   local span = 1000 * window
   return 1000 * seconds == window and floor(latest / span) == floor(now / span)

@@ -37,8 +37,9 @@ local function counter(key, limit, window, needed, take)
   end
   if take > 0 or grown ~= offset then
     current = current + take
-    local kept = struct.pack(COUNTER, now, grown, current, previous, window / 1000)
-    keep(key, kept, window, passed == 0 and 1000 * seconds == window)
+    local lasting = max(window, 1000 * seconds)
+    local kept = struct.pack(COUNTER, now, grown, current, previous, lasting / 1000)
+    keep(key, kept, lasting, passed == 0 and 1000 * seconds == lasting)
   end
   local remaining = max(0, limit - current - ceil(previous * left / window))
   local reset = current > 0 and left + window or previous > 0 and left or 0

@@ -39,21 +39,21 @@ local function log(key, limit, window, needed, take)
   elseif take > 0 then
     local over = min(stored - used, max(take, min(EVICT_MOST, left_to_evict)))
     age = over == stored and 0 or min(age + now - latest, LONG_AGO)
-    local added, at = {}, text(now)
+    local added, at, lasting = {}, text(now), max(window, 1000 * seconds)
     if now > latest then number = 0 end
     for i = 1, take - 1 do
-      added[2 * i - 1], added[2 * i] = at, struct.pack(MEMBER, now, number + i, window / 1000)
+      added[2 * i - 1], added[2 * i] = at, struct.pack(MEMBER, now, number + i, lasting / 1000)
     end
     added[2 * take - 1] = at
     added[2 * take] =
-      struct.pack(NEWEST, now, number + take, window / 1000, stored - over + take, age) .. behind
+      struct.pack(NEWEST, now, number + take, lasting / 1000, stored - over + take, age) .. behind
     call('ZADD', key, unpack(added))
     if over > 0 then
       call('ZREMRANGEBYRANK', key, '0', text(over - 1))
       left_to_evict = left_to_evict - over
     end
-    if not ttl_does(latest, seconds, now, window) then
-      call('PEXPIRE', key, text(4 * window))
+    if not ttl_does(latest, seconds, now, lasting) then
+      call('PEXPIRE', key, text(4 * lasting))
     end
     return true, limit - used - take, window, 0, now
   end

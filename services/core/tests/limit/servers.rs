@@ -127,6 +127,22 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
     }
 }
 
+/// A caller with a shorter window does not shorten the TTL of units that count for others.
+#[tokio::test]
+async fn promise_12_the_ttl_is_that_of_the_longest_window_of_all_callers() {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    for (algorithm, name) in Algorithm::ALL {
+        ask(&limits, &login(rule(algorithm, 50, 3_600), name, 1)).await;
+        for _ in 0..3 {
+            world.pass(Duration::from_secs(2));
+            ask(&limits, &login(rule(algorithm, 50, 1), name, 1)).await;
+            let ttls = world.redis.ttls().await;
+            assert!(ttls.iter().all(|ttl| *ttl > 2 * 3_600_000), "{algorithm:?}: {ttls:?}");
+        }
+    }
+}
+
 /// By the store's own clock.
 #[tokio::test]
 async fn promise_13_what_is_not_asked_for_again_is_gone_after_five_windows() {

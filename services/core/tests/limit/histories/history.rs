@@ -20,13 +20,15 @@ pub struct LimitHistory<'a> {
     limits: Limits,
     model: model::Limits,
     rules: Vec<Ruled>,
+    /// The rules of the other admission.
+    other: Vec<Ruled>,
 }
 
 impl<'a> LimitHistory<'a> {
     /// Before its first step, on an empty store.
-    pub fn begin(world: &'a TimedStore, rules: &[Ruled]) -> Self {
+    pub fn begin(world: &'a TimedStore, [rules, other]: [Vec<Ruled>; 2]) -> Self {
         let (limits, model) = (world.limits(), model::Limits::default());
-        Self { world, limits, model, rules: rules.to_vec() }
+        Self { world, limits, model, rules, other }
     }
 
     fn check(&self, (limit, key, cost): Asked, grouped: bool) -> Check<'static> {
@@ -91,6 +93,7 @@ impl History for LimitHistory<'_> {
                 let told = told.map_err(|error| error.to_string())?;
                 differ("forget", &told, &self.model.forget(limit, group.unwrap_or(key), key))?;
             }
+            Step::Alternate => std::mem::swap(&mut self.rules, &mut self.other),
             Step::Change { limit, rule } => self.rules[limit] = rule,
             Step::Pass { micros } => self.world.set_now(self.world.now() + micros),
             Step::Leap { seconds } => {

@@ -1,15 +1,14 @@
 //! Random histories of limits.
 
 use anteroom_testkit::history::{Harness, Outcome, play, random};
-use proptest::collection::vec;
 use proptest::prelude::Strategy;
 
 use super::history::LimitHistory;
-use super::step::{LIMITS, Ruled, Step, rule, step};
+use super::step::{Ruled, Step, rules, step};
 use crate::support::TimedStore;
 
 impl Harness for TimedStore {
-    type Base = Vec<Ruled>;
+    type Base = [Vec<Ruled>; 2];
     type Step = Step;
 
     async fn start() -> Self {
@@ -17,7 +16,7 @@ impl Harness for TimedStore {
     }
 
     fn bases() -> impl Strategy<Value = Self::Base> {
-        vec(rule(), LIMITS)
+        rules()
     }
 
     fn steps() -> impl Strategy<Value = Step> {
@@ -26,7 +25,7 @@ impl Harness for TimedStore {
 
     async fn play(&self, base: &Self::Base, steps: &[Step]) -> Outcome {
         self.begin_again().await;
-        play(&mut LimitHistory::begin(self, base), steps).await
+        play(&mut LimitHistory::begin(self, base.clone()), steps).await
     }
 
     fn code(step: &Step) -> String {

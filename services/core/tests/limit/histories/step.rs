@@ -39,7 +39,9 @@ pub enum Step {
         key: usize,
         grouped: bool,
     },
-    /// A limit has another rule.
+    /// The other of two admissions with different rules makes the next calls.
+    Alternate,
+    /// A limit of this one has another rule.
     Change {
         limit: usize,
         rule: Ruled,
@@ -58,11 +60,22 @@ pub enum Step {
 }
 
 /// Any rule; small ones are soon full.
-pub fn rule() -> impl Strategy<Value = Ruled> {
+fn rule() -> impl Strategy<Value = Ruled> {
     let algorithm = Algorithm::ALL.map(|(algorithm, _)| algorithm);
     let limit = prop_oneof![8 => 1u32..12, 1 => Just(150), 1 => Just(10_000)];
     let window = prop_oneof![6 => 1u64..20, 1 => Just(3_600), 1 => Just(86_400)];
     (prop::sample::select(algorithm.to_vec()), limit, window, prop::bool::weighted(0.2))
+}
+
+/// The rules of two admissions: of a limit the same, others of one algorithm, or any.
+pub fn rules() -> impl Strategy<Value = [Vec<Ruled>; 2]> {
+    let pair = (rule(), rule(), 0..3).prop_map(|(one, any, kind)| match kind {
+        0 => [one, one],
+        1 => [one, (one.0, any.1, any.2, any.3)],
+        _ => [one, any],
+    });
+    proptest::collection::vec(pair, LIMITS)
+        .prop_map(|pairs| [0, 1].map(|at| pairs.iter().map(|pair| pair[at]).collect()))
 }
 
 /// Any step, by how telling it is.
@@ -89,6 +102,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         5 => (many, id).prop_map(|(asked, id)| Step::Together { asked, id }),
         1 => (limit.clone(), key, any::<bool>())
             .prop_map(|(limit, key, grouped)| Step::Forget { limit, key, grouped }),
+        8 => Just(Step::Alternate),
         1 => (limit, rule()).prop_map(|(limit, rule)| Step::Change { limit, rule }),
         10 => micros.prop_map(|micros| Step::Pass { micros }),
         2 => seconds.prop_map(|seconds| Step::Leap { seconds }),
