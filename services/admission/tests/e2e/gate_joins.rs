@@ -63,8 +63,14 @@ async fn another_site_s_page_takes_no_slot() {
             let embedded = get().header("sec-fetch-dest", dest).send().await;
             embedded.refuses(401, "token_missing");
         }
-        for purpose in ["sec-purpose", "purpose"] {
-            let early = get().header("sec-fetch-dest", "document").header(purpose, "prefetch");
+        for (name, purpose) in [
+            ("sec-purpose", "prefetch"),
+            ("purpose", "prefetch"),
+            ("purpose", "preview"),
+            ("x-purpose", "preview"),
+            ("x-moz", "prefetch"),
+        ] {
+            let early = get().header("sec-fetch-dest", "document").header(name, purpose);
             early.send().await.refuses(401, "token_missing");
         }
         gate(reqwest::Method::POST).send().await.refuses(401, "token_missing");

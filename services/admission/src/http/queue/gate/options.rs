@@ -11,9 +11,15 @@ use super::original::{self, Original};
 /// What a gateway that calls with the original path behind ours asks for, with commas between.
 pub const GATE: HeaderName = HeaderName::from_static("x-anteroom-gate");
 const DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
-/// The second is what older browsers say.
-const PURPOSES: [HeaderName; 2] =
-    [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
+/// The first is the standard's; the others are those of older browsers.
+const PURPOSES: [HeaderName; 4] = [
+    HeaderName::from_static("sec-purpose"),
+    HeaderName::from_static("purpose"),
+    HeaderName::from_static("x-purpose"),
+    HeaderName::from_static("x-moz"),
+];
+/// A page that is fetched before a visitor asks for it.
+const EARLY: [&str; 3] = ["prefetch", "prerender", "preview"];
 
 /// What the gateway's configuration asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,7 +73,7 @@ fn is_visit(parts: &Parts) -> bool {
     let headers = &parts.headers;
     let early = |value: &HeaderValue| {
         let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
-        value.contains("prefetch") || value.contains("prerender")
+        EARLY.iter().any(|purpose| value.contains(purpose))
     };
     let method = Original::method_of(parts);
     (method == Method::GET || method == Method::HEAD)
@@ -155,6 +161,10 @@ mod tests {
             ("sec-purpose", "prefetch;anonymous-client-ip"),
             ("purpose", "Prefetch"),
             ("purpose", "prerender"),
+            ("purpose", "preview"),
+            ("x-purpose", "preview"),
+            ("x-purpose", "Preview"),
+            ("x-moz", "prefetch"),
         ] {
             assert!(!joins("GET", &[document, (name, value)]), "{name}: {value}");
         }
