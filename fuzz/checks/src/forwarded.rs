@@ -50,7 +50,7 @@ fn told(peer: IpAddr, lines: &[Vec<u8>], trusted: &[IpNet]) -> Option<IpAddr> {
 }
 
 /// The same rule, written the other way round: of the addresses that can be read from the end, the
-/// last that is not trusted; the first of them when all are.
+/// last that is not trusted; the peer when all are.
 fn expected(peer: IpAddr, lines: &[Vec<u8>], trusted: &[IpNet]) -> IpAddr {
     let list = lines.join(&b',');
     let mut readable = vec![peer];
@@ -64,7 +64,7 @@ fn expected(peer: IpAddr, lines: &[Vec<u8>], trusted: &[IpNet]) -> IpAddr {
         readable.push(address);
     }
     let untrusted = |address: &&IpAddr| !trusted.iter().any(|net| net.contains(*address));
-    *readable.iter().find(untrusted).unwrap_or(&readable[readable.len() - 1])
+    *readable.iter().find(untrusted).unwrap_or(&peer)
 }
 
 fn address(entry: &str) -> Option<IpAddr> {

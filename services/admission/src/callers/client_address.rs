@@ -3,8 +3,9 @@
 //! The address is the right-most one that is not in `trusted_proxies`, read from the peer leftwards
 //! through `X-Forwarded-For`. Each proxy appends the address it saw, so everything to the right of
 //! the first address we do not trust was written by somebody we trust, and everything to its left
-//! may be invented. Only `X-Forwarded-For` is read (`Forwarded` and `X-Real-IP` are not): a gateway
-//! must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
+//! may be invented. If there is no such address, the peer counts: a client inside a trusted network
+//! could have written every entry. Only `X-Forwarded-For` is read (`Forwarded` and `X-Real-IP` are
+//! not): a gateway must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -21,26 +22,18 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The client's address; IPv4-mapped IPv6 addresses come out as IPv4.
 ///
-/// What cannot be read ends the walk: the last address that could be is the client's.
+/// An entry that cannot be read ends the walk, as the end of the list does.
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
     let trusted = |address: &IpAddr| trusted_proxies.iter().any(|net| net.contains(address));
-    let mut client = peer.to_canonical();
-    if !trusted(&client) {
-        return client;
+    let peer = peer.to_canonical();
+    if !trusted(&peer) {
+        return peer;
     }
     // Several header lines mean one list, in their order; it is read from its end.
     let lines: Vec<_> = headers.get_all(X_FORWARDED_FOR).iter().collect();
     let entries = lines.iter().rev().flat_map(|line| line.as_bytes().rsplit(|&byte| byte == b','));
-    for entry in entries.map(<[u8]>::trim_ascii).filter(|entry| !entry.is_empty()) {
-        if !trusted(&client) {
-            break;
-        }
-        match parse(entry) {
-            Some(address) => client = address,
-            None => break,
-        }
-    }
-    client
+    let entries = entries.map(<[u8]>::trim_ascii).filter(|entry| !entry.is_empty());
+    entries.map_while(parse).find(|address| !trusted(address)).unwrap_or(peer)
 }
 
 /// Tells of forwarding headers that were not believed: somebody forgot to name the proxy in front,
@@ -121,8 +114,10 @@ mod tests {
             ("10.0.0.1", &["6.6.6.6, 203.0.113.7", "10.9.9.9"], "203.0.113.7"),
             ("::ffff:10.0.0.1", &["203.0.113.7"], "203.0.113.7"),
             ("fd00::1", &["2001:db8::5"], "2001:db8::5"),
-            // Everything is trusted: the left-most address is the origin of the request.
-            ("10.0.0.1", &["10.1.1.1, 10.2.2.2"], "10.1.1.1"),
+            // Every entry is trusted: a client inside these networks may have written them.
+            ("10.0.0.1", &["10.1.1.1, 10.2.2.2"], "10.0.0.1"),
+            ("10.0.0.1", &["10.1.1.1", "fd00::2"], "10.0.0.1"),
+            ("::ffff:10.0.0.1", &["10.1.1.1"], "10.0.0.1"),
             ("10.0.0.1", &[], "10.0.0.1"),
             ("10.0.0.1", &[""], "10.0.0.1"),
         ] {
@@ -172,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn garbage_ends_the_walk_at_the_last_good_address() {
+    fn garbage_ends_the_walk_and_the_peer_counts() {
         for garbage in ["unknown", "203.0.113.256", "fe80::1%eth0", "[203.0.113.7", "\u{e9}", "_x"]
         {
             let line = format!("203.0.113.7, {garbage}, 10.9.9.9");
-            assert_eq!(client("10.0.0.1", &[&line], &["10.0.0.0/8"]), "10.9.9.9", "{garbage}");
+            assert_eq!(client("10.0.0.1", &[&line], &["10.0.0.0/8"]), "10.0.0.1", "{garbage}");
         }
     }
 
