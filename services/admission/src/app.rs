@@ -10,7 +10,7 @@ use anteroom_core::limit::Limits;
 use anteroom_core::queue::{AssertionKeys, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
-use anteroom_runtime::config::{Config, Origin};
+use anteroom_runtime::config::{AllowedOrigin, Config};
 use arc_swap::{ArcSwap, Guard};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -168,7 +168,8 @@ impl LiveConfig {
         let tokens = TokenKeys::new(secrets).expect("one secret is given");
         let applications = ApplicationKeys::new(secrets).expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
-        let origins = Origins::new(config.admission.allowed_origins.iter().map(Origin::as_str));
+        let allowed = config.admission.allowed_origins.iter();
+        let origins = Origins::new(allowed.map(AllowedOrigin::as_str));
         let forwarding = metrics.forwarding.clone();
         Self {
             tokens,

@@ -98,7 +98,11 @@ where
     R: Future<Output = anyhow::Result<()>>,
 {
     let file = arguments.get_one::<PathBuf>("config");
-    let loader = Loader::new(file.map(PathBuf::as_path)).service(service);
+    let mut loader = Loader::new(file.map(PathBuf::as_path)).service(service);
+    let only_checks = arguments.get_flag("check-config");
+    if only_checks {
+        loader = loader.for_any_machine();
+    }
     let loaded = loader.process_environment().and_then(|loader| {
         let config = loader.load()?;
         Ok((loader, config))
@@ -111,7 +115,7 @@ where
         Ok(filter) => filter,
         Err(error) => return refuse(service, &error),
     };
-    if arguments.get_flag("check-config") {
+    if only_checks {
         return report(service, &config);
     }
     telemetry::start(filter, &config.log);

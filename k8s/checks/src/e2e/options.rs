@@ -44,7 +44,8 @@ pub struct Options {
         long,
         value_name = "KEY,…",
         value_delimiter = ',',
-        default_value = "limits,targets,events,pools,queues.concert.health,queues.concert.adaptive"
+        default_value = "admission.development,limits,targets,events,pools,queues.concert.health,\
+                         queues.concert.adaptive"
     )]
     pub previous_without: Vec<String>,
     /// What is applied
@@ -105,7 +106,7 @@ mod tests {
         let with = |more: &[&str]| Options::try_parse_from([&images[..], more].concat());
         let options = with(&["--steps", "kill,roll-out", "--without", "grafana"]).expect("options");
         assert_eq!(options.steps, [Step::Kill, Step::RollOut]);
-        assert_eq!(options.previous_without.len(), 6, "{:?}", options.previous_without);
+        assert_eq!(options.previous_without.len(), 7, "{:?}", options.previous_without);
         assert!(with(&["--visitors", "1"]).is_err(), "no line stands with one visitor");
         let error = Options::try_parse_from(&images[..3]).expect_err("no harness");
         assert!(error.to_string().contains("--loadtest-image"), "{error}");

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::rendered::{Rendered, all, find, items, pod};
 
-/// What stands for the Secrets that an overlay only names.
+/// What stands for the Secrets that an overlay only names, before the name of the key.
 const STAND_IN: &str = "a-stand-in-of-the-tests-of-32-bytes-and-more";
 
 /// The value of a key of a ConfigMap or a Secret of the overlay.
@@ -23,7 +23,7 @@ fn datum(rendered: &Rendered, kind: &str, name: &str, key: &str) -> String {
         Some(object) => object["data"][key].as_str().unwrap_or_default().to_owned(),
         None => {
             assert_eq!(kind, "Secret", "{}: no ConfigMap {name}", rendered.folder);
-            STAND_IN.to_owned()
+            format!("{STAND_IN}-{key}")
         }
     }
 }
@@ -93,39 +93,101 @@ fn mount(rendered: &Rendered, workload: &Value, root: &Path, texts: &mut [&mut S
     }
 }
 
+/// `--check-config` of a service of an overlay, without the container's root before its paths: the
+/// exit code and what it prints. Nothing if the overlay has no such service.
+fn checked(
+    rendered: &Rendered,
+    service: &str,
+    adapt: impl Fn(String) -> String,
+) -> Option<(Option<i32>, String)> {
+    let Some(workload) = rendered.find("Deployment", service) else {
+        assert_eq!(service, "issuer", "only that one is a component");
+        return None;
+    };
+    let mut environment = environment(rendered, workload);
+    if service == "issuer" {
+        environment.extend(secret_files(rendered));
+    }
+    let command = items(&pod(workload)["containers"][0]["command"]);
+    let mut words: Vec<_> = command.iter().map(|word| word.as_str().unwrap().to_owned()).collect();
+    let root = tempfile::tempdir().unwrap();
+    let mut texts: Vec<&mut String> = environment.values_mut().collect();
+    texts.extend(words.iter_mut().skip(1));
+    mount(rendered, workload, root.path(), &mut texts);
+    let file = &words[2];
+    fs::write(file, adapt(fs::read_to_string(file).unwrap())).unwrap();
+
+    let program = Path::new(&words[0]).file_name().unwrap().to_str().unwrap();
+    let mut check = Command::new(binary(program));
+    check.env_clear().args(&words[1..]).arg("--check-config").envs(&environment);
+    let output = check.output().unwrap();
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    Some((output.status.code(), said))
+}
+
+fn digest_of(digit: char) -> String {
+    format!("sha256:{}", String::from(digit).repeat(64))
+}
+
+/// The configuration as an operator would leave it: with keys of its own.
+fn with_keys(config: String) -> String {
+    ('0'..='1').fold(config, |config, digit| {
+        config.replace(&digest_of(digit), &format!("sha256:{}", format!("{digit}f").repeat(32)))
+    })
+}
+
+/// Warnings about the development overlay, which is for a port that is forwarded to this machine.
+const MEANT_IN_DEVELOPMENT: [&str; 3] = [
+    "public_url is a loopback address",
+    "admission.development is true",
+    "admission.trusted_proxies trusts",
+];
+
 #[test]
 fn the_services_take_what_every_overlay_gives_them() {
     for rendered in all() {
+        let is_dev = ["dev", "plan"].contains(&rendered.name());
         for service in ["admission", "scheduler", "issuer"] {
-            let Some(workload) = rendered.find("Deployment", service) else {
-                assert_eq!(service, "issuer", "only that one is a component");
-                continue;
+            let Some((code, said)) = checked(rendered, service, with_keys) else { continue };
+            assert_eq!(code, Some(0), "{}: {service}: {said}", rendered.folder);
+            let mut warnings = said.lines().filter(|line| line.starts_with("warn"));
+            let meant = |line: &str| {
+                is_dev && MEANT_IN_DEVELOPMENT.iter().any(|warning| line.contains(warning))
             };
-            let mut environment = environment(rendered, workload);
-            if service == "issuer" {
-                environment.extend(secret_files(rendered));
-            }
-            let command = items(&pod(workload)["containers"][0]["command"]);
-            let mut words: Vec<_> =
-                command.iter().map(|word| word.as_str().unwrap().to_owned()).collect();
-            let root = tempfile::tempdir().unwrap();
-            let mut texts: Vec<&mut String> = environment.values_mut().collect();
-            texts.extend(words.iter_mut().skip(1));
-            mount(rendered, workload, root.path(), &mut texts);
-
-            let program = Path::new(&words[0]).file_name().unwrap().to_str().unwrap();
-            let mut check = Command::new(binary(program));
-            check.env_clear().args(&words[1..]).arg("--check-config").envs(&environment);
-            let output = check.output().unwrap();
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8(said).unwrap();
-            assert!(output.status.success(), "{}: {service}: {said}", rendered.folder);
-            let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("warn")).collect();
-            // The development overlay is for whoever forwards a port to this machine.
-            let meant = |line: &&str| line.contains("public_url is a loopback address");
-            assert!(warnings.iter().all(meant), "{}: {service}: {said}", rendered.folder);
+            assert!(warnings.all(meant), "{}: {service}: {said}", rendered.folder);
         }
     }
+}
+
+/// Else it would run with keys that no caller has.
+#[test]
+fn admission_refuses_the_placeholders_of_production() {
+    for rendered in all().iter().filter(|it| !["dev", "plan"].contains(&it.name())) {
+        let mut left = vec!['0', '1'];
+        left.retain(|digit| rendered.text.contains(&digest_of(*digit)));
+        assert!(!left.is_empty(), "{}", rendered.folder);
+        let (code, said) = checked(rendered, "admission", |config| config).unwrap();
+        assert_eq!(code, Some(64), "{}: {said}", rendered.folder);
+        let named = left.iter().any(|digit| said.contains(&digest_of(*digit)));
+        assert!(named && said.contains("must not be a placeholder"), "{said}");
+    }
+}
+
+/// Without the environment of the pods the ports are loopback addresses.
+#[test]
+fn the_file_of_production_alone_is_refused_too() {
+    let check = |overlay: &str| {
+        let file = crate::rendered::k8s().join("overlays").join(overlay).join("anteroom.toml");
+        let mut command = Command::new(binary("anteroom-admission"));
+        let output = command.env_clear().arg("--config").arg(file).arg("--check-config").output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (code, said) = check("prod");
+    assert_eq!(code, Some(64), "{said}");
+    assert!(said.contains(&digest_of('1')) || said.contains(&digest_of('0')), "{said}");
+    let (code, said) = check("dev");
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// The sample shop has no file: each of its options is one that it knows.
@@ -185,7 +247,9 @@ fn what_needs_a_restart_is_environment_and_never_in_the_file() {
         for key in &keys {
             let (section, key) = key.split_once('.').unwrap();
             let found = table.get(section).and_then(|section| section.get(key));
-            assert!(found.is_none(), "{}: {section}.{key}", rendered.folder);
+            // Beside the digests that it is about, for as long as they are there.
+            let is_meant = (section, key) == ("admission", "development");
+            assert!(found.is_none() || is_meant, "{}: {section}.{key}", rendered.folder);
         }
     }
 }

@@ -40,6 +40,11 @@ impl Address {
             || self.0.query_pairs().any(|(name, _)| name.starts_with("pass"))
     }
 
+    /// The password before the host, as it is written there.
+    pub fn password(&self) -> Option<&str> {
+        self.0.password()
+    }
+
     /// `rediss://`
     pub(super) fn is_tls(&self) -> bool {
         self.0.scheme() == "rediss"

@@ -5,9 +5,10 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
-use url::Url;
 
-use super::{Fault, parse, parse::FromText, secrets, section::differing};
+use super::{
+    Fault, cookie_domain, networks, origin::AllowedOrigin, parse, secrets, section::differing,
+};
 
 /// The section `[admission]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,12 +36,15 @@ pub struct AdmissionConfig {
     /// A file with one identity secret a line.
     #[serde(default, deserialize_with = "parse::some_text")]
     pub identity_secrets_file: Option<PathBuf>,
+    /// Whether published secrets and placeholders may stand here.
+    #[serde(deserialize_with = "parse::flag")]
+    pub development: bool,
     /// Networks of the proxies in front.
     #[serde(deserialize_with = "parse::list::<_, _, 256>")]
     pub trusted_proxies: Vec<IpNet>,
     /// Origins that may make changing calls with the cookie.
     #[serde(deserialize_with = "parse::list::<_, _, 256>")]
-    pub allowed_origins: Vec<Origin>,
+    pub allowed_origins: Vec<AllowedOrigin>,
     /// The domain that gets the cookie, with all hosts below it.
     #[serde(default, deserialize_with = "parse::some_text")]
     pub cookie_domain: Option<String>,
@@ -83,37 +87,6 @@ pub struct AdmissionConfig {
     pub lane_bound: usize,
 }
 
-/// The origin of a web page, in the form in which browsers send it: `https://shop.example`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Origin(String);
-
-impl Origin {
-    /// Scheme, host and, unless it is the usual one, port.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromText for Origin {
-    const RULE: &'static str = "must be origins such as \"https://shop.example\": scheme, host \
-        and port, and nothing more";
-
-    fn from_text(text: &str) -> Option<Self> {
-        let url = web_address(text)?;
-        (url.path() == "/").then(|| Self(url.origin().ascii_serialization()))
-    }
-}
-
-/// An http or https address without credentials, query or fragment.
-pub(super) fn web_address(text: &str) -> Option<Url> {
-    let url = Url::parse(text).ok()?;
-    let plain = url.username().is_empty()
-        && url.password().is_none()
-        && url.query().is_none()
-        && url.fragment().is_none();
-    (["http", "https"].contains(&url.scheme()) && plain).then_some(url)
-}
-
 impl AdmissionConfig {
     /// How long a request's body may take: one of 16 KiB has no excuse for taking longer than a
     /// head, or than all the rest of the request may.
@@ -139,9 +112,17 @@ impl AdmissionConfig {
                 !self.secure_cookies,
                 "admission.secure_cookies is false: cookies go over plain HTTP",
             ),
+            told(
+                self.development,
+                "admission.development is true: secrets that everyone can read are accepted; leave \
+                 it out in production",
+            ),
+            networks::warning(&self.trusted_proxies, "admission.trusted_proxies"),
         ]
         .into_iter()
         .flatten()
+        .chain(secrets::weak(&self.token_secrets, "admission.token_secrets"))
+        .chain(secrets::weak(&self.identity_secrets, "admission.identity_secrets"))
     }
 
     /// Keys that take effect only after a restart, and differ from those that are in force.
@@ -154,6 +135,7 @@ impl AdmissionConfig {
                 listen,
                 service_listen,
                 metrics_listen,
+                development,
                 max_connections,
                 max_concurrent_requests,
                 first_byte_timeout,
@@ -191,18 +173,16 @@ impl AdmissionConfig {
             "admission.secure_cookies",
             "may be false only while admission.listen is a loopback address",
         )?;
-        let Some(domain) = &self.cookie_domain else { return Ok(()) };
-        let is_label = |label: &str| {
-            (1..=63).contains(&label.len())
-                && label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-        };
+        let both = |secret: &SecretString| secrets::contains(&self.token_secrets, secret);
         Fault::unless(
-            domain.len() <= 253
-                && domain.split('.').count() >= 2
-                && domain.split('.').all(is_label),
-            "admission.cookie_domain",
-            "must be a domain in lower case such as \"shop.example\", without a dot in front",
+            !self.identity_secrets.iter().any(both),
+            &secrets::key_of(self.identity_secrets_file.as_deref(), "admission.identity_secrets"),
+            "must not hold a secret of admission.token_secrets: backends that sign identities \
+             could then make tokens. Make one for each with \"head -c 33 /dev/urandom | base64\"",
         )?;
+        networks::check(&self.trusted_proxies, "admission.trusted_proxies")?;
+        let Some(domain) = &self.cookie_domain else { return Ok(()) };
+        cookie_domain::check(domain, "admission.cookie_domain")?;
         Fault::unless(
             self.secure_cookies,
             "admission.cookie_domain",

@@ -12,6 +12,7 @@ use super::{
     Config, ConfigError, DEFAULT_TOML, Fault, Sections,
     document::{Document, find},
     environment,
+    published::{self, Accepted},
     read::read_as,
     secrets, section,
 };
@@ -23,6 +24,7 @@ pub struct Loader {
     file: Option<PathBuf>,
     environment: BTreeMap<String, String>,
     service: Option<Service>,
+    published: Accepted,
 }
 
 /// Without the values of the variables, for some are secrets.
@@ -73,6 +75,19 @@ impl Loader {
         self
     }
 
+    /// Refuses published secrets even if the ports are loopback addresses: the configuration may be
+    /// for another machine, whose environment sets them.
+    pub fn for_any_machine(self) -> Self {
+        Self { published: Accepted::ForDevelopment, ..self }
+    }
+
+    /// Loads for a process that runs with this configuration: what takes effect only after a
+    /// restart decides as it was at the start.
+    pub(super) fn after_start(mut self, running: &Config) -> Self {
+        self.published = self.published.at_start(running, self.service);
+        self
+    }
+
     /// The service that this is for, if it is for one only.
     pub(super) fn for_service(&self) -> Option<Service> {
         self.service
@@ -100,6 +115,7 @@ impl Loader {
             }
         }
         config.check(self.service)?;
+        published::check(&config, self.service, self.published)?;
         Ok(config)
     }
 }

@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod admission;
+mod cookie_domain;
 mod document;
 mod endpoint;
 mod environment;
@@ -17,8 +18,11 @@ mod limit;
 mod load;
 mod log;
 mod moment;
+mod networks;
+mod origin;
 mod parse;
 mod pool;
+mod published;
 mod queue;
 mod read;
 pub mod reload;
@@ -36,7 +40,7 @@ use std::{
 use serde::Deserialize;
 
 pub use adaptive::AdaptiveConfig;
-pub use admission::{AdmissionConfig, Origin};
+pub use admission::AdmissionConfig;
 pub use endpoint::{Endpoint, EndpointError, Guard};
 pub use error::ConfigError;
 pub use event::EventConfig;
@@ -46,6 +50,7 @@ pub use limit::{LimitConfig, LimitWithoutStore};
 pub use load::Loader;
 pub use log::{Level, LogConfig, LogFormat};
 pub use moment::Moment;
+pub use origin::{AllowedOrigin, Origin};
 pub use pool::PoolConfig;
 pub use queue::{OnStoreError, PublicUrl, QueueConfig, Rate, WithoutStore};
 pub use scheduler::SchedulerConfig;
@@ -142,6 +147,12 @@ impl Config {
         if service == Service::Admission {
             warnings.extend(self.admission.warnings(!self.keys.is_empty()));
             warnings.extend(queue::warning(&self.queues, self.admission.listen));
+        }
+        if service == Service::Issuer {
+            for (name, event) in &self.events {
+                let key = format!("events.{name}.secret_file");
+                warnings.extend(secrets::weak(&event.secrets, &key));
+            }
         }
         if service == Service::Issuer && self.events.is_empty() {
             warnings.push("no [events.*] are declared: there is nothing to issue".to_owned());

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    AdaptiveConfig, Fault, TargetConfig, adaptive,
-    admission::{Origin, web_address},
+    AdaptiveConfig, Fault, TargetConfig, adaptive, networks,
+    origin::{Origin, is_loopback, web_address},
     parse::{self, FromText, duration},
     section::{self, Named},
 };
@@ -111,6 +111,7 @@ impl Named for QueueConfig {
             "unproven_ttl",
             "must be at most claim_ttl",
         )?;
+        networks::check(&self.exempt, "exempt")?;
         let open = self.on_store_error == OnStoreError::Open;
         let rule = "is required while on_store_error is open";
         Fault::unless(!open || self.open_rate.is_some(), "open_rate", rule)?;
@@ -144,13 +145,7 @@ pub(super) fn warning(
     queues: &BTreeMap<String, QueueConfig>,
     listen: SocketAddr,
 ) -> Option<String> {
-    let is_local = |queue: &QueueConfig| match queue.public_url.url().host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    let (name, _) = queues.iter().find(|(_, queue)| is_local(queue))?;
+    let (name, _) = queues.iter().find(|(_, queue)| is_loopback(queue.public_url.url()))?;
     (!listen.ip().is_loopback()).then(|| {
         format!(
             "queues.{name}.public_url is a loopback address: visitors from elsewhere cannot reach \

@@ -103,6 +103,7 @@ impl Reloader {
         changes: watch::Sender<Arc<Config>>,
         metrics: ReloadMetrics,
     ) -> Self {
+        let loader = loader.after_start(&running);
         let seen = Fingerprint::of(&loader.files(&running));
         Self { seen, refused: None, loader, running, changes, metrics }
     }

@@ -1,10 +1,10 @@
 //! Secrets: never printed, and never in a TOML file.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
 
 use anteroom_core::store::{Address, redacted};
 use config::{Value, ValueKind};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{ConfigError, Digest, Fault, document::find, environment, parse::FromText};
 
@@ -17,6 +17,9 @@ const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 /// The most secrets at a time; verifying tries one only, named by the token, so few are enough.
 pub(super) const MAX_SECRETS: usize = 16;
+
+/// A secret with fewer different bytes is warned of.
+const LEAST_DIFFERENT_BYTES: usize = 16;
 
 /// A secret that signs: long enough to be one.
 impl FromText for SecretString {
@@ -56,6 +59,32 @@ pub(super) fn read_signing(
     }
     let rule = format!("must name a file with 1 to {MAX_SECRETS} secrets, one a line");
     Fault::unless((1..=MAX_SECRETS).contains(&secrets.len()), &file_key, rule)
+}
+
+/// The key that has set a secret: this one, or that of its file.
+pub(super) fn key_of(file: Option<&Path>, key: &str) -> String {
+    if file.is_some() { format!("{key}_file") } else { key.to_owned() }
+}
+
+/// Whether a secret is one of these.
+pub(super) fn contains(secrets: &[SecretString], secret: &SecretString) -> bool {
+    secrets.iter().any(|other| other.expose_secret() == secret.expose_secret())
+}
+
+/// Warnings about secrets that look as if no machine had made them. 33 random bytes in base64 have
+/// about 31 different characters, and fewer than 16 in one of 10^9 cases.
+pub(super) fn weak(secrets: &[SecretString], key: &str) -> impl Iterator<Item = String> {
+    let is_weak = |secret: &SecretString| {
+        secret.expose_secret().bytes().collect::<BTreeSet<_>>().len() < LEAST_DIFFERENT_BYTES
+    };
+    let weak = secrets.iter().enumerate().filter(move |(_, secret)| is_weak(secret));
+    weak.map(move |(index, _)| {
+        format!(
+            "{key}: secret {} has fewer than {LEAST_DIFFERENT_BYTES} different bytes and may be \
+             guessed; make one with \"head -c 33 /dev/urandom | base64\"",
+            index + 1
+        )
+    })
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -105,6 +105,8 @@ fn every_rule_has_its_line() {
     let span = |from: &str, to: &str| {
         format!("must be a duration such as \"10s\", from {from} to {to} in whole milliseconds")
     };
+    let all = "must not hold all addresses of IPv4 or IPv6 together, as /0 would; list only the \
+        networks that you need";
     let table: Vec<(String, String)> = vec![
         // Queues.
         ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `limits`, `targets`, `events`, `pools`".into()),
@@ -238,8 +240,16 @@ fn every_rule_has_its_line() {
         ("[admission]\nlisten = \"8080\"".into(), "admission.listen = \"8080\" (FILE): must be an address with a port, such as \"127.0.0.1:8080\" or \"[::]:8080\"".into()),
         ("[admission]\nlisten = \"127.0.0.1:8081\"".into(), "admission.service_listen = \"127.0.0.1:8081\": must be another port than admission.listen".into()),
         ("[admission]\nmax_connections = 0".into(), "admission.max_connections = 0 (FILE): must be a whole number from 1 to 1_000_000".into()),
-        ("[admission]\nallowed_origins = [\"*\"]".into(), "admission.allowed_origins[0] = \"*\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more".into()),
+        ("[admission]\nallowed_origins = [\"*\"]".into(), "admission.allowed_origins[0] = \"*\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more. Name each host: \"*\" matches none. Use https://; http:// is for localhost and loopback addresses only".into()),
+        ("[admission]\nallowed_origins = [\"https://*.shop.example\"]".into(), "admission.allowed_origins[0] = \"https://*.shop.example\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more. Name each host: \"*\" matches none. Use https://; http:// is for localhost and loopback addresses only".into()),
+        ("[admission]\nallowed_origins = [\"http://shop.example\"]".into(), "admission.allowed_origins[0] = \"http://shop.example\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more. Name each host: \"*\" matches none. Use https://; http:// is for localhost and loopback addresses only".into()),
+        ("[admission]\nallowed_origins = [\"http://10.0.0.1:8080\"]".into(), "admission.allowed_origins[0] = \"http://10.0.0.1:8080\" (FILE): must be origins such as \"https://shop.example\": scheme, host and port, and nothing more. Name each host: \"*\" matches none. Use https://; http:// is for localhost and loopback addresses only".into()),
         ("[admission]\ncookie_domain = \".shop.example\"".into(), "admission.cookie_domain = \".shop.example\" (FILE): must be a domain in lower case such as \"shop.example\", without a dot in front".into()),
+        ("[admission]\ncookie_domain = \"192.0.2.1\"".into(), "admission.cookie_domain = \"192.0.2.1\" (FILE): must not be an IP address: browsers refuse the cookie. Leave the key out, and the cookie goes to the host that set it".into()),
+        ("[admission]\ncookie_domain = \"co.uk\"".into(), "admission.cookie_domain = \"co.uk\" (FILE): must not be a public suffix, which strangers share: browsers refuse the cookie. Use your own domain below it".into()),
+        ("[admission]\ntrusted_proxies = [\"0.0.0.0/1\", \"128.0.0.0/1\"]".into(), format!("admission.trusted_proxies = [\"0.0.0.0/1\", \"128.0.0.0/1\"] (FILE): {all}")),
+        (format!("{queue}exempt = [\"8000::/1\", \"::/1\"]"), format!("queues.concert.exempt = [\"8000::/1\", \"::/1\"] (FILE): {all}")),
+        ("[admission]\ndevelopment = \"yes\"".into(), "admission.development = \"yes\" (FILE): must be true or false".into()),
         ("[admission]\nsecure_cookies = false\nlisten = \"0.0.0.0:8080\"".into(), "admission.secure_cookies = false (FILE): may be false only while admission.listen is a loopback address".into()),
         ("[admission]\nlisten = \"0.0.0.0:8080\"".into(), "admission.listen = \"0.0.0.0:8080\" (FILE): must be a loopback address while there are no admission.token_secrets".into()),
         ("[admission]\nservice_listen = \"0.0.0.0:8081\"".into(), "admission.service_listen = \"0.0.0.0:8081\" (FILE): must be a loopback address while no [keys.*] are declared".into()),

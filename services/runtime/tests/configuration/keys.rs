@@ -22,7 +22,8 @@ const EXPECTED: [(&str, &str); 12] = [
     (
         "admission",
         "listen service_listen metrics_listen token_secrets token_secrets_file identity_secrets \
-         identity_secrets_file trusted_proxies allowed_origins cookie_domain secure_cookies \
+         identity_secrets_file development trusted_proxies allowed_origins cookie_domain \
+         secure_cookies \
          max_connections max_concurrent_requests first_byte_timeout header_timeout \
          request_timeout write_timeout drain_delay drain_timeout sse_max sse_per_address \
          lane_bound",

@@ -3,5 +3,7 @@
 mod errors;
 mod keys;
 mod layers;
+mod published;
 mod reload;
 mod secrets;
+mod signing;

@@ -215,3 +215,32 @@ async fn ends_with_the_shutdown() {
     let ended = timeout(PATIENCE, watched.changes.changed()).await.expect("in time");
     ended.expect_err("no more changes come");
 }
+
+/// What stands for `development` in the file decides at the start only.
+#[tokio::test]
+async fn a_reload_brings_no_placeholder_to_a_service_that_others_can_reach() {
+    let toml = |development: bool, digit: &str| {
+        let digest = digit.repeat(64 / digit.len());
+        format!(
+            "[admission]\ndevelopment = {development}\n[keys.shop]\ndigest = \"sha256:{digest}\"\n\
+             role = \"backend\"\n"
+        )
+    };
+    let start = |development: bool, digit: &str| {
+        let text = toml(development, digit);
+        watched(|directory| {
+            let file = directory.join("anteroom.toml");
+            fs::write(&file, text).expect("written");
+            let reachable = ("ANTEROOM_ADMISSION__SERVICE_LISTEN", "0.0.0.0:0");
+            Loader::new(Some(&file)).environment([reachable])
+        })
+    };
+    let watched = start(false, "ab");
+    fs::write(watched.path("anteroom.toml"), toml(true, "0")).expect("written");
+    watched.until(REFUSED, 1).await;
+    assert!(!watched.changes.has_changed().expect("not ended"));
+
+    let mut watched = start(true, "0");
+    fs::write(watched.path("anteroom.toml"), toml(false, "1")).expect("written");
+    assert_eq!(watched.next().await.keys["shop"].digest.0, [0x11; 32]);
+}

@@ -5,22 +5,23 @@ use std::path::Path;
 use anteroom_runtime::config::{Config, Loader};
 use secrecy::ExposeSecret;
 
-const FIRST: &str = "first-secret-0123456789abcdef0123456789";
-const SECOND: &str = "second-secret-0123456789abcdef012345678";
+pub const FIRST: &str = "first-secret-0123456789abcdef0123456789";
+pub const SECOND: &str = "second-secret-0123456789abcdef012345678";
+pub const THIRD: &str = "third-secret-0123456789abcdef0123456789";
 const PASSWORD: &str = "hunter2-of-the-store";
 
-fn file(content: &str) -> tempfile::NamedTempFile {
+pub fn file(content: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), content).expect("written");
     file
 }
 
-fn with(variables: &[(&str, &str)]) -> Result<Config, String> {
+pub fn with(variables: &[(&str, &str)]) -> Result<Config, String> {
     let loader = Loader::new(None).environment(variables.iter().copied());
     loader.load().map_err(|error| error.to_string())
 }
 
-fn path(path: &Path) -> &str {
+pub fn path(path: &Path) -> &str {
     path.to_str().expect("temporary paths are text")
 }
 
@@ -45,7 +46,7 @@ fn come_from_the_environment() {
 #[test]
 fn come_from_files() {
     let tokens = file(&format!("{FIRST}\r\n\n  {SECOND}  \n"));
-    let identities = file(SECOND);
+    let identities = file(THIRD);
     let password = file(&format!("{PASSWORD}\n"));
     let config = with(&[
         ("ANTEROOM_ADMISSION__TOKEN_SECRETS_FILE", path(tokens.path())),
@@ -54,7 +55,7 @@ fn come_from_files() {
     ])
     .expect("valid");
     assert_eq!(exposed(&config.admission.token_secrets), [FIRST, SECOND]);
-    assert_eq!(exposed(&config.admission.identity_secrets), [SECOND]);
+    assert_eq!(exposed(&config.admission.identity_secrets), [THIRD]);
     assert_eq!(config.store().password.expect("set").expose_secret(), PASSWORD);
 }
 
