@@ -29,6 +29,7 @@ async fn every_operator_call_leaves_one_audit_line_and_no_secret_in_it() {
     what_is_refused(&log).await;
     what_nobody_waits_for(&log).await;
     what_strangers_try(&log).await;
+    what_a_known_key_is_refused_again_and_again(&log).await;
 }
 
 async fn what_is_done(log: &Log) {
@@ -201,7 +202,7 @@ async fn what_strangers_try(log: &Log) {
     let lines = audit(log).len() - before;
     let most = 60 + usize::try_from(started.elapsed().as_secs()).expect("a number") + 1;
     assert!((60..=most).contains(&lines), "{lines} lines for 300 calls, {most} may");
-    // Whoever is known leaves a line nevertheless.
+    // A known key has lines of its own nevertheless.
     let before = audit(log).len();
     world.call(BACKEND, "GET", ADMIN, Value::Null).await;
     let known = lines_since(log, before);
@@ -210,4 +211,32 @@ async fn what_strangers_try(log: &Log) {
     let told = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
     let left_out: u64 = audit(log)[before - lines..].iter().map(told).sum();
     assert_eq!(left_out, 300 - lines as u64, "{known:?}");
+}
+
+async fn what_a_known_key_is_refused_again_and_again(log: &Log) {
+    let world = Ports::start().await;
+    let (before, started) = (audit(log).len(), std::time::Instant::now());
+    for _ in 0..300 {
+        world.call(BACKEND, "GET", ADMIN, Value::Null).await;
+    }
+    let lines = lines_since(log, before);
+    let most = 60 + usize::try_from(started.elapsed().as_secs()).expect("a number") + 1;
+    assert!((60..=most).contains(&lines.len()), "{} lines, {most} may", lines.len());
+    assert!(lines.iter().all(|line| line.0 == "back" && line.3 == "key_forbidden"));
+
+    // Another key has its own, and what is done is always written, also with a key that has none.
+    let before = audit(log).len();
+    world.call(NARROW, "DELETE", ADMIN, Value::Null).await;
+    assert_eq!(lines_since(log, before)[0].0, "narrow");
+    for _ in 0..200 {
+        world.call(OPERATOR, "DELETE", &format!("{ADMIN}/places/0"), Value::Null).await;
+    }
+    let before = audit(log).len();
+    for _ in 0..100 {
+        world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    }
+    let done = lines_since(log, before);
+    assert_eq!(done.iter().filter(|line| line.0 == "ops" && line.3 == "done").count(), 100);
+    let told = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
+    assert!(audit(log)[before..].iter().map(told).sum::<u64>() > 0, "what was left out is told");
 }

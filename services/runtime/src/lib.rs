@@ -26,6 +26,7 @@ pub mod config;
 mod listen;
 mod metrics;
 mod metrics_port;
+mod one_line;
 mod operations;
 mod process_metrics;
 mod readiness;

@@ -1,13 +1,17 @@
 //! Logs: JSON on standard output, one object a line; text on a terminal.
 
 use std::{
-    io::{IsTerminal, stdout},
+    io::{IsTerminal, Write, stdout},
     net::SocketAddr,
 };
 
-use tracing_subscriber::EnvFilter;
+use tracing::Dispatch;
+use tracing_subscriber::{EnvFilter, util::SubscriberInitExt as _};
 
-use crate::config::{ConfigError, LogConfig, LogFormat};
+use crate::{
+    config::{ConfigError, LogConfig, LogFormat},
+    one_line::OneLine,
+};
 
 /// A port of a service, as logs name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,18 +52,28 @@ pub(crate) fn start(filter: EnvFilter, config: &LogConfig) {
         LogFormat::Text => false,
         LogFormat::Auto => !stdout().is_terminal(),
     };
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stdout);
     // An error means that there is a log already, which is then the one that was wanted.
-    let _ = if json {
-        log.json().flatten_event(true).with_span_list(false).try_init().is_ok()
-    } else {
-        log.with_ansi(stdout().is_terminal()).try_init().is_ok()
-    };
+    let _ = log(filter, json, stdout().is_terminal(), stdout).try_init().is_ok();
     // A panic in a task would otherwise stand on standard error only, in a form of its own.
     std::panic::set_hook(Box::new(|panic| {
         let backtrace = std::backtrace::Backtrace::capture();
         tracing::error!(%panic, %backtrace, "panicked");
     }));
+}
+
+/// A log that writes each event as one line.
+fn log<W: Write + 'static>(
+    filter: EnvFilter,
+    json: bool,
+    colours: bool,
+    to: impl Fn() -> W + Send + Sync + 'static,
+) -> Dispatch {
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || OneLine(to()));
+    if json {
+        log.json().flatten_event(true).with_span_list(false).into()
+    } else {
+        log.with_ansi(colours).into()
+    }
 }
 
 /// The target of the lines that an audit needs: who changed what.
@@ -81,8 +95,48 @@ fn filter(rust_log: Option<String>, config: &LogConfig) -> Result<EnvFilter, Con
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
     use crate::config::Loader;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("whole").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Python's `splitlines`, and editors, break a line at each of these.
+    #[test]
+    fn no_value_breaks_a_line() {
+        let value = "a\u{2028}b\u{2029}c\u{85}d\u{2027}é";
+        let breaks = ['\n', '\u{85}', '\u{2028}', '\u{2029}'];
+        for json in [true, false] {
+            let lines = Lines::default();
+            let to = lines.clone();
+            let log = log(EnvFilter::new("info"), json, false, move || to.clone());
+            tracing::dispatcher::with_default(&log, || {
+                tracing::info!(value, shown = %value, "{value}");
+            });
+            let text = String::from_utf8(lines.0.lock().expect("whole").clone()).expect("UTF-8");
+            let line = text.strip_suffix('\n').expect("a whole line");
+            assert!(!line.contains(breaks), "{line:?}");
+            assert!(line.contains("a\\u2028b\\u2029c\\u") && line.contains("d\u{2027}é"), "{line}");
+            if json {
+                let read: serde_json::Value = serde_json::from_str(line).expect("JSON");
+                for field in ["message", "value", "shown"] {
+                    assert_eq!(read[field], value, "{field}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn rust_log_goes_first_and_is_checked() {

@@ -18,6 +18,7 @@ use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
+use super::single::single;
 use crate::problem::{Code, Problem};
 
 /// What every key begins with.
@@ -119,10 +120,7 @@ fn find<'a>(keys: &'a BTreeMap<String, KeyConfig>, text: &str) -> Option<(&'a st
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next()?;
-    // Of two that differ, whoever stands in between may have meant either.
-    let value = value.to_str().ok().filter(|_| values.all(|other| other == value))?;
+    let value = single(headers, AUTHORIZATION).ok()??.to_str().ok()?;
     let (scheme, key) = value.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_start())
 }

@@ -6,3 +6,4 @@ pub mod cookies;
 pub mod keys;
 pub mod new_key;
 pub mod origin;
+pub mod single;

@@ -5,6 +5,8 @@
 //! or the code of the refusal), and what it found and left. [`Audit`] stands around the operators'
 //! routes and writes it; whoever learns something of the call on its way notes it in the
 //! [`AuditEntry`]. A call that failed on its way to the store may have had its effect.
+//!
+//! Refused calls leave a bounded number of lines; each other call leaves its own.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,17 +30,20 @@ use crate::defences::Gcra;
 use crate::entities::{Entity, name_in};
 use crate::problem::{Code, Problem};
 
-/// Lines that callers without a known key leave at most: they could fill the log. The next line
-/// says how many were left out.
-const UNKNOWN_CALLERS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
+/// Lines that the refused calls of one key leave at most, and those of all callers without a known
+/// key together: they could fill the log. The next line says how many were left out.
+const REFUSED_CALLS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
+/// How many keys are told apart; a configuration names fewer.
+const MOST_KEYS: usize = 65_536;
 /// How such a caller is called.
 const UNKNOWN_KEY: &str = "(unknown)";
 
 /// Writes the lines.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    unknown: Arc<Gcra<()>>,
-    /// Lines of theirs that were left out; the next line tells.
+    /// Lines of refused calls, by the name of the key, if it is known.
+    refused: Arc<Gcra<Option<String>>>,
+    /// Lines that were left out; the next line tells.
     left_out: Arc<AtomicU64>,
 }
 
@@ -73,7 +78,7 @@ impl Subject {
 
 impl Default for Audit {
     fn default() -> Self {
-        Self { unknown: Arc::new(Gcra::new(1)), left_out: Arc::default() }
+        Self { refused: Arc::new(Gcra::new(MOST_KEYS)), left_out: Arc::default() }
     }
 }
 
@@ -113,13 +118,15 @@ impl Audit {
         answer: &Response,
     ) {
         let Noted { key, ticket, before, after } = &*entry.noted();
-        if key.is_none() && self.unknown.check((), UNKNOWN_CALLERS, Instant::now()).is_err() {
+        let code = answer.extensions().get::<Code>();
+        let is_bounded = code.is_some_and(|code| !may_have_changed(*code));
+        if is_bounded && self.refused.check(key.clone(), REFUSED_CALLS, Instant::now()).is_err() {
             self.left_out.fetch_add(1, Relaxed);
             return;
         }
         let left_out = Some(self.left_out.swap(0, Relaxed)).filter(|lines| *lines > 0);
         let key = key.as_deref().unwrap_or(UNKNOWN_KEY);
-        let outcome = answer.extensions().get::<Code>().map_or("done", |code| code.name());
+        let outcome = code.map_or("done", |code| code.name());
         tracing::info!(
             target: AUDIT,
             // The name stands under the label of its kind: one field for each kind.
@@ -129,6 +136,11 @@ impl Audit {
             "operator call"
         );
     }
+}
+
+/// Whether a call that ended with this code may have had its effect: its line is never left out.
+fn may_have_changed(code: Code) -> bool {
+    [Code::EFFECT_UNKNOWN, Code::INTERNAL].contains(&code)
 }
 
 impl AuditEntry {

@@ -11,6 +11,7 @@ pub mod extract;
 pub mod fast_path;
 pub mod identifier;
 pub mod limit;
+pub mod openapi;
 pub mod page;
 pub mod pool;
 pub mod queue;
@@ -21,15 +22,12 @@ pub mod whole;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::routing::{MethodRouter, get};
+use axum::body::Body;
 use futures_util::FutureExt as _;
 use futures_util::future::Either;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request};
+use http::Request;
 use tower::Service as _;
 use utoipa::OpenApi as _;
-use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use self::audit::Audit;
@@ -39,8 +37,6 @@ use self::queue::gate;
 use self::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::app::App;
 use crate::problem::{Code, Problem};
-
-const OPENAPI: &str = "/openapi.json";
 
 /// What one port answers with.
 pub struct PortService {
@@ -95,7 +91,7 @@ pub fn port(
     hot: &[HotRoute],
 ) -> PortService {
     let (router, mut document) = routes.split_for_parts();
-    document::add::<__path_document_route>(&mut document);
+    document::add::<openapi::Documented>(&mut document);
     let port = if is_public { "public" } else { "service" };
     let documented = document.paths.paths.keys().map(String::as_str);
     let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
@@ -103,26 +99,10 @@ pub fn port(
     let fast_path = FastPath::new(shell.clone(), hot);
     let in_flight = shell.in_flight.clone();
     let router = router
-        .route(OPENAPI, document_route(&document))
+        .route(openapi::PATH, openapi::route(&document))
         .fallback(async || Problem::new(Code::NOT_FOUND))
         .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
         .layer(ShellLayer(shell))
         .with_state(app.clone());
     PortService { router, fast_path, in_flight }
-}
-
-/// This document.
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "documentation", operation_id = "openapi",
-    responses(
-        (status = 200, description = "this document", body = Object,
-            content_type = "application/json"),
-        document::ShellProblems,
-    ),
-)]
-fn document_route(document: &OpenApi) -> MethodRouter<Arc<App>> {
-    // A document of our own types always has a JSON form; if not, an empty one says so.
-    let json = Bytes::from(document.to_pretty_json().unwrap_or_default());
-    let json_type = HeaderValue::from_static("application/json");
-    get(async move || ([(CONTENT_TYPE, json_type)], json))
 }

@@ -1,5 +1,7 @@
 //! The public port without a store: what is refused before it, and how its absence is told.
 
+use std::io::Read as _;
+
 use anteroom_admission::{Code, Problem, public, refusal};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
 use axum::body::Body;
@@ -343,6 +345,83 @@ async fn without_a_store_the_page_says_to_a_holder_that_the_place_is_kept() {
 async fn text(response: Response) -> String {
     let body = http_body_util::BodyExt::collect(response.into_body()).await.expect("a body");
     String::from_utf8(body.to_bytes().to_vec()).expect("UTF-8")
+}
+
+#[tokio::test]
+async fn the_document_is_compressed_for_clients_that_take_gzip() {
+    let ask = async |method: &str, headers: &[(&str, &str)]| {
+        let response = answer(request(method, "/openapi.json", headers)).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let (head, body) = response.into_parts();
+        let vary: Vec<_> = head.headers.get_all("vary").iter().collect();
+        assert!(vary.contains(&&"accept-encoding".parse::<http::HeaderValue>().expect("a value")));
+        assert_eq!(head.headers["content-type"], "application/json");
+        let body = http_body_util::BodyExt::collect(body).await.expect("a body").to_bytes();
+        (head.headers, body)
+    };
+    let (head, plain) = ask("GET", &[]).await;
+    assert!(!head.contains_key("content-encoding"));
+    serde_json::from_slice::<serde_json::Value>(&plain).expect("JSON");
+    let takes = [("accept-encoding", "gzip, deflate, br")];
+    let (head, packed) = ask("GET", &takes).await;
+    assert_eq!(head["content-encoding"], "gzip");
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).expect("gzip");
+    assert_eq!(unpacked, plain);
+    assert!(packed.len() * 5 < plain.len(), "{} of {} bytes", packed.len(), plain.len());
+
+    let (head, body) = ask("HEAD", &takes).await;
+    assert_eq!((&head["content-encoding"], body.len()), (&"gzip".parse().expect("a value"), 0));
+    assert_eq!(head["content-length"], packed.len().to_string());
+    let (head, _) = ask("HEAD", &[]).await;
+    assert_eq!(head["content-length"], plain.len().to_string());
+}
+
+/// A proxy in front may have read the one line, and we would read the other.
+#[tokio::test]
+async fn header_lines_that_differ_are_refused_and_count_as_none_at_the_gate() {
+    const KEY: [&str; 2] = ["an-idempotency-key-of-22-chars", "another-idempotency-key-of-22"];
+    const ORIGIN: [&str; 2] = ["https://shop.example", "https://other.example"];
+    let token = token("shop");
+    let tokens = [token.as_str(), "art1.forged"];
+    let (join, place) = ("/v1/queues/shop/tokens", "/v1/queues/shop/token");
+    for (method, path, name, [one, other]) in [
+        ("POST", join, "idempotency-key", KEY),
+        ("POST", join, "origin", ORIGIN),
+        ("POST", join, "sec-fetch-site", ["same-origin", "cross-site"]),
+        ("POST", join, "x-anteroom-token", tokens),
+        ("GET", place, "x-anteroom-token", tokens),
+        ("DELETE", place, "x-anteroom-token", tokens),
+        ("DELETE", place, "origin", ORIGIN),
+        ("POST", "/v1/queues/shop/token/claim", "sec-fetch-site", ["none", "same-origin"]),
+        ("GET", "/v1/queues/shop/token/events", "x-anteroom-token", tokens),
+        ("GET", "/queues/shop", "x-anteroom-token", tokens),
+    ] {
+        for (first, second) in [(one, other), (other, one)] {
+            let response = answer(request(method, path, &[(name, first), (name, second)])).await;
+            let status = response.status().as_u16();
+            let problem = problem(response).await;
+            assert_eq!((status, &problem["code"]), (400, &"bad_request".into()), "{path} {name}");
+            let detail = problem["detail"].as_str().expect("a detail");
+            assert!(detail.contains(name) && !detail.contains(first), "{detail}");
+        }
+        let same = answer(request(method, path, &[(name, one), (name, one)])).await;
+        assert_ne!(same.status(), 400, "{method} {path}: {name} twice, the same");
+    }
+
+    let gate = "/v1/queues/shop/authorize";
+    let with = |more: &[(&str, &str)]| {
+        let twice = [("x-anteroom-token", tokens[0]), ("x-anteroom-token", tokens[1])];
+        request("GET", gate, &[&twice[..], more].concat())
+    };
+    let missing = (401, "token_missing".to_owned());
+    assert_eq!(told(answer(with(&[])).await).await, missing);
+    let cookie = format!("__Host-anteroom_shop={token}");
+    let (status, code) = told(answer(with(&[("cookie", &cookie)])).await).await;
+    assert_eq!((status, code.as_str()), (403, "store_unavailable"), "the cookie decides");
+    let behind = format!("{gate}/seats");
+    let twice = [("x-anteroom-token", tokens[0]), ("x-anteroom-token", tokens[1])];
+    assert_eq!(told(answer(request("GET", &behind, &twice)).await).await, missing);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use super::problems::{
 use super::visitor::{Held, Visitor};
 use super::visits::{self, Joined};
 use crate::app::App;
+use crate::callers::single::single;
 use crate::http::extract::{At, json_body};
 use crate::http::queue::view::place::PlaceView;
 use crate::http::queue::view::queue::QueueView;
@@ -100,7 +101,7 @@ pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>,
 
 /// The identity that an `Idempotency-Key` stands for, if one came.
 fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Problem> {
-    match headers.get(IDEMPOTENCY_KEY) {
+    match single(headers, IDEMPOTENCY_KEY)? {
         None => Ok(None),
         Some(key) if is_strong_key(key.as_bytes()) => {
             Ok(Some(PlaceId::of_key(queue.name(), key.as_bytes())))

@@ -32,7 +32,8 @@ pub const SERVICE: &[HotRoute] =
 fn authorize(call: HotCall<'_>) -> ResponseFuture {
     let (app, peer) = (call.app().clone(), call.peer);
     call.answer(|request| {
-        let visitor = match visitor(&app, &request, peer) {
+        let (uri, headers) = (request.uri(), request.headers());
+        let visitor = match Visitor::at_gate(&app, uri, headers, Some(peer)) {
             Ok(visitor) => visitor,
             Err(problem) => return Answer::Ready(gate::refusal(problem, None)),
         };

@@ -12,6 +12,8 @@ use http::request::Parts;
 
 use crate::app::{App, LiveConfig};
 use crate::callers::client_address::client_address;
+use crate::callers::origin::SEC_FETCH_SITE;
+use crate::callers::single::{Differs, single};
 use crate::defences::{Asked, Unit};
 use crate::http::extract::Peer;
 use crate::problem::{Code, Problem};
@@ -22,7 +24,32 @@ pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
 /// How many cookies of the queue's name are looked at. More than one comes only where a sibling
 /// host or another path set its own; a header has room for hundreds, and each costs a digest.
 const MOST_COOKIES: usize = 4;
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The headers by which a request says who asks, each with one value.
+struct Told<'a> {
+    token: Option<&'a HeaderValue>,
+    origin: Option<&'a HeaderValue>,
+    site: Option<&'a HeaderValue>,
+}
+
+impl<'a> Told<'a> {
+    fn by(headers: &'a HeaderMap) -> Result<Self, Differs> {
+        Ok(Self {
+            token: single(headers, TOKEN)?,
+            origin: single(headers, ORIGIN)?,
+            site: single(headers, SEC_FETCH_SITE)?,
+        })
+    }
+
+    /// At the gate, which refuses with 401 and 403 only, lines that differ count as none.
+    fn at_gate(headers: &'a HeaderMap) -> Self {
+        Self {
+            token: single(headers, TOKEN).unwrap_or_default(),
+            origin: single(headers, ORIGIN).unwrap_or_default(),
+            site: single(headers, SEC_FETCH_SITE).unwrap_or_default(),
+        }
+    }
+}
 
 /// A request of a visitor of one queue.
 pub struct Visitor {
@@ -65,16 +92,36 @@ impl Visitor {
         headers: &HeaderMap,
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
+        Self::told(app, uri, headers, &Told::by(headers)?, peer)
+    }
+
+    /// The same at the gate.
+    pub fn at_gate(
+        app: &App,
+        uri: &Uri,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Self, Problem> {
+        Self::told(app, uri, headers, &Told::at_gate(headers), peer)
+    }
+
+    fn told(
+        app: &App,
+        uri: &Uri,
+        headers: &HeaderMap,
+        told: &Told<'_>,
+        peer: Option<IpAddr>,
+    ) -> Result<Self, Problem> {
         let live = &app.live();
         let queue = live.queues.at(uri.path())?;
-        let (held, by_cookie) = held(live, &queue, headers);
-        let is_browser =
-            by_cookie || headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+        let (held, by_cookie) = held(live, &queue, told.token, headers);
+        let is_browser = by_cookie || told.origin.is_some() || told.site.is_some();
         // Another site's page can make a browser send its cookie, or join and be given one; a token
         // in a header it would have to know.
         let could_be_misled = by_cookie || (is_browser && matches!(held, Held::Nothing));
+        let public_url = queue.config.public_url.url();
         let origin_allowed =
-            !could_be_misled || live.origins.check(headers, queue.config.public_url.url()).is_ok();
+            !could_be_misled || live.origins.check(told.site, told.origin, public_url).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
         // Only a test calls without a connection.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
@@ -151,10 +198,15 @@ impl Visitor {
 
 /// The token looked for in the header, then the cookie, then `Authorization: Bearer art1.…`. The
 /// first place where one stands decides, valid or not.
-fn held(live: &LiveConfig, queue: &QueueState, headers: &HeaderMap) -> (Held, bool) {
+fn held(
+    live: &LiveConfig,
+    queue: &QueueState,
+    in_header: Option<&HeaderValue>,
+    headers: &HeaderMap,
+) -> (Held, bool) {
     let verify =
         |text: &str| live.tokens.verify(queue.name(), text).map_or(Held::Forged, Held::Valid);
-    if let Some(token) = headers.get(TOKEN) {
+    if let Some(token) = in_header {
         return (verify(token.to_str().unwrap_or_default()), false);
     }
     let mut found = None;

@@ -29,6 +29,7 @@ use super::problems::GateProblems;
 use super::visitor::{Held, Visitor};
 use super::visits;
 use crate::app::App;
+use crate::http::extract::Peer;
 use crate::problem::{Code, Problem};
 use crate::queue::QueueState;
 use crate::queue::active_cache::Basis;
@@ -69,16 +70,13 @@ pub const TEMPLATES: [&str; 3] = [PLAIN, BEHIND, BEHIND_ROOT];
         GateProblems,
     ),
 )]
-pub async fn authorize(
-    State(app): State<Arc<App>>,
-    visitor: Result<Visitor, Problem>,
-    request: Request,
-) -> Response {
-    let visitor = match visitor {
-        Ok(visitor) => visitor,
-        Err(problem) => return refusal(problem, room_of(&app, request.uri().path())),
-    };
+pub async fn authorize(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _body) = request.into_parts();
+    let peer = Peer::address_in(&parts);
+    let visitor = match Visitor::at_gate(&app, &parts.uri, &parts.headers, peer) {
+        Ok(visitor) => visitor,
+        Err(problem) => return refusal(problem, room_of(&app, parts.uri.path())),
+    };
     match begin(&app, &visitor, &parts) {
         Begun::Answered(response) => response,
         Begun::NeedsStore(undecided) => finish(&app, &visitor, &parts, undecided).await,
@@ -179,12 +177,8 @@ fn conclude(
         GateProblems,
     ),
 )]
-pub async fn authorize_behind(
-    state: State<Arc<App>>,
-    visitor: Result<Visitor, Problem>,
-    request: Request,
-) -> Response {
-    authorize(state, visitor, request).await
+pub async fn authorize_behind(state: State<Arc<App>>, request: Request) -> Response {
+    authorize(state, request).await
 }
 
 /// A refusal where nothing is known of the visitor, and perhaps nothing of the queue.

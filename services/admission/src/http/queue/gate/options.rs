@@ -7,6 +7,7 @@ use http::header::{
 use http::request::Parts;
 
 use super::original::{self, Original};
+use crate::callers::single::single;
 
 /// What a gateway that calls with the original path behind ours asks for, with commas between.
 pub const GATE: HeaderName = HeaderName::from_static("x-anteroom-gate");
@@ -84,7 +85,7 @@ fn is_visit(parts: &Parts) -> bool {
 /// A CORS preflight, which browsers send without cookies.
 pub fn is_preflight(parts: &Parts) -> bool {
     Original::is_options(parts)
-        && parts.headers.contains_key(ORIGIN)
+        && single(&parts.headers, ORIGIN).is_ok_and(|origin| origin.is_some())
         && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
