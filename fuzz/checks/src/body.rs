@@ -46,7 +46,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-const OVERRIDES: [&str; 18] = [
+const OVERRIDES: [&str; 19] = [
     "state",
     "reason",
     "capacity",
@@ -163,6 +163,7 @@ fn within_rule(change: &Override) -> bool {
         Override::Interval(value) => span(value, 1, 3_600),
         Override::ClaimTtl(value) => span(value, 5, 3_600),
         Override::SessionTtl(value) => span(value, 5, DAY),
+        Override::UnprovenTtl(value) => span(value, 1, 3_600),
         Override::SessionMax(value) => span(value, 5, 7 * DAY),
         Override::IdleTtl(value) => span(value, 60, DAY),
         Override::KeepTtl(value) => span(value, 60, 7 * DAY),
