@@ -1,15 +1,17 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
 -- abandoned ones, old notes. Each part is bounded; `more` says that another call would find more
--- that has ended.
+-- that has ended, or more places unseen.
 -- Uses: lib/store lib/entity meta withheld revoked notes bury held log presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
 -- Codes: OK NO_RULES
 
--- Places that a call ends, places of the line that it looks at when few have ended and when many
--- have, and old marks and revocations that it forgets.
-local ENDS, WALK, SHORT_WALK, FORGETS = 100, 150, 30, 50
+-- Places that a call ends; places of the line that it looks at, how many of them together, and
+-- absent ones after which it looks at no more; old marks and revocations that it forgets. An absent
+-- place costs as much as many present ones, so a call ends with fewer than ABSENT + STRIDE. Where
+-- many places have ended it looks at one step alone.
+local ENDS, WALK, STRIDE, ABSENT, FORGETS = 100, 150, 30, 30, 50
 
 if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
@@ -55,7 +57,7 @@ end
 local unclaimed = end_of(READY, UNCLAIMED, ENDS)
 local expired = end_of(ACTIVE, EXPIRED, ENDS - unclaimed)
 local more = unclaimed + expired == ENDS and 1 or 0
-local length = more == 1 and SHORT_WALK or WALK
+local length = more == 1 and STRIDE or WALK
 
 -- The next places of a set in ticket order, from where the last walk stopped: ids and tickets.
 local function walk(set, cursor, most)
@@ -87,7 +89,7 @@ local function end_away()
   ended = #gone
 end
 
-local function pass_over(set, cursor, most)
+local function pass_over_step(set, cursor, most)
   local ids, tickets = walk(set, cursor, most)
   local out, passed, dropped = {}, { {}, {} }, { {}, {} }
   for i, absent in ipairs(absence(ids, tickets)) do
@@ -101,6 +103,14 @@ local function pass_over(set, cursor, most)
   go_away(unpack(passed))
   abandon(unpack(dropped))
   away, abandoned = away + #passed[1], abandoned + #dropped[1]
+  return #ids
+end
+
+local function pass_over(set, cursor, most)
+  while most > 0 and away + abandoned + ended < ABSENT do
+    local step = math.min(most, STRIDE)
+    most = pass_over_step(set, cursor, step) == step and most - step or 0
+  end
 end
 
 end_away()
@@ -109,6 +119,7 @@ if roll_call_left() == 0 then
   pass_over(RETURNED, 'walk_returned', math.ceil(length / 2))
   pass_over(WAITING, 'walk_waiting', length)
 end
+if away + abandoned + ended >= ABSENT then more = 1 end
 -- Who was away had dropped out of the line before.
 m.dropped = (m.dropped or 0) + away + abandoned
 

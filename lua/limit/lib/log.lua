@@ -11,12 +11,18 @@ local MEMBER, NEWEST, NEWEST_SIZE = '>I7I2I3', '>I7I2I3I2I5', 19
 local LONG_AGO = 2 ^ 40 - 1 -- longer than any window
 
 -- Units that are over are taken away with those that come, so the set never grows past the limit:
--- at least as many as come, more while this call has not taken away so many.
-local EVICT_MOST, left_to_evict = 128, 512
+-- at least as many as come, more while this call, whatever its logs, has not taken away so many.
+local left_to_evict = 64
+
+-- The newest member of each log that this call has read and not written since, how many of its
+-- units count, and for which window.
+local members, counted, counted_for = {}, {}, {}
 
 local function log(key, limit, window, needed, take)
   local span = 1000 * window
-  local member = call('ZRANGE', key, '-1', '-1')[1]
+  local member = members[key]
+  -- From the end: Redis would walk through the set to its last rank.
+  if member == nil then member = call('ZRANGE', key, '0', '0', 'REV')[1] or false end
   local latest, number, seconds, stored, age, offset, used = 0, 0, 0, 0, 0, 0, 0
   if member then
     latest, number, seconds, stored, age = struct.unpack(NEWEST, member)
@@ -24,7 +30,9 @@ local function log(key, limit, window, needed, take)
   end
   local now, grown = forward(offset, latest)
   local behind = grown ~= 0 and text(grown) or ''
-  if latest - age > now - span then
+  if counted_for[key] == window then
+    used = counted[key]
+  elseif latest - age > now - span then
     used = stored
   elseif latest > now - span then
     used = call('ZCOUNT', key, '(' .. text(now - span), '+inf')
@@ -37,7 +45,7 @@ local function log(key, limit, window, needed, take)
     local oldest = call('ZRANGE', key, last, last, 'WITHSCORES')
     retry = ceil((oldest[2] + span - now) / 1000)
   elseif take > 0 then
-    local over = min(stored - used, max(take, min(EVICT_MOST, left_to_evict)))
+    local over = min(stored - used, max(take, left_to_evict))
     age = over == stored and 0 or min(age + now - latest, LONG_AGO)
     local added, at, lasting = {}, text(now), max(window, 1000 * seconds)
     if now > latest then number = 0 end
@@ -55,11 +63,15 @@ local function log(key, limit, window, needed, take)
     if not ttl_does(latest, seconds, now, lasting) then
       call('PEXPIRE', key, text(4 * lasting))
     end
+    members[key], counted_for[key] = nil, nil
     return true, limit - used - take, window, 0, now
   end
   if grown ~= offset then
     call('ZADD', key, text(latest), string.sub(member, 1, NEWEST_SIZE) .. behind)
     call('ZREM', key, member)
+    members[key], counted_for[key] = nil, nil
+  else
+    members[key], counted[key], counted_for[key] = member, used, window
   end
   return fits, max(0, limit - used), reset, retry, now
 end

@@ -104,6 +104,9 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     if settings.wants(worst::queue::NAME) {
         worst::queue::run(&settings, &sections).await.context(worst::queue::NAME)?;
     }
+    if settings.wants(worst::limit::NAME) {
+        worst::limit::run(&sections).await.context(worst::limit::NAME)?;
+    }
     if [worst::event::NAME, worst::event::POSITION].iter().any(|name| settings.wants(name)) {
         worst::event::run(&settings, &sections).await.context(worst::event::NAME)?;
     }

@@ -17,8 +17,9 @@ use crate::tick::Tick;
 
 /// Calls of one promotion, 100 places each: 100 000 a second at the default tick.
 const PROMOTE_CALLS: u32 = 100;
-/// Calls of sweeps a second: 10 000 turns lapse in it at the highest rates.
-const SWEEPS_PER_SECOND: u32 = 100;
+/// Calls of sweeps a second: 10 000 turns lapse in it at the highest rates, and after a check-in
+/// period a million places become inactive in three minutes.
+const SWEEPS_PER_SECOND: u32 = 200;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
 const WALKED_BY_A_CALL: u64 = 150;
 
@@ -120,15 +121,16 @@ mod tests {
     #[test]
     fn what_lapses_in_a_second_is_swept_in_one() {
         let (shortest, longest) = (Duration::from_millis(100), Duration::from_secs(5));
-        assert_eq!(most_sweeps(shortest), 10);
-        assert_eq!(most_sweeps(longest), 500);
+        assert_eq!(most_sweeps(shortest), 20);
+        assert_eq!(most_sweeps(longest), 1_000);
     }
 
     #[test]
     fn a_call_walks_as_far_as_the_script_says() {
         let script = include_str!("../../../lua/queue/sweep.lua");
-        let line =
-            format!("local ENDS, WALK, SHORT_WALK, FORGETS = 100, {WALKED_BY_A_CALL}, 30, 50");
+        let line = format!(
+            "local ENDS, WALK, STRIDE, ABSENT, FORGETS = 100, {WALKED_BY_A_CALL}, 30, 30, 50"
+        );
         assert!(script.contains(&line), "{line}");
     }
 }

@@ -42,7 +42,7 @@ pub struct Sweep {
     pub away: u64,
     /// Places gone: never polled, or away for `keep_ttl`.
     pub abandoned: u64,
-    /// Another call would find more that has ended.
+    /// Another call would find more that has ended, or more places to be passed over.
     pub more: bool,
 }
 

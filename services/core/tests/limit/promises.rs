@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::limit::{Algorithm, Call, Check, Checked, Limits, Outcome};
+use anteroom_core::limit::{Algorithm, Call, Check, Checked, Limits, MAX_CHECKS, Outcome};
 use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -214,10 +214,10 @@ async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
     }
     assert_eq!(members(&world).await, 10_000);
     world.pass(Duration::from_secs(10));
-    // All are over, and the next takes away 128 of them.
+    // All are over, and the next takes away 64 of them.
     let told: Checked = ask(&limits, &login(full, "ann", 1)).await;
     assert_eq!((told.outcome, told.remaining), (Outcome::Allowed, 9_999));
-    assert_eq!(members(&world).await, 10_000 - 128 + 1);
+    assert_eq!(members(&world).await, 10_000 - 64 + 1);
     for _ in 0..99 {
         assert!(takes(&limits, &login(full, "ann", 100)).await);
         assert!(members(&world).await <= 10_000);
@@ -242,7 +242,7 @@ async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
         }
     }
     world.pass(Duration::from_secs(10));
-    // They share a call, but for the first. When each has evicted 128, the last may no more.
+    // They share a call, but for the first, and the first of them evicts as many as a call may.
     let checks = keys.map(|key| login(full, key, 8));
     let calls = checks.iter().map(|check| limits.check(Call::one(check, None).expect("a call")));
     for answer in join_all(calls).await {
@@ -251,4 +251,29 @@ async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
     let sizes = "local most = 0 for _, key in ipairs(redis.call('KEYS', 'anteroom:v1:limit:*')) do \
         most = math.max(most, redis.call('ZCARD', key)) end return most";
     assert_eq!(world.redis.run::<u64>(&["EVAL", sizes, "0"]).await, 10_000);
+}
+
+/// However many logs share a call, it evicts as many as come and 64 more.
+#[tokio::test]
+async fn promise_13_logs_that_share_a_call_share_what_it_evicts() {
+    const LOGS: u64 = MAX_CHECKS as u64;
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    let keys: Vec<_> = (0..LOGS).map(|key| key.to_string()).collect();
+    let log = rule(Algorithm::Log, 200, 10);
+    let check = |key, cost| Check { group: Some("all"), ..login(log, key, cost) };
+    for key in &keys {
+        for _ in 0..2 {
+            assert!(takes(&limits, &check(key, 100)).await);
+        }
+    }
+    world.pass(Duration::from_secs(10));
+    let checks: Vec<_> = keys.iter().map(|key| check(key, 6)).collect();
+    let call = Call::several(&checks, None).expect("a call");
+    limits.check(call).await.expect("an answer");
+    let members = "local all = 0 for _, key in ipairs(redis.call('KEYS', 'anteroom:v1:limit:*')) do \
+        all = all + redis.call('ZCARD', key) end return all";
+    let left: u64 = world.redis.run(&["EVAL", members, "0"]).await;
+    let evicted = 206 * LOGS - left;
+    assert!((6 * LOGS..=6 * LOGS + 64).contains(&evicted), "{evicted}");
 }

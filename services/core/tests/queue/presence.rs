@@ -150,6 +150,32 @@ async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     }
 }
 
+/// After a check-in period that a whole line has missed, a sweep passes over a bounded part of it
+/// and says that there is more.
+#[tokio::test]
+async fn promise_13_a_sweep_passes_over_a_bounded_number_of_absent_places() {
+    let held = BusyQueue::new(long_session()).await;
+    let ghosts = join_many(&held.queue, 0..1_000).await;
+    poll_all(&held.queue, &ghosts).await;
+    held.world.pass(Duration::from_secs(3600));
+    let (awake, _) = join(&held.queue, 2_000).await;
+    // Without the sweeps of `run`.
+    for _ in 0..20 {
+        held.world.pass(Duration::from_secs(4));
+        tick(&held.queue).await;
+        look(&held.queue, awake).await;
+        held.queue.renew(held.first).await.expect("a renewal");
+    }
+    let mut away = 0;
+    while away < 1_000 {
+        let sweep = held.queue.sweep().await.expect("a sweep");
+        assert!((1..60).contains(&sweep.away), "{sweep:?}");
+        away += sweep.away;
+        assert!(sweep.more || away > 940, "another call would find more: {sweep:?}, {away}");
+    }
+    assert_eq!(held.depth_and_away().await, (1, 1_000));
+}
+
 /// While the roll-call goes on positions count who was not heard, and the wait is at least what is
 /// left of it.
 #[tokio::test]

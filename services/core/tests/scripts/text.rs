@@ -65,6 +65,28 @@ fn every_header_states_purpose_uses_keys_argv_reply_and_codes() {
     }
 }
 
+/// Core writes the value of a constant wherever its name stands, in all parts of a script: a name that
+/// two of them define would have the value of the last in both.
+#[test]
+fn a_name_in_capitals_is_defined_once_in_a_script() {
+    let is_in_capitals = |name: &&str| {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && !name.contains(|c: char| c.is_ascii_lowercase())
+    };
+    for script in scripts() {
+        let body = Header::of(script).body;
+        let mut defined = BTreeSet::new();
+        let parts = script.parts.iter().map(|(_, part)| *part);
+        for line in parts.chain([body.as_str()]).flat_map(str::lines) {
+            let names = line.strip_prefix("local ").and_then(|line| line.split_once(" = "));
+            let names = names.map_or("", |(names, _)| names).split(", ");
+            for name in names.filter(is_in_capitals) {
+                assert!(defined.insert(name), "{}: {name}", script.name);
+            }
+        }
+    }
+}
+
 /// What is sent is what is needed: a name that no key has would be nil, or another script's.
 #[test]
 fn a_script_takes_the_keys_that_it_and_its_parts_name_and_no_others() {

@@ -3,6 +3,7 @@
 //! so that what takes minutes in life is built in a moment.
 
 pub mod event;
+pub mod limit;
 pub mod pool;
 pub mod queue;
 

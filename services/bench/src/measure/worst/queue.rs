@@ -21,6 +21,8 @@ const HEADS: u64 = 100;
 const PAGE: u64 = 200;
 /// After so many absent ones it ends.
 const ABSENT: u64 = 50;
+/// The same of sweep.
+const SWEPT: u64 = 30;
 /// A line that most have left: one ticket in so many is still there.
 const FAR_APART: u64 = 1_050;
 /// Of those so many are promoted in a call.
@@ -95,7 +97,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Rows> {
     let mut sweeps = Vec::new();
     for _ in 0..CALLS {
         let (swept, time) = room.timed(room.queue.sweep()).await?;
-        ensure!(swept.away >= 100, "a walk past absent places: {swept:?}");
+        ensure!(swept.away >= SWEPT, "a walk past absent places: {swept:?}");
         sweeps.push(time);
     }
     row("sweep: absent places", sweeps);
@@ -129,10 +131,21 @@ async fn measure(waiting: u64) -> anyhow::Result<Rows> {
     }
     row("snapshot", snapshots);
 
+    // No visitor polls for a while, then one does; the check-in period that this opens passes.
+    room.time_passes(40, &[]).await?;
+    room.time_passes(40, last).await?;
+    let mut sweeps = Vec::new();
+    for _ in 0..CALLS {
+        let (swept, time) = room.timed(room.queue.sweep()).await?;
+        ensure!(swept.away >= SWEPT, "those who did not check in are away: {swept:?}");
+        sweeps.push(time);
+    }
+    row("sweep: after a check-in period", sweeps);
+
     // Nearly everybody has left; the rest, far apart, was last seen as long ago as a place may be.
     room.change(&[Override::State(Some(State::Paused))]).await?;
     let newest = room.join(1).await?;
-    let stays_in_line = |of: &&PlaceRef| of.ticket > 5_000 && of.ticket.is_multiple_of(FAR_APART);
+    let stays_in_line = |of: &&PlaceRef| of.ticket > 10_000 && of.ticket.is_multiple_of(FAR_APART);
     let (stays, leaves): (Vec<_>, Vec<_>) = line.iter().partition(stays_in_line);
     say(&format!("worst: {} leave the line", leaves.len()));
     room.leave(&leaves).await?;
@@ -142,6 +155,7 @@ async fn measure(waiting: u64) -> anyhow::Result<Rows> {
     for _ in 0..waiting / 4_000 {
         room.queue.sweep().await?;
     }
+    while room.queue.sweep().await?.more {}
     let mut sweeps = Vec::new();
     for _ in 0..CALLS {
         let (swept, time) = room.timed(room.queue.sweep()).await?;
@@ -260,6 +274,7 @@ fn rules() -> Rules {
         claim_ttl: minute,
         session_ttl: 60 * minute,
         session_max: 60 * minute,
+        unproven_ttl: minute,
         idle_ttl: minute,
         keep_ttl: 600 * minute,
         first_poll_ttl: minute / 2,

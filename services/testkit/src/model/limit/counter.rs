@@ -21,7 +21,7 @@ pub struct Rule {
 }
 
 /// At most so many units of a log that are over are taken away with one check.
-const EVICTED: usize = 128;
+const EVICTED: usize = 64;
 
 /// What a key has taken of a limit. Times are limit time in microseconds.
 #[derive(Clone, Debug, Default)]
