@@ -1,18 +1,27 @@
 //! Constants of scripts. Lua 5.1 has none: a local that functions name costs each call of the
 //! script once for every such function. So core writes the values into the text.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The text with the values of its constants in their places. A constant is a name in capitals to
 /// which a `local` line without indentation gives a number or a text. Line numbers stay.
 pub(super) fn inlined(text: &str) -> String {
-    let mut constants = BTreeMap::new();
-    let mut lines = Vec::new();
+    let (mut constants, mut rest) = (BTreeMap::new(), Vec::new());
     for line in text.lines() {
-        lines.push(defined(line, &mut constants).unwrap_or_else(|| line.to_owned()));
+        rest.push(defined(line, &mut constants).map_or(Cow::Borrowed(line), Cow::Owned));
     }
-    let lines = lines.iter().map(|line| replaced(line, &constants) + "\n");
-    lines.collect()
+    let mut new = String::with_capacity(text.len());
+    for line in rest {
+        // A service puts all scripts together when it starts: most lines need no second look.
+        if line.bytes().any(|byte| byte.is_ascii_uppercase()) && !line.starts_with("--") {
+            new.push_str(&replaced(&line, &constants));
+        } else {
+            new.push_str(&line);
+        }
+        new.push('\n');
+    }
+    new
 }
 
 /// Takes the constants out of a line that defines some; what is left of the line.

@@ -301,6 +301,8 @@ async fn open(
 ) -> Result<Live, Down> {
     let connect_timeout = config.connect_timeout * timeout_factor;
     let loss = Arc::new(Loss::default());
+    // Core writes them when they are first asked for: not in the time that connecting may take.
+    let sources: Vec<_> = scripts.iter().map(|script| script.source()).collect();
     let steps = async {
         let away = |error: redis::RedisError| Down::Away(error.to_string());
         let link = target.connect(&loss, connect_timeout).await.map_err(away)?;
@@ -309,8 +311,7 @@ async fn open(
         }
         probe(&link).await.map_err(|failed| Down::Away(failed.into_reason()))?;
         let has_slots = has_slots(&link).await.map_err(away)?;
-        let sources = scripts.iter().map(|script| script.source());
-        link.load(sources).await.map_err(away)?;
+        link.load(sources.into_iter()).await.map_err(away)?;
         Ok((link, has_slots))
     };
     // Sentinel and Cluster ask one address after the other, and some may be dead.
