@@ -11,7 +11,9 @@
 
 local DAY, LARGEST = 86400000000, 9007199254740991
 
-if not load({ 'given', 'sold_out_below', 'sold_out', 'failed', 'is_dropped' }) then return { NO_RULES } end
+if not load({ 'given', 'sold_out_below', 'sold_out', 'failed', 'is_dropped' }) then
+  return { NO_RULES }
+end
 read_clock()
 local name, said, units = KEYS[3], ARGV[3], tonumber(ARGV[4])
 local same, note = repeated(name, said, now - DAY)

@@ -127,7 +127,8 @@ forget_revoked(FORGETS)
 
 -- Marks that no waiting place and no young ticket needs.
 local function forget_marks(most)
-  local keep_from = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2]) or counter('ticket') + 1
+  local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
+  local keep_from = head or counter('ticket') + 1
   local first, old = call('ZRANGE', MARKS, 0, most), {}
   for i = 1, #first - 1 do
     -- A mark serves the tickets up to the next one.

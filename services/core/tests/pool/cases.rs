@@ -225,8 +225,8 @@ async fn a_hold_is_known_for_a_day_past_its_end() {
     assert_eq!(sums(&pool).await.held, 5);
 }
 
-/// The key was deleted, or its epoch, or a part of a copy was put back: the ledger and the holds are
-/// there.
+/// The key was deleted, or its epoch, or a part of a copy was put back: the ledger and the holds
+/// are there.
 #[tokio::test]
 async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
     let meta = "anteroom:v1:pool:{reward}:meta";

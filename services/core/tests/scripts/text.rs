@@ -65,7 +65,7 @@ fn every_header_states_purpose_uses_keys_argv_reply_and_codes() {
     }
 }
 
-/// Core writes the value of a constant wherever its name stands, in all parts of a script: a name that
+/// Core writes the value of a constant in place of its name, in all parts of a script: a name that
 /// two of them define would have the value of the last in both.
 #[test]
 fn a_name_in_capitals_is_defined_once_in_a_script() {

@@ -48,8 +48,8 @@ pub struct CheckOf {
     pub limit: String,
     /// Whose units they are.
     pub key: Identifier,
-    /// How many units it takes, in digits, at most `limit`; those of all `log` limits of the call are
-    /// at most 100. 0 takes none, and asks whether there is one.
+    /// How many units it takes, in digits, at most `limit`; those of all `log` limits of the call
+    /// are at most 100. 0 takes none, and asks whether there is one.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,

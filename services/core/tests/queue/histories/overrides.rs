@@ -120,7 +120,7 @@ impl QueueHistory<'_> {
         self.recreate().await
     }
 
-    /// The store loses the meta hash, or its epoch alone: the queue is as empty as after a full loss.
+    /// Redis loses the meta hash, or its epoch alone: the queue is as empty as after a full loss.
     pub async fn lose_meta(&mut self, whole: bool) -> Outcome {
         let meta = format!("anteroom:v1:queue:{{{}}}:meta", self.queue.name());
         let command: &[&str] = if whole { &["DEL", &meta] } else { &["HDEL", &meta, "epoch"] };
