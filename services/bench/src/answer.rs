@@ -1,6 +1,10 @@
 //! As much of HTTP/1.1 as the load generator needs.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 /// No answer has more.
 const MOST_HEADERS: usize = 32;
@@ -10,6 +14,8 @@ const MOST_HEADERS: usize = 32;
 pub struct Head {
     /// Its status.
     pub status: u16,
+    /// Where the body begins.
+    pub body: usize,
     /// Length of the whole answer, when the head tells.
     pub whole: Option<usize>,
 }
@@ -31,7 +37,24 @@ impl Head {
                 whole = Some(end + length);
             }
         }
-        Ok(Some(Self { status, whole }))
+        Ok(Some(Self { status, body: end, whole }))
+    }
+}
+
+/// Sends a request on a connection that stays open; status and body of the answer.
+pub async fn exchange(stream: &mut TcpStream, request: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
+    stream.write_all(request).await?;
+    let mut answer = Vec::with_capacity(1024);
+    loop {
+        if let Some(head) = Head::parse(&answer)? {
+            let whole = head.whole.context("an answer of unknown length")?;
+            if answer.len() >= whole {
+                let body = answer.split_off(head.body);
+                return Ok((head.status, body));
+            }
+        }
+        let read = stream.read_buf(&mut answer).await?;
+        ensure!(read > 0, "the connection was closed after {} bytes of an answer", answer.len());
     }
 }
 
@@ -42,16 +65,17 @@ mod tests {
     #[test]
     fn an_answer_is_whole_when_head_and_body_are() {
         let whole = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nx: y\r\n\r\nhello";
-        let head = Head { status: 201, whole: Some(whole.len()) };
+        let head = Head { status: 201, body: whole.len() - 5, whole: Some(whole.len()) };
         for end in 0..whole.len() {
             let parsed = Head::parse(&whole[..end]).expect("well-formed");
             assert_eq!(parsed, (end >= whole.len() - 5).then_some(head), "{end}");
         }
         let none = b"HTTP/1.1 204 No Content\r\n\r\n";
-        let head = Head { status: 204, whole: Some(none.len()) };
+        let head = Head { status: 204, body: none.len(), whole: Some(none.len()) };
         assert_eq!(Head::parse(none).expect("well-formed"), Some(head));
-        let stream = Head::parse(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-        assert_eq!(stream.expect("well-formed"), Some(Head { status: 200, whole: None }));
+        let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        let head = Head { status: 200, body: chunked.len(), whole: None };
+        assert_eq!(Head::parse(chunked).expect("well-formed"), Some(head));
     }
 
     #[test]

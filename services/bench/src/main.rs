@@ -4,6 +4,7 @@
 //! the load generator. So requests per second mean little by themselves; their ratio to the
 //! hello-world's of the same minute does, and so does processor time per request.
 
+mod against;
 mod answer;
 mod cpu;
 mod http;
@@ -53,11 +54,16 @@ fn main() -> ExitCode {
 
 /// Measures, and writes the report whatever ended the work.
 async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let bins = std::env::var_os("ANTEROOM_BIN_DIR");
-    bins.context("ANTEROOM_BIN_DIR names no folder with the binaries; run make bench")?;
     let settings = Settings::new(arguments);
     let sections = Sections::default();
-    let mut work = tokio::spawn(work(settings.clone(), sections.clone()));
+    let mut work = if let Some(other) = arguments.against.clone() {
+        let (settings, sections) = (settings.clone(), sections.clone());
+        tokio::spawn(async move { against::run(&settings, &other, &sections).await })
+    } else {
+        let bins = std::env::var_os("ANTEROOM_BIN_DIR");
+        bins.context("ANTEROOM_BIN_DIR names no folder with the binaries; run make bench")?;
+        tokio::spawn(work(settings.clone(), sections.clone()))
+    };
     let outcome = tokio::select! {
         outcome = &mut work => outcome.context("a part of the benchmark panicked").flatten(),
         _ = tokio::signal::ctrl_c() => {
@@ -74,7 +80,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let report = Report {
         machine: Machine::this(settings.cores, store_version().await),
-        method: method(&settings),
+        method: method(&settings, arguments.against.is_some()),
         sections: measured.sections,
         notes: measured.notes,
     };
@@ -146,24 +152,35 @@ async fn store_version() -> String {
     }
 }
 
-fn method(settings: &Settings) -> Vec<String> {
-    vec![
-        "Services, Redis (no persistence), hello-world and load generator share the machine's cores."
-            .to_owned(),
-        "The hello-world is a bare axum route, built with the same profile, with as many worker \
-         threads as admission, and is sent the same headers."
-            .to_owned(),
-        format!(
-            "The generator ({} thread) holds keep-alive connections, each of which sends a request, \
-             reads the whole answer, and sends the next; any other status than the expected ends the \
-             run.",
-            settings.threads
-        ),
-        "A ratio is a row's requests per second over the mean of the hello-world's before and after \
-         it; the median of the rounds is compared with the budget."
-            .to_owned(),
+fn method(settings: &Settings, against: bool) -> Vec<String> {
+    let mut method = vec![format!(
+        "The generator ({} thread) holds keep-alive connections, each of which sends a request, \
+         reads the whole answer, and sends the next; any other status than the expected ends the \
+         run.",
+        settings.threads
+    )];
+    if against {
+        method.push(
+            "Services, Redis (no persistence) and load generator share the machine's cores."
+                .to_owned(),
+        );
+    } else {
+        method.extend([
+            "Services, Redis (no persistence), hello-world and load generator share the machine's \
+             cores."
+                .to_owned(),
+            "The hello-world is a bare axum route, built with the same profile, with as many \
+             worker threads as admission, and is sent the same headers."
+                .to_owned(),
+            "A ratio is a row's requests per second over the mean of the hello-world's before and \
+             after it; the median of the rounds is compared with the budget."
+                .to_owned(),
+        ]);
+    }
+    method.push(
         "Processor time is what the kernel's scheduler counted for all threads of a process, its \
          share of the kernel's work included."
             .to_owned(),
-    ]
+    );
+    method
 }

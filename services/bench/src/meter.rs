@@ -122,7 +122,7 @@ pub async fn measure(
 }
 
 /// Waits until all connections are made and answered, and the warm-up is over.
-async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
+pub async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
     let mut left = settings.connections as u64;
     while left > 0 && load.is_running() {
         let before = load.answered();
@@ -134,7 +134,7 @@ async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
 
 /// Lets the load run for so long, and on a machine that has no time for it until something is
 /// answered.
-async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
+pub async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
     let (begin, before) = (Instant::now(), load.answered());
     tokio::time::sleep(time).await;
     while load.answered() == before && load.is_running() {
@@ -202,14 +202,19 @@ impl Told {
             items += http::sample(&metrics, &name("sum"));
         }
         let stats: String = world.anteroom.deployment.redis.run(&["INFO", "commandstats"]).await;
-        let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
-        let field = |name: &str| {
-            let fields = evalsha?.split(',');
-            fields.filter_map(|field| field.split_once('=')).find(|it| it.0 == name)?.1.parse().ok()
-        };
-        let field = |name| field(name).unwrap_or_default();
+        let field = |name| field_of(&stats, "evalsha", name);
         Ok(Self { calls, items, evalsha: field("calls"), script_us: field("usec") })
     }
+}
+
+/// What `INFO commandstats` tells of a command; 0 before its first call.
+pub fn field_of(stats: &str, command: &str, name: &str) -> f64 {
+    let of = || {
+        let start = format!("cmdstat_{command}:");
+        let fields = stats.lines().find_map(|line| line.strip_prefix(&start))?.split(',');
+        fields.filter_map(|field| field.split_once('=')).find(|it| it.0 == name)?.1.parse().ok()
+    };
+    of().unwrap_or_default()
 }
 
 /// What another server did in one window.

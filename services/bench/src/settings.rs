@@ -4,9 +4,18 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
 
+use crate::against;
+
+const EXAMPLE: &str = "\
+Example: what has changed since another commit
+  git worktree add ../baseline e2a754b
+  (cd ../baseline && cargo build --release -p anteroom-admission -p anteroom-scheduler)
+  cargo build --release
+  target/release/anteroom-bench --against ../baseline/target/release";
+
 /// Measures the queue beside a bare hello-world, in one run, and compares with the budgets.
 #[derive(Debug, Parser)]
-#[command(name = "anteroom-bench", version)]
+#[command(name = "anteroom-bench", version, after_help = EXAMPLE)]
 pub struct Arguments {
     /// Only these rows and sections, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
@@ -14,9 +23,10 @@ pub struct Arguments {
     /// One short round: shows that everything runs, measures little
     #[arg(long)]
     pub quick: bool,
-    /// Rounds of the rows against the hello-world
-    #[arg(long, default_value_t = 5)]
-    pub rounds: usize,
+    /// Rounds of the rows against the hello-world [default: 5], or pairs of each row with --against
+    /// [default: 11]
+    #[arg(long)]
+    pub rounds: Option<usize>,
     /// Length of one measurement
     #[arg(long, default_value_t = 3.0)]
     pub seconds: f64,
@@ -29,6 +39,11 @@ pub struct Arguments {
     /// Visitors who wait while the rows are measured
     #[arg(long, default_value_t = 10_000)]
     pub waiting: u64,
+    /// Compares join, place and authorize of the own build with another build's programs in FOLDER,
+    /// and measures nothing else; the own build's are those beside this program, or in
+    /// ANTEROOM_BIN_DIR
+    #[arg(long, value_name = "FOLDER")]
+    pub against: Option<PathBuf>,
     /// A limitador-server (github.com/Kuadrant/limitador) to be measured beside the limits
     #[arg(long, value_name = "PROGRAM")]
     pub limitador: Option<PathBuf>,
@@ -69,10 +84,11 @@ pub struct Settings {
 impl Settings {
     /// What the command line says.
     pub fn new(arguments: &Arguments) -> Self {
+        let rounds = if arguments.against.is_some() { against::PAIRS } else { 5 };
         let (rounds, seconds, warm_up) = if arguments.quick {
             (1, 0.2, 0.1)
         } else {
-            (arguments.rounds, arguments.seconds, 0.5)
+            (arguments.rounds.unwrap_or(rounds), arguments.seconds, 0.5)
         };
         Self {
             rounds: rounds.max(1),

@@ -104,3 +104,39 @@ async fn an_interrupted_run_writes_what_it_has_and_leaves_nothing_running() {
         .await;
     }
 }
+
+#[tokio::test]
+async fn a_build_is_compared_with_another_and_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = binary("anteroom-admission").with_file_name("");
+    let mut bench = start(folder.path(), &["--against", other.to_str().unwrap()]);
+    let status = bench.exit(6 * PATIENCE).await;
+    assert!(status.success(), "{}", bench.stderr());
+    let report = report(folder.path());
+    let rows = report["sections"][0]["rows"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let figures = ["requests/s", "admission µs", "Redis µs", "EVALSHA/request"];
+    let expected =
+        ["join", "place", "authorize"].map(|row| figures.map(|it| format!("{row}: {it}")));
+    assert_eq!(names, expected.as_flattened());
+    for row in rows {
+        let of = |name: &str| row["figures"][name].as_f64().unwrap();
+        assert!(of("own") > 0.0 && of("other") > 0.0, "{row}");
+        assert!((of("own") / of("other") / of("ratio") - 1.0).abs() < 1e-9, "one pair: {row}");
+        assert!(of("A/A from") <= of("A/A") && of("A/A") <= of("A/A to"), "{row}");
+    }
+    for (row, budgets) in rows.iter().zip([0, 1, 1, 0].into_iter().cycle()) {
+        assert_eq!(row["budgets"].as_array().unwrap().len(), budgets, "{row}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_without_programs_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let mut bench = start(folder.path(), &["--against", empty.to_str().unwrap()]);
+    assert!(!bench.exit(PATIENCE).await.success());
+    let said = bench.stderr();
+    assert!(said.contains("empty has no anteroom-admission. Build it: cargo build"), "{said}");
+}

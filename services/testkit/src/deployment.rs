@@ -1,6 +1,9 @@
 //! The services as a user deploys them: a store, a configuration file, an environment.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use tempfile::TempDir;
 
@@ -17,6 +20,7 @@ pub struct Deployment {
     pub redis: Redis,
     env: Vec<(String, String)>,
     directory: TempDir,
+    programs: Option<PathBuf>,
 }
 
 impl Deployment {
@@ -28,9 +32,19 @@ impl Deployment {
     pub fn new(redis: Redis, queues: &str, env: &[(&str, &str)]) -> Self {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let deployment = Self { redis, env: env.collect(), directory };
+        let deployment = Self { redis, env: env.collect(), directory, programs: None };
         deployment.write(queues);
         deployment
+    }
+
+    /// Its services are the programs in this folder.
+    #[must_use]
+    pub fn with_programs_of(self, folder: &Path) -> Self {
+        Self { programs: Some(folder.to_owned()), ..self }
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.programs.as_ref().map_or_else(|| binary(name), |folder| folder.join(name))
     }
 
     /// The configuration file of all services.
@@ -57,7 +71,7 @@ impl Deployment {
     /// Starts an admission with more environment of its own: with `ANTEROOM_CONFIG` it has another
     /// file.
     pub async fn admission_with(&self, env: &[(&str, &str)]) -> Service {
-        self.start(Command::new(binary("anteroom-admission")), ADMISSION_PORTS, env).await
+        self.start(Command::new(self.program("anteroom-admission")), ADMISSION_PORTS, env).await
     }
 
     /// Starts a scheduler.
@@ -67,7 +81,7 @@ impl Deployment {
 
     /// Starts a scheduler with more environment of its own.
     pub async fn scheduler_with(&self, env: &[(&str, &str)]) -> Service {
-        self.start(Command::new(binary("anteroom-scheduler")), SCHEDULER_PORTS, env).await
+        self.start(Command::new(self.program("anteroom-scheduler")), SCHEDULER_PORTS, env).await
     }
 
     /// Starts an issuer.
@@ -77,14 +91,14 @@ impl Deployment {
 
     /// Starts an issuer with more environment of its own.
     pub async fn issuer_with(&self, env: &[(&str, &str)]) -> Service {
-        self.start(Command::new(binary("anteroom-issuer")), ISSUER_PORTS, env).await
+        self.start(Command::new(self.program("anteroom-issuer")), ISSUER_PORTS, env).await
     }
 
     /// Starts an admission that may open only so many files and connections.
     pub async fn narrow_admission(&self, descriptors: u32) -> Service {
         let mut shell = Command::new("sh");
         let limit = format!("ulimit -n {descriptors} && exec \"$0\"");
-        shell.args(["-c", &limit]).arg(binary("anteroom-admission"));
+        shell.args(["-c", &limit]).arg(self.program("anteroom-admission"));
         self.start(shell, ADMISSION_PORTS, &[]).await
     }
 

@@ -1,0 +1,155 @@
+//! `--against FOLDER`: the own build beside another one's binaries.
+//!
+//! Three sides run at the same time, each with a Redis of its own and the same configuration and
+//! visitors: the own build, the other one, and the own build a second time (the A/A series: what
+//! two equal programs differ by). They are loaded in turn; each round has the reverse order of the
+//! round before, so that the own build is measured next to the other one.
+
+mod side;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use self::side::{Asked, ROWS, Side, Window};
+use crate::{
+    progress::say,
+    report::{Bound, Row, Section},
+    sections::Sections,
+    settings::Settings,
+    stats::{interval_of_median, median},
+};
+
+/// Pairs of a row, where the command line names no number.
+pub const PAIRS: usize = 11;
+/// Processor time a request may rise by 2 % over the fixed baseline.
+const MOST: f64 = 1.02;
+
+/// The windows of one round of a row.
+struct Round {
+    own: Window,
+    other: Window,
+    twin: Window,
+}
+
+/// Measures join, place and authorize of both builds.
+pub async fn run(settings: &Settings, other: &Path, sections: &Sections) -> anyhow::Result<()> {
+    let own = own_folder()?;
+    side::check(&own).context("the own build")?;
+    side::check(other).with_context(|| format!("--against {}", other.display()))?;
+    say("starting admission, scheduler and Redis of three sides, and filling their queues");
+    let visitors = settings.waiting;
+    let mut sides = [Side::start(&own).await?, Side::start(other).await?, Side::start(&own).await?];
+    for side in &mut sides {
+        side.fill(visitors).await?;
+    }
+    let mut rows: Vec<(&Asked, Vec<Round>)> = Vec::new();
+    rows.extend(ROWS.iter().filter(|row| settings.wants(row.name)).map(|row| (row, Vec::new())));
+    for round in 1..=settings.rounds {
+        for (asked, rounds) in &mut rows {
+            let next = measure(settings, &sides, asked, round).await;
+            let next = next.with_context(|| format!("row {}", asked.name))?;
+            say_round(asked, round, settings.rounds, &next);
+            rounds.push(next);
+        }
+        sections.put(section(settings, other, &rows));
+    }
+    Ok(())
+}
+
+/// The folder in `ANTEROOM_BIN_DIR`, else the one of this program.
+fn own_folder() -> anyhow::Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("ANTEROOM_BIN_DIR") {
+        return Ok(folder.into());
+    }
+    let program = std::env::current_exe()?;
+    Ok(program.parent().context("this program is in no folder")?.to_owned())
+}
+
+async fn measure(
+    settings: &Settings,
+    sides: &[Side; 3],
+    asked: &Asked,
+    round: usize,
+) -> anyhow::Result<Round> {
+    let [own, other, twin] = sides;
+    if round.is_multiple_of(2) {
+        let twin = twin.measure(settings, asked, round).await?;
+        let other = other.measure(settings, asked, round).await?;
+        Ok(Round { own: own.measure(settings, asked, round).await?, other, twin })
+    } else {
+        let own = own.measure(settings, asked, round).await?;
+        let other = other.measure(settings, asked, round).await?;
+        Ok(Round { own, other, twin: twin.measure(settings, asked, round).await? })
+    }
+}
+
+fn say_round(asked: &Asked, round: usize, rounds: usize, it: &Round) {
+    let Round { own, other, twin } = it;
+    say(&format!(
+        "pair {round} of {rounds}: {:9} own {:6.0}/s, other {:6.0}/s; own ÷ other (A/A): requests/s \
+         {:.3} ({:.3}), admission {:.3} ({:.3}), Redis {:.3} ({:.3})",
+        asked.name,
+        own.rate,
+        other.rate,
+        own.rate / other.rate,
+        own.rate / twin.rate,
+        own.admission_us / other.admission_us,
+        own.admission_us / twin.admission_us,
+        own.redis_us / other.redis_us,
+        own.redis_us / twin.redis_us,
+    ));
+}
+
+/// What is compared of a window: name, value, and whether it has a budget.
+type Figure = (&'static str, fn(&Window) -> f64, Option<Bound>);
+
+const FIGURES: [Figure; 4] = [
+    ("requests/s", |it| it.rate, None),
+    ("admission µs", |it| it.admission_us, Some(Bound::AtMost(MOST))),
+    ("Redis µs", |it| it.redis_us, Some(Bound::AtMost(MOST))),
+    ("EVALSHA/request", |it| it.calls, None),
+];
+
+fn section(settings: &Settings, other: &Path, rows: &[(&Asked, Vec<Round>)]) -> Section {
+    let of = |asked: &Asked, rounds: &[Round], (name, value, bound): &Figure| {
+        let values = |side: fn(&Round) -> &Window| {
+            rounds.iter().map(|it| value(side(it))).collect::<Vec<_>>()
+        };
+        let (own, other) = (values(|it| &it.own), values(|it| &it.other));
+        let over = |others: &[f64]| own.iter().zip(others).map(|(a, b)| a / b).collect::<Vec<_>>();
+        let (ratios, equal) = (over(&other), over(&values(|it| &it.twin)));
+        let ((least, most), (equal_least, equal_most)) =
+            (interval_of_median(&ratios), interval_of_median(&equal));
+        Row::new(format!("{}: {name}", asked.name))
+            .figure("own", median(&own))
+            .figure("other", median(&other))
+            .within("ratio", median(&ratios), *bound)
+            .figure("from", least)
+            .figure("to", most)
+            .figure("A/A", median(&equal))
+            .figure("A/A from", equal_least)
+            .figure("A/A to", equal_most)
+    };
+    let rows = rows
+        .iter()
+        .filter(|(_, rounds)| !rounds.is_empty())
+        .flat_map(|(asked, rounds)| FIGURES.iter().map(move |figure| of(asked, rounds, figure)));
+    Section {
+        name: "against",
+        title: "Beside another build".to_owned(),
+        how: format!(
+            "The other build: `{}`. {} pairs of {:?} each, {} connections, {} waiting and as many \
+             active visitors. Processor time is a request's. `ratio` is the median of own ÷ other \
+             over the pairs. `from` and `to` are its interval by the sign test: at least 95 % from 6 \
+             pairs on, of fewer pairs the least and the most. `A/A` is the same for two instances of \
+             the own build.",
+            other.display(),
+            settings.rounds,
+            settings.window,
+            settings.connections,
+            settings.waiting,
+        ),
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,218 @@
+//! One build's services on a Redis of their own, its visitors, and the load on them.
+//!
+//! Visitors join over HTTP, because two builds may keep a line in different forms. The
+//! configuration has only keys that every build since the baseline accepts.
+
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Instant};
+
+use anteroom_testkit::{Deployment, Redis, Service};
+use anyhow::{Context as _, ensure};
+use futures_util::future::try_join_all;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use crate::{
+    answer::exchange,
+    cpu,
+    load::{Load, Plan},
+    meter,
+    progress::say,
+    request::{Requests, with_token},
+    settings::Settings,
+};
+
+/// The programs of a side.
+const PROGRAMS: [&str; 2] = ["anteroom-admission", "anteroom-scheduler"];
+/// Connections while the queues are filled.
+const FILLING: usize = 64;
+/// Joins before the load's own ones have this series, which no round has.
+const BEFORE: u64 = 0;
+
+/// Nobody is over a limit, no session ends, and in `line` and `joins` every visitor waits. The
+/// limits themselves are on, for they cost something.
+const CONFIG: &str = r#"
+[queues."*"]
+capacity = 1_000_000
+max_waiting = 10_000_000
+idle_ttl = "24h"
+first_poll_ttl = "24h"
+keep_ttl = "7d"
+session_ttl = "1h"
+session_max = "24h"
+joins_per_address = "1000000/1s"
+requests_per_place = 1000
+
+[queues.joins]
+opens_at = "2100-01-01T00:00:00Z"
+
+[queues.line]
+opens_at = "2100-01-01T00:00:00Z"
+
+[queues.inside]
+"#;
+
+/// What is asked.
+pub struct Asked {
+    /// Its name in the report.
+    pub name: &'static str,
+    queue: &'static str,
+    /// Below the queue; empty: a join.
+    path: &'static str,
+    expect: u16,
+}
+
+/// The rows.
+pub const ROWS: [Asked; 3] = [
+    Asked { name: "join", queue: "joins", path: "", expect: 201 },
+    Asked { name: "place", queue: "line", path: "token", expect: 200 },
+    Asked { name: "authorize", queue: "inside", path: "authorize", expect: 200 },
+];
+
+/// What one window shows. Times are processor time in µs a request.
+pub struct Window {
+    /// Requests per second.
+    pub rate: f64,
+    /// Of admission.
+    pub admission_us: f64,
+    /// Of Redis.
+    pub redis_us: f64,
+    /// Calls of scripts a request, with those of the ticks.
+    pub calls: f64,
+}
+
+/// A build that runs.
+pub struct Side {
+    deployment: Deployment,
+    admission: Service,
+    /// Ends with this.
+    _scheduler: Service,
+    public: SocketAddr,
+    /// The requests of the rows that name places.
+    requests: Vec<(&'static str, Arc<Requests>)>,
+}
+
+/// That a folder has the programs of a build.
+pub fn check(folder: &Path) -> anyhow::Result<()> {
+    for program in PROGRAMS {
+        ensure!(
+            folder.join(program).is_file(),
+            "{} has no {program}. Build it: cargo build --release -p {} -p {}",
+            folder.display(),
+            PROGRAMS[0],
+            PROGRAMS[1],
+        );
+    }
+    Ok(())
+}
+
+impl Side {
+    /// Starts the programs of a folder and waits until they are ready.
+    pub async fn start(folder: &Path) -> anyhow::Result<Self> {
+        let redis = Redis::start().await;
+        let deployment = Deployment::new(redis, CONFIG, &[]).with_programs_of(folder);
+        let (admission, scheduler) = tokio::join!(deployment.admission(), deployment.scheduler());
+        admission.until_ready().await;
+        scheduler.until_ready().await;
+        let public = admission.address("public").parse()?;
+        Ok(Self { deployment, admission, _scheduler: scheduler, public, requests: Vec::new() })
+    }
+
+    /// Lets so many visitors wait, and as many in.
+    pub async fn fill(&mut self, visitors: u64) -> anyhow::Result<()> {
+        for asked in ROWS.iter().filter(|asked| !asked.path.is_empty()) {
+            let Asked { queue, path, .. } = asked;
+            let joins = Requests::joins(&[(*queue).to_owned()], 1, BEFORE);
+            let joins = (0..visitors).map(|n| joins.get(n, &mut Vec::new()).to_vec()).collect();
+            let places = self.ask_all(joins, 201).await?;
+            let tokens = places.iter().map(|place| {
+                let place: Value = serde_json::from_slice(place)?;
+                place["token"].as_str().map(str::to_owned).context("a place without a token")
+            });
+            let tokens = tokens.collect::<anyhow::Result<Vec<_>>>()?;
+            let path = format!("/v1/queues/{queue}/{path}");
+            let visits: Vec<_> = tokens.iter().map(|token| with_token(&path, token)).collect();
+            // The first visit of a ready place claims it.
+            self.ask_all(visits, asked.expect).await?;
+            self.requests.push((queue, Arc::new(Requests::with_tokens(&path, &tokens))));
+        }
+        say(&format!("{visitors} visitors wait, and {visitors} are active"));
+        Ok(())
+    }
+
+    /// The bodies of the answers, in the order of the requests.
+    async fn ask_all(&self, requests: Vec<Vec<u8>>, expect: u16) -> anyhow::Result<Vec<Vec<u8>>> {
+        let share = requests.len().div_ceil(FILLING).max(1);
+        let ask = async |requests: &[Vec<u8>]| -> anyhow::Result<Vec<Vec<u8>>> {
+            let mut stream = TcpStream::connect(self.public).await?;
+            stream.set_nodelay(true)?;
+            let mut bodies = Vec::with_capacity(requests.len());
+            for request in requests {
+                let (status, body) = exchange(&mut stream, request).await?;
+                let text = || String::from_utf8_lossy(&body).into_owned();
+                ensure!(status == expect, "{status} instead of {expect}: {}", text());
+                bodies.push(body);
+            }
+            Ok(bodies)
+        };
+        Ok(try_join_all(requests.chunks(share).map(ask)).await?.concat())
+    }
+
+    /// Loads it for a window. Each round's joins are new ones.
+    pub async fn measure(
+        &self,
+        settings: &Settings,
+        asked: &Asked,
+        round: usize,
+    ) -> anyhow::Result<Window> {
+        let built = self.requests.iter().find(|(queue, _)| *queue == asked.queue);
+        let requests = match built {
+            Some((_, requests)) => requests.clone(),
+            None => Arc::new(Requests::joins(&[asked.queue.to_owned()], 1, round as u64)),
+        };
+        let load = Load::start(Plan {
+            addresses: vec![self.public],
+            requests,
+            expect: asked.expect,
+            connections: settings.connections,
+            threads: settings.threads,
+        });
+        meter::warm_up(&load, settings).await?;
+        let calls_before = self.calls().await;
+        let before = self.counted(&load)?;
+        meter::pass(&load, settings.window).await?;
+        let after = self.counted(&load)?;
+        let calls = self.calls().await - calls_before;
+        load.finish()?;
+        let requests = (after.answered - before.answered) as f64;
+        let us = |before: u64, after: u64| (after - before) as f64 / 1e3 / requests;
+        Ok(Window {
+            rate: requests / (after.at - before.at).as_secs_f64(),
+            admission_us: us(before.admission, after.admission),
+            redis_us: us(before.redis, after.redis),
+            calls: calls / requests,
+        })
+    }
+
+    /// EVALSHA so far.
+    async fn calls(&self) -> f64 {
+        let stats: String = self.deployment.redis.run(&["INFO", "commandstats"]).await;
+        meter::field_of(&stats, "evalsha", "calls")
+    }
+
+    fn counted(&self, load: &Load) -> anyhow::Result<Counted> {
+        Ok(Counted {
+            at: Instant::now(),
+            answered: load.answered(),
+            admission: cpu::of_process(self.admission.process.id())?,
+            redis: cpu::of_process(self.deployment.redis.id().context("Redis runs")?)?,
+        })
+    }
+}
+
+/// Counters that are read in an instant.
+struct Counted {
+    at: Instant,
+    answered: u64,
+    admission: u64,
+    redis: u64,
+}
