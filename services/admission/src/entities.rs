@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use ahash::RandomState;
 use anteroom_core::store::Store;
 
 use crate::problem::retry::PendingRetries;
@@ -33,15 +34,21 @@ pub struct EntityContext<'a> {
 /// escapes. The decoded parameters of the router fail as a whole when another one is no UTF-8, and
 /// the visitor's own path behind `…/authorize/` may be in any encoding.
 pub fn name_in<T: Entity>(path: &str) -> Option<&str> {
+    // Nearly every path: /v1/SECTION/NAME…
+    let rest = path.strip_prefix("/v1/").and_then(|rest| rest.strip_prefix(T::SECTION));
+    if let Some(rest) = rest.and_then(|rest| rest.strip_prefix('/')) {
+        let end = rest.bytes().position(|byte| byte == b'/').unwrap_or(rest.len());
+        return rest.get(..end);
+    }
     path.split('/').skip_while(|part| *part != T::SECTION).nth(1)
 }
 
 /// All of one kind that are in force.
-pub struct Entities<T>(HashMap<String, Arc<T>>);
+pub struct Entities<T>(HashMap<String, Arc<T>, RandomState>);
 
 impl<T> Default for Entities<T> {
     fn default() -> Self {
-        Self(HashMap::new())
+        Self(HashMap::default())
     }
 }
 

@@ -77,21 +77,27 @@ impl Secrets {
         text
     }
 
-    /// The body that was signed under this name. `None` for anything that these secrets did not
-    /// sign.
-    pub fn verify(&self, kind: &Kind, name: &str, text: &str) -> Option<Vec<u8>> {
+    /// What `read` makes of the body that was signed under this name. `None` for anything that
+    /// these secrets did not sign.
+    pub fn verify<T>(
+        &self,
+        kind: &Kind,
+        name: &str,
+        text: &str,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
         let most = (KEY_ID_LEN + MAX_NAME + kind.max_body + TAG_LEN) * 4 / 3 + 4;
         let text = text.strip_prefix(kind.prefix).filter(|text| text.len() <= most)?;
-        let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let signed = bytes.len().checked_sub(TAG_LEN).filter(|length| *length > KEY_ID_LEN)?;
-        let tag = bytes.split_off(signed);
-        let secret = self.0.iter().find(|secret| secret.id == bytes[..KEY_ID_LEN])?;
-        if !bool::from(secret.tag(kind, &bytes).ct_eq(&tag)) {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (signed, tag) = bytes.split_last_chunk::<TAG_LEN>()?;
+        let (id, rest) = signed.split_first_chunk::<KEY_ID_LEN>()?;
+        let secret = self.0.iter().find(|secret| secret.id == *id)?;
+        if !bool::from(secret.tag(kind, signed).ct_eq(tag)) {
             return None;
         }
-        let (length, rest) = bytes[KEY_ID_LEN..].split_first()?;
+        let (length, rest) = rest.split_first()?;
         let (of, body) = rest.split_at_checked(usize::from(*length))?;
-        (of == name.as_bytes()).then(|| body.to_vec())
+        if of == name.as_bytes() { read(body) } else { None }
     }
 }
 

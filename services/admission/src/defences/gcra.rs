@@ -5,10 +5,11 @@
 //! that is refilled is as good as one never seen, so it is forgotten when room is needed.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ahash::RandomState;
 use anteroom_runtime::config::Rate;
 
 /// Calls of different keys seldom wait for each other.
@@ -29,7 +30,7 @@ pub struct Gcra<K> {
 #[derive(Debug)]
 struct RateShard<K> {
     /// When each key is fully refilled.
-    refilled_at: HashMap<K, Instant>,
+    refilled_at: HashMap<K, Instant, RandomState>,
     /// At this length the refilled ones are looked for.
     clean_at: usize,
     cleaned: Option<Instant>,
@@ -40,7 +41,8 @@ impl<K: Hash + Eq> Gcra<K> {
     /// addresses than this could not be held back by counting them either.
     pub fn new(most: usize) -> Self {
         let shard = || {
-            Mutex::new(RateShard { refilled_at: HashMap::new(), clean_at: SMALL, cleaned: None })
+            let refilled_at = HashMap::with_hasher(RandomState::new());
+            Mutex::new(RateShard { refilled_at, clean_at: SMALL, cleaned: None })
         };
         Self {
             shards: (0..SHARDS).map(|_| shard()).collect(),

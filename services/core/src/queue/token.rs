@@ -46,12 +46,13 @@ impl TokenKeys {
 
     /// Verifies a token of this queue. `None` for anything that these secrets did not sign.
     pub fn verify(&self, queue: &str, text: &str) -> Option<Token> {
-        let body = self.0.verify(&KIND, queue, text)?;
-        let (place, visitor_id) = body.split_at_checked(PLACE_LEN)?;
-        let visitor_id = std::str::from_utf8(visitor_id).ok()?;
-        Some(Token {
-            place: PlaceRef::from_bytes(place)?,
-            visitor_id: (!visitor_id.is_empty()).then(|| visitor_id.to_owned()),
+        self.0.verify(&KIND, queue, text, |body| {
+            let (place, visitor_id) = body.split_at_checked(PLACE_LEN)?;
+            let visitor_id = std::str::from_utf8(visitor_id).ok()?;
+            Some(Token {
+                place: PlaceRef::from_bytes(place)?,
+                visitor_id: (!visitor_id.is_empty()).then(|| visitor_id.to_owned()),
+            })
         })
     }
 }

@@ -44,7 +44,7 @@ impl GateOptions {
                 }
             }
         } else {
-            for pair in parts.uri.query().unwrap_or_default().split('&') {
+            for pair in parts.uri.query().into_iter().flat_map(|query| query.split('&')) {
                 match pair {
                     "join=1" => options.join = true,
                     "on_refusal=redirect" => options.redirect = true,
