@@ -16,7 +16,8 @@ if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(LINE_
   return { NO_RULES }
 end
 read_clock()
-m.ticket = m.ticket or 0
+local last_ticket = m.ticket or 0
+m.ticket = last_ticket
 
 local ids = { unpack(ARGV, 2) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
@@ -29,6 +30,7 @@ for i = 1, #ids do
   end
 end
 refresh_rules()
+local max_waiting = m.max_waiting
 local _, takes, promotes = state_now()
 local lined = call('ZCARD', WAITING)
 returned = call('ZCARD', RETURNED)
@@ -144,13 +146,13 @@ for i = 1, #ids do
   elseif not takes then
     tell(0)
     answer(CLOSED, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
-  elseif full_store or depth >= m.max_waiting or m.ticket >= LAST_TICKET then
+  elseif full_store or depth >= max_waiting or last_ticket >= LAST_TICKET then
     tell(0)
     answer(FULL, full_store and 1 or 0, 0)
   else
-    ticket = m.ticket + 1
-    m.ticket, born[id] = ticket, used + 1
-    tell(ticket)
+    ticket = last_ticket + 1
+    last_ticket, used = ticket, used + 1
+    out[used], born[id] = ticket, used
     if depth == 0 and may_pass() then
       at_once[#at_once + 1], tickets[#tickets + 1] = id, ticket
       if now >= mark_at then mark(ticket) end
@@ -175,5 +177,6 @@ end
 if placed > 0 then call('ZADD', WAITING, unpack(line)) end
 if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
 keep_seen()
+m.ticket = last_ticket
 if next(born) then save({ 'ticket', 'last', 'marked_at' }) end
 return reply()
