@@ -175,6 +175,23 @@ async fn a_full_lane_opens_no_gate() {
     assert!(rest.iter().all(|answer| answer.status == 403), "{rest:?}");
 }
 
+/// The frequent calls have no timer of their own, unless Redis may take longer than a request.
+#[tokio::test]
+async fn a_request_ends_in_its_time_where_redis_may_take_longer() {
+    let queue = "[queues.free]\ncapacity = 1\n";
+    let patient = [
+        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "30s"),
+        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "60s"),
+        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "1s"),
+    ];
+    let room = Room::start_with(queue, &patient).await;
+    let token = join(&room, "free").await.is(201).token();
+    room.anteroom.deployment.redis.freeze();
+    gate(&room, "free", |call| call.token(&token)).await.refuses(403, "request_timeout");
+    let place = room.get("/v1/queues/free/token").token(&token).send().await;
+    place.refuses(504, "request_timeout");
+}
+
 #[tokio::test]
 async fn a_store_that_comes_back_empty_begins_a_new_life() {
     let mut room = Room::start(ONE).await;

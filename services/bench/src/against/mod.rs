@@ -124,7 +124,7 @@ fn section(settings: &Settings, other: &Path, rows: &[(&Asked, Vec<Round>)]) -> 
         Row::new(format!("{}: {name}", asked.name))
             .figure("own", median(&own))
             .figure("other", median(&other))
-            .within("ratio", median(&ratios), *bound)
+            .within("ratio", median(&ratios), bound.filter(|_| asked.is_bound))
             .figure("from", least)
             .figure("to", most)
             .figure("A/A", median(&equal))

@@ -32,7 +32,6 @@ const BEFORE: u64 = 0;
 /// limits themselves are on, for they cost something.
 const CONFIG: &str = r#"
 [queues."*"]
-capacity = 1_000_000
 max_waiting = 10_000_000
 idle_ttl = "24h"
 first_poll_ttl = "24h"
@@ -43,12 +42,19 @@ joins_per_address = "1000000/1s"
 requests_per_place = 1000
 
 [queues.joins]
+batch = 1
+opens_at = "2100-01-01T00:00:00Z"
+
+[queues.joins-to-room]
+capacity = 10_000_000
 opens_at = "2100-01-01T00:00:00Z"
 
 [queues.line]
+capacity = 10_000_000
 opens_at = "2100-01-01T00:00:00Z"
 
 [queues.inside]
+capacity = 10_000_000
 "#;
 
 /// What is asked.
@@ -59,14 +65,19 @@ pub struct Asked {
     /// Below the queue; empty: a join.
     path: &'static str,
     expect: u16,
+    /// Whether its processor time has a bound.
+    pub is_bound: bool,
 }
 
-/// The rows.
-pub const ROWS: [Asked; 3] = [
-    Asked { name: "join", queue: "joins", path: "", expect: 201 },
-    Asked { name: "place", queue: "line", path: "token", expect: 200 },
-    Asked { name: "authorize", queue: "inside", path: "authorize", expect: 200 },
+/// The rows. Builds that bound the places of an address by a part of `capacity` count them where a
+/// queue has one: that join has a row of its own, because the baseline does nothing of it.
+pub const ROWS: [Asked; 4] = [
+    Asked { name: "join", queue: "joins", path: "", expect: 201, is_bound: true },
+    Asked { name: JOIN_TO_ROOM, queue: "joins-to-room", path: "", expect: 201, is_bound: false },
+    Asked { name: "place", queue: "line", path: "token", expect: 200, is_bound: true },
+    Asked { name: "authorize", queue: "inside", path: "authorize", expect: 200, is_bound: true },
 ];
+const JOIN_TO_ROOM: &str = "join with capacity";
 
 /// What one window shows. Times are processor time in µs a request.
 pub struct Window {
