@@ -48,10 +48,9 @@ impl Cookies {
             // Another cookie's bytes outside ASCII must not hide ours.
             .flat_map(|line| line.as_bytes().split(|&byte| byte == b';'))
             .filter_map(move |pair| {
-                let pair = std::str::from_utf8(pair.trim_ascii()).ok()?;
-                let (name, value) = pair.split_once('=')?;
-                let found = name.strip_prefix(prefix)?.strip_prefix("anteroom_")?;
-                (found == queue).then_some(value)
+                let rest = pair.trim_ascii().strip_prefix(prefix.as_bytes())?;
+                let rest = rest.strip_prefix(b"anteroom_")?.strip_prefix(queue.as_bytes())?;
+                std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
             })
     }
 
