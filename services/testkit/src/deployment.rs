@@ -91,7 +91,10 @@ impl Deployment {
 
     /// Starts an issuer with more environment of its own.
     pub async fn issuer_with(&self, env: &[(&str, &str)]) -> Service {
-        self.start(Command::new(self.program("anteroom-issuer")), ISSUER_PORTS, env).await
+        let mut program = Command::new(self.program("anteroom-issuer"));
+        // Only here: programs from before there was an issuer refuse its section.
+        program.env("ANTEROOM_ISSUER__METRICS_LISTEN", "127.0.0.1:0");
+        self.start(program, ISSUER_PORTS, env).await
     }
 
     /// Starts an admission that may open only so many files and connections.
@@ -133,7 +136,6 @@ impl Deployment {
             ("ANTEROOM_ADMISSION__SERVICE_LISTEN", "127.0.0.1:0"),
             ("ANTEROOM_ADMISSION__METRICS_LISTEN", "127.0.0.1:0"),
             ("ANTEROOM_SCHEDULER__METRICS_LISTEN", "127.0.0.1:0"),
-            ("ANTEROOM_ISSUER__METRICS_LISTEN", "127.0.0.1:0"),
             ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "a-secret-of-the-tests-of-32-bytes-and-more"),
             ("ANTEROOM_LOG__FORMAT", "json"),
         ]);
