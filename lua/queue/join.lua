@@ -168,6 +168,7 @@ for i = 1, #ids do
   end
 end
 
+m.ticket = last_ticket
 clear_ended()
 if #at_once > 0 then
   admit(at_once, tickets)
@@ -177,6 +178,5 @@ end
 if placed > 0 then call('ZADD', WAITING, unpack(line)) end
 if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
 keep_seen()
-m.ticket = last_ticket
 if next(born) then save({ 'ticket', 'last', 'marked_at' }) end
 return reply()
