@@ -116,7 +116,9 @@ static MACHINE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// the configuration has them.
 async fn agree(rules: &[(&str, &str)]) {
     let _alone = MACHINE.lock().await;
-    let mut queue = "[queues.concert]\njoins_per_address = \"none\"\n".to_owned();
+    let mut queue = "[queues.concert]\njoins_per_address = \"none\"\n\
+         places_per_address = 0\n"
+        .to_owned();
     let mut flags: Vec<String> =
         ["--rate", "50", "--for", "20s", "--even", "--no-shows", "10%", "--claims-after", "0s..1s"]
             .map(str::to_owned)

@@ -1,12 +1,15 @@
 -- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the
 -- rate comes back like that of a turn given up.
--- Uses: lib/store lib/entity meta withheld revoked notes bury held log ticket
--- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked
+-- Uses: lib/store lib/entity meta withheld revoked notes addresses bury held log ticket
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from
+--       per_address
 -- ARGV: now, ticket
 -- Reply: OK, status (0: nobody holds it); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
+if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
+  return { NO_RULES }
+end
 read_clock()
 write_even_if_full()
 local ticket = tonumber(ARGV[2])

@@ -1,25 +1,32 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
 -- join that finds nobody waiting and both rules with room is promoted at once.
--- Uses: lib/store lib/entity lib/memory meta state withheld rules notes bury held log health pace
---       presence seen eta outcomes shown
+-- Uses: lib/store lib/entity lib/memory meta state withheld rules notes addresses per_address bury
+--       held log health pace presence seen eta outcomes shown
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
--- ARGV: now, (id)*
+--       joined_from per_address
+-- ARGV: now, from, uncounted, (id)*
+--       (for each item the numbers of its address, 4 bytes (lib/addresses.lua), zeros when it is
+--       not counted, empty when none is; how many places of each address this admission may have
+--       given uncounted)
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua), each behind its ticket (0 when there is none); for
 --        CLOSED left_ms is the time until joins are taken (0: unknown), for FULL the status is 1
---        when it is the store that has no room left; or NO_RULES
+--        when it is the store that has no room left, 2 when the address holds as many places as
+--        one may; or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
 local LAST_TICKET = 9007199254740991
 local MARK_EVERY, TOLD_EVERY = 1000000, 64
 
-if not load({ 'marked_at', 'credit', 'credit_at', 'withheld_until', unpack(LINE_FIELDS) }) then
+if not load({
+  'marked_at', 'credit', 'credit_at', 'withheld_until', 'counted_upto', unpack(LINE_FIELDS),
+}) then
   return { NO_RULES }
 end
 read_clock()
 local last_ticket = m.ticket or 0
 m.ticket = last_ticket
 
-local ids = { unpack(ARGV, 2) }
+local ids = { unpack(ARGV, 4) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
 local records = call('HMGET', HELD, unpack(ids))
 local full_store = false
@@ -31,6 +38,7 @@ for i = 1, #ids do
 end
 refresh_rules()
 local max_waiting = m.max_waiting
+local counts = ARGV[2] ~= '' and not full_store and addresses.begin(ARGV[2], waiting, records)
 local _, takes, promotes = state_now()
 local lined = call('ZCARD', WAITING)
 returned = call('ZCARD', RETURNED)
@@ -56,6 +64,7 @@ local function held(i, id)
   cleared[id] = true
   cleared[#cleared + 1] = id
   bury(id, ticket, detail)
+  count_addresses().uncount({ ticket })
   if detail == UNCLAIMED then
     if not log then read_log() end
     give_back(since)
@@ -149,6 +158,9 @@ for i = 1, #ids do
   elseif full_store or depth >= max_waiting or last_ticket >= LAST_TICKET then
     tell(0)
     answer(FULL, full_store and 1 or 0, 0)
+  elseif counts and addresses.is_full(i) then
+    tell(0)
+    answer(FULL, 2, 0)
   else
     ticket = last_ticket + 1
     last_ticket, used = ticket, used + 1
@@ -177,6 +189,9 @@ if #at_once > 0 then
 end
 if placed > 0 then call('ZADD', WAITING, unpack(line)) end
 if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
+if counts then addresses.keep() end
 keep_seen()
-if next(born) then save({ 'ticket', 'last', 'marked_at' }) end
+if next(born) then
+  save({ 'ticket', 'last', 'marked_at', counts and 'counted_upto' or nil })
+end
 return reply()

@@ -1,14 +1,18 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once;
 -- with local_answers, that of a session a moment later.
--- Uses: lib/store lib/entity meta withheld revoked notes bury marks held log outcomes visit
--- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked
+-- Uses: lib/store lib/entity meta withheld revoked notes addresses bury marks held log outcomes
+--       visit
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked joined_from
+--       per_address
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua): OK with the reason as status when the place has
 --        left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped' }) then return { NO_RULES } end
+if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
+  return { NO_RULES }
+end
 read_clock()
 write_even_if_full()
 

@@ -1,9 +1,10 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as
 -- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
 -- would promote more.
--- Uses: lib/store lib/entity meta state withheld rules notes bury marks join_times held log health
---       pace slices presence absent rates adaptive
+-- Uses: lib/store lib/entity meta state withheld rules notes addresses bury marks join_times held
+--       log health pace slices presence absent rates adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+--       joined_from per_address
 -- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals
 --       (what was read of the target that the queue follows: its state, 0 when nothing was, the
 --       version of that, and two of its rules, times in µs; the bounds of an adaptive batch, 0
@@ -24,7 +25,7 @@ if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'busy', 'rate', 'longest', 'dropped', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls',
   'bin_drops', 'bin_places', 'withheld_until', 'late', 'health_state', 'health_at',
-  unpack(SLICE_FIELDS),
+  'counted_upto', unpack(SLICE_FIELDS),
 }) then
   return { NO_RULES }
 end

@@ -3,6 +3,7 @@
 -- flooded.
 -- Uses: lib/store lib/entity meta life withheld
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+--       joined_from per_address
 -- ARGV: now, epoch
 --       (the new one)
 -- Reply: OK, done (0: this epoch is in force already); or NO_RULES
@@ -15,7 +16,8 @@ create_empty()
 call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall',
   'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'bin_from',
-  'walk_waiting', 'walk_returned', 'walk_away', 'gone_at', 'gone_period'
+  'walk_waiting', 'walk_returned', 'walk_away', 'gone_at', 'gone_period',
+  'counted_upto', 'counted_from'
 )
 call('HSET', META, 'epoch', ARGV[2], 'last', now)
 if m.local_answers == 1 then withhold() end

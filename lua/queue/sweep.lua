@@ -1,22 +1,24 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
 -- abandoned ones, old notes. Each part is bounded; `more` says that another call would find more
 -- that has ended, or more places unseen.
--- Uses: lib/store lib/entity meta withheld revoked notes bury held log presence absent
+-- Uses: lib/store lib/entity meta withheld revoked notes addresses bury held log presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
+--       joined_from per_address
 -- ARGV: now
 -- Reply: OK, unclaimed, expired, gone away, abandoned, more (1 or 0); or NO_RULES
 -- Codes: OK NO_RULES
 
 -- Places that a call ends; places of the line that it looks at, how many of them together, and
--- absent ones after which it looks at no more; old marks and revocations that it forgets. An absent
--- place costs as much as many present ones, so a call ends with fewer than ABSENT + STRIDE. Where
--- many places have ended it looks at one step alone.
-local ENDS, WALK, STRIDE, ABSENT, FORGETS = 100, 150, 30, 30, 50
+-- absent ones after which it looks at no more; old marks, revocations and counted addresses that it
+-- forgets, and tickets whose addresses it reads. An absent place costs as much as many present ones,
+-- so a call ends with fewer than ABSENT + STRIDE. Where many places have ended it looks at one step
+-- alone.
+local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 100, 150, 30, 30, 50, 1000
 
 if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'credit', 'credit_at', 'dropped', 'gone_at', 'walk_waiting', 'walk_returned',
-  'walk_away',
+  'walk_away', 'counted_upto', 'counted_from',
 }) then
   return { NO_RULES }
 end
@@ -54,9 +56,11 @@ local function end_of(set, reason, most)
   return #ids
 end
 
-local unclaimed = end_of(READY, UNCLAIMED, ENDS)
-local expired = end_of(ACTIVE, EXPIRED, ENDS - unclaimed)
-local more = unclaimed + expired == ENDS and 1 or 0
+-- One that counts for an address costs half as much again.
+local ends = m.counted_upto and ENDS * 3 / 4 or ENDS
+local unclaimed = end_of(READY, UNCLAIMED, ends)
+local expired = end_of(ACTIVE, EXPIRED, ends - unclaimed)
+local more = unclaimed + expired == ends and 1 or 0
 local length = more == 1 and STRIDE or WALK
 
 -- The next places of a set in ticket order, from where the last walk stopped: ids and tickets.
@@ -142,7 +146,37 @@ local function forget_marks(most)
 end
 forget_marks(FORGETS)
 
+-- Tickets before every place that is held are read in their order. What is still counted of them
+-- ended where no script of this version saw it.
+local function forget_addresses()
+  local oldest, upto = counter('ticket') + 1, m.counted_upto
+  if not upto or upto >= oldest then return end
+  for _, set in ipairs({ WAITING, RETURNED, AWAY, ADMITTED }) do
+    local first = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
+    if first then oldest = math.min(oldest, tonumber(first)) end
+  end
+  local from = math.max(m.counted_from or 0, upto - RING) + 1
+  local to = math.min(oldest - 1, upto, from + READS - 1, from + RING - 1 - from % RING)
+  if to < from then return end
+  local entries = call('GETRANGE', JOINED_FROM, 4 * (from % RING), 4 * (to % RING) + 3)
+  local ended = {}
+  for at in string.gmatch(entries, '()[^%z]') do
+    local ticket = from + math.floor((at - 1) / 4)
+    if ended[#ended] ~= ticket then
+      if #ended == FORGETS then
+        to = ticket - 1
+        break
+      end
+      ended[#ended + 1] = ticket
+    end
+  end
+  count_addresses().uncount(ended)
+  m.counted_from = to
+  save({ 'counted_from' })
+end
+
 write_notes()
+forget_addresses()
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away',
 })

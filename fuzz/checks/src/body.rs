@@ -61,6 +61,7 @@ const OVERRIDES: [&str; 19] = [
     "keep_ttl_ms",
     "first_poll_ttl_ms",
     "max_waiting",
+    "places_per_address",
     "joins_at",
     "opens_at",
     "closes_at",

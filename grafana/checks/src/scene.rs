@@ -32,6 +32,7 @@ health = "reservations"
 claim_ttl = "5s"
 session_ttl = "5s"
 joins_per_address = "none"
+places_per_address = 0
 requests_per_place = 0
 
 [queues.concert.adaptive]
@@ -44,6 +45,7 @@ capacity = 5
 claim_ttl = "5s"
 session_ttl = "5s"
 joins_per_address = "none"
+places_per_address = 0
 requests_per_place = 0
 
 [limits.login]

@@ -13,14 +13,14 @@ local OPEN, PAUSED, SHUT, BYPASS = 1, 2, 3, 4
 
 -- The rules as they are where a version wrote the others that did not know them: the defaults of
 -- the configuration. As many as stand in rules.lua.
-local KNOWN_RULES = 18
+local KNOWN_RULES = 19
 local function default_rules()
   return {
     state = OPEN, reason = '', capacity = 0, batch = 0, interval = 10000000, pace = 1,
     claim_ttl = 60000000, session_ttl = 300000000, session_max = 1800000000,
     unproven_ttl = 10000000, idle_ttl = 600000000, keep_ttl = 1800000000,
     first_poll_ttl = 60000000, max_waiting = 1000000, joins_at = 0, opens_at = 0, closes_at = 0,
-    local_answers = 0,
+    local_answers = 0, places_per_address = -1,
   }
 end
 

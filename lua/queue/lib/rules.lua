@@ -5,7 +5,7 @@
 local RULES = {
   'state', 'reason', 'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'session_ttl',
   'session_max', 'unproven_ttl', 'idle_ttl', 'keep_ttl', 'first_poll_ttl', 'max_waiting',
-  'joins_at', 'opens_at', 'closes_at', 'local_answers',
+  'joins_at', 'opens_at', 'closes_at', 'local_answers', 'places_per_address',
 }
 
 -- An override is kept this long past its end: a clock that leapt ahead may leap back.

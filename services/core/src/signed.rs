@@ -101,11 +101,22 @@ impl Secrets {
     }
 }
 
+impl Secrets {
+    /// A digest of these parts under the secret that signs; no signature begins with its domain.
+    pub fn digest(&self, domain: &[u8], parts: &[&[u8]]) -> [u8; TAG_LEN] {
+        self.0[0].keyed(domain, parts)
+    }
+}
+
 impl Secret {
     fn tag(&self, kind: &Kind, signed: &[u8]) -> [u8; TAG_LEN] {
+        self.keyed(kind.domain, &[signed])
+    }
+
+    fn keyed(&self, domain: &[u8], parts: &[&[u8]]) -> [u8; TAG_LEN] {
         let mut mac = self.mac.clone();
-        mac.update(kind.domain);
-        mac.update(signed);
+        mac.update(domain);
+        parts.iter().for_each(|part| mac.update(part));
         let mut tag = [0; TAG_LEN];
         tag.copy_from_slice(&mac.finalize().into_bytes()[..TAG_LEN]);
         tag

@@ -23,6 +23,7 @@ first_poll_ttl = "30s"
 keep_ttl = "5m"
 # All visitors of a run come from one pod.
 joins_per_address = "none"
+places_per_address = 0
 # So that there is a metric of everything.
 health = "reservations"
 [adaptive]

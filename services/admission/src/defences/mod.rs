@@ -5,12 +5,14 @@
 //! times as much. That is the price of asking nobody, and it is enough against a flood; promises
 //! that must be exact are kept in the store.
 
+mod first_places;
 mod gcra;
 mod joins_per_address;
 mod per_address;
 mod requests_per_place;
 pub mod stream_slots;
 
+pub use first_places::FirstPlaces;
 pub use gcra::Gcra;
 pub use joins_per_address::JoinsPerAddress;
 pub use per_address::{PerAddress, Unit, networks};

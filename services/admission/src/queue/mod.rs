@@ -8,10 +8,10 @@ pub mod metrics;
 pub mod return_to;
 pub mod streams;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anteroom_core::queue::Queue;
+use anteroom_core::queue::{Queue, Rules};
 use anteroom_core::store;
 use anteroom_runtime::Config;
 use anteroom_runtime::config::{Origin, QueueConfig};
@@ -24,7 +24,7 @@ use self::metrics::{QueueFamilies, QueueMetrics};
 use self::return_to::ReturnTo;
 use self::streams::Streams;
 use crate::callers::cookies::Cookies;
-use crate::defences::{JoinsPerAddress, RequestsPerPlace};
+use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
 use crate::entities::{Entities, Entity, EntityContext};
 use crate::problem::retry::{self, PendingRetries};
 use crate::problem::{Code, Problem};
@@ -46,6 +46,10 @@ pub struct QueueState {
     pub(crate) fail_open: Arc<FailOpen>,
     /// How many joined from which address.
     pub(crate) joins_per_address: JoinsPerAddress,
+    /// The last warning, under this configuration, that one address can hold half of the slots.
+    crowding: Mutex<Option<String>>,
+    /// Which addresses had a place before.
+    pub(crate) first_places: Arc<FirstPlaces>,
     /// How many requests named which place.
     pub(crate) requests_per_place: RequestsPerPlace,
     /// Streams that are open, by place.
@@ -73,6 +77,8 @@ impl QueueState {
             joins_per_address: JoinsPerAddress::new(config.joins_per_address, &config.exempt),
             requests_per_place: RequestsPerPlace::new(config.requests_per_place),
             config,
+            crowding: Mutex::default(),
+            first_places: Arc::default(),
             latest: Arc::default(),
             active_cache: Arc::default(),
             fail_open: Arc::default(),
@@ -95,6 +101,8 @@ impl QueueState {
                 .with(config.joins_per_address, &config.exempt),
             requests_per_place: self.requests_per_place.with(config.requests_per_place),
             config,
+            crowding: Mutex::default(),
+            first_places: self.first_places.clone(),
             latest: self.latest.clone(),
             active_cache: self.active_cache.clone(),
             fail_open: self.fail_open.clone(),
@@ -121,6 +129,26 @@ impl QueueState {
             shortest(rules.claim_ttl, rules.first_poll_ttl)
         });
         live.map_or(configured, |live| live.min(configured)) / 2
+    }
+
+    /// Warns if one address can hold half of the slots by these rules, which are in force: at the
+    /// start, after a reload, and when they change.
+    pub(crate) fn warn_of_crowding(&self, rules: &Rules) {
+        let warning = self.config.crowding(self.name(), rules);
+        let mut last = self.crowding.lock().unwrap_or_else(PoisonError::into_inner);
+        if warning != *last {
+            if let Some(warning) = &warning {
+                tracing::warn!("{warning}");
+            }
+            *last = warning;
+        }
+    }
+
+    /// How many places one address may hold, by the rules in force as far as this process knows;
+    /// `None` for any number.
+    pub(crate) fn most_per_address(&self) -> Option<u64> {
+        let live = self.latest.get().map(|seen| seen.snapshot.rules.most_per_address());
+        live.unwrap_or_else(|| self.config.rules.most_per_address())
     }
 
     /// Schedules a retry after a failure on our side.

@@ -38,6 +38,7 @@ async fn read(app: &App, queue: &QueueState) -> bool {
             if queue.latest.get().is_some_and(|old| old.snapshot.epoch != snapshot.epoch) {
                 queue.active_cache.clear();
             }
+            queue.warn_of_crowding(&snapshot.rules);
             queue.latest.set(snapshot);
             true
         }

@@ -162,6 +162,8 @@ async fn overrides_beyond_their_rules_are_refused_by_name() {
         ("first_poll_ttl_ms", "29999"),
         ("max_waiting", "0"),
         ("max_waiting", "10000001"),
+        ("places_per_address", "1000001"),
+        ("places_per_address", "-1"),
         ("state", "\"openn\""),
         ("state", "\"\""),
         ("pace", "\"fast\""),

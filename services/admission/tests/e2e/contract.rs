@@ -10,6 +10,7 @@ use anteroom_testkit::{Anteroom, PATIENCE, Process};
 use serde_json::Value;
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 5\njoins_per_address = \"none\"\n\
+    places_per_address = 0\n\
     requests_per_place = 0\n[queues.spare]\ncapacity = 1\n\
     [limits.login]\nlimit = 100\n[targets.reservations]\n[events.coupon]\nstock = 5\n\
     [pools.reward]\nfunds = 1_000_000\nhold_ttl = \"1d\"\noptions = { small = 1, large = 900 }\n";

@@ -19,7 +19,8 @@ async fn counts(room: &Room) -> (u64, u64) {
 
 #[tokio::test]
 async fn seven_hundred_requests_without_cookies_hold_no_slots_for_five_minutes() {
-    let queue = "[queues.concert]\ncapacity = 1_000\nclaim_ttl = \"5s\"\n";
+    let queue = "[queues.concert]\ncapacity = 1_000\nclaim_ttl = \"5s\"\n\
+                 places_per_address = 0\n";
     let room = Room::start(queue).await;
     let path = format!("{GATE}?join=1");
     let visitor = cookie_of(room.get(&path).send().await.is(200));

@@ -132,7 +132,7 @@ impl Handover {
 async fn run(trouble: Trouble) -> Seen {
     let queue = format!(
         "[queues.concert]\ncapacity = {CAPACITY}\nlocal_answers = true\nrequests_per_place = 0\n\
-         joins_per_address = \"none\"\n"
+         joins_per_address = \"none\"\nplaces_per_address = 0\n"
     );
     let room = Room::start_with(&queue, &[("ANTEROOM_SCHEDULER__TICK", "10ms")]).await;
     let second = room.anteroom.deployment.admission().await;

@@ -27,6 +27,76 @@ async fn store_calls(room: &Room, operation: &str) -> u64 {
     room.count(&format!("anteroom_store_call_seconds_count{{operation=\"{operation}\"}}")).await
 }
 
+/// The warning that is logged when one address can hold half of the slots.
+const CROWDING: &str = "one client address can hold";
+
+#[tokio::test]
+async fn places_per_address_counts_places_that_are_held() {
+    let queues = "[queues.concert]\ncapacity = 3\nplaces_per_address = 2\n\
+                  exempt = [\"198.51.100.0/24\"]\n";
+    let env = [("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.0/8")];
+    let room = Room::start_with(queues, &env).await;
+    let from = "203.0.113.7";
+    let [first, second] = [join_from(&room, from).await, join_from(&room, from).await];
+    assert_eq!([first.status, second.status], [201, 201]);
+    for _ in 0..3 {
+        let refused = join_from(&room, from).await;
+        refused.refuses(429, "join_limited");
+        assert!(refused.text.contains("places_per_address"), "{refused:?}");
+        let after: u64 = refused.header("retry-after").parse().expect("seconds");
+        assert!((5..=60).contains(&after), "{after}");
+    }
+    let gate = || room.get("/v1/queues/concert/authorize?join=1").header("x-forwarded-for", from);
+    gate().send().await.refuses(403, "join_limited");
+    // A valid token is never refused.
+    room.post(JOIN).token(&first.token()).header("x-forwarded-for", from).send().await.is(200);
+    gate().token(&first.token()).send().await.is(200);
+    // Other addresses, an exempt network and a backend join.
+    join_from(&room, "203.0.113.8").await.is(201);
+    for n in 0..4 {
+        join_from(&room, "198.51.100.9").await.is(201);
+        let body = json!({ "visitor_id": format!("visitor {n}") });
+        room.call("service", Method::POST, JOIN).json(body).send().await.is(201);
+    }
+    // A place that has ended counts no more.
+    let place = "/v1/queues/concert/token";
+    room.call("public", Method::DELETE, place).token(&second.token()).send().await.is(204);
+    join_from(&room, from).await.is(201);
+    join_from(&room, from).await.refuses(429, "join_limited");
+    // The log names no address that was counted.
+    let log = room.anteroom.admission.process.stdout();
+    assert!(log.contains(CROWDING) && !log.contains(from), "{log}");
+}
+
+#[tokio::test]
+async fn a_reload_by_which_one_address_can_hold_half_of_the_slots_is_warned_of() {
+    let queues = "[queues.concert]\ncapacity = 3\nplaces_per_address = 1\n";
+    let room = Room::start(queues).await;
+    let warnings = || room.anteroom.admission.process.stdout().matches(CROWDING).count();
+    assert_eq!(warnings(), 0);
+    room.anteroom.deployment.write(&queues.replace("address = 1", "address = 2"));
+    until("a warning", PATIENCE, async || warnings() == 1).await;
+    // Whatever is changed, each reload warns.
+    let other =
+        queues.replace("address = 1", "address = 2").replace("capacity", "batch = 9\ncapacity");
+    room.anteroom.deployment.write(&other);
+    until("another warning", PATIENCE, async || warnings() == 2).await;
+}
+
+/// 600 joins of one address that keeps its tokens.
+#[tokio::test]
+async fn one_address_holds_a_quarter_of_the_slots() {
+    let room = Room::start("[queues.concert]\ncapacity = 300\n").await;
+    let joins = (0..600).map(|_| async { room.post(JOIN).send().await.status });
+    let told = futures_util::future::join_all(joins).await;
+    let held = told.iter().filter(|status| **status == 201).count();
+    let refused = told.iter().filter(|status| **status == 429).count();
+    // The first one is not counted, and is taken off the bound.
+    assert_eq!((held, refused), (75, 525));
+    let log = room.anteroom.admission.process.stdout();
+    assert!(!log.contains(CROWDING), "{log}");
+}
+
 #[tokio::test]
 async fn joins_per_address_counts_the_client_behind_trusted_proxies() {
     let queues = format!("{ONE}joins_per_address = \"2/1h\"\nexempt = [\"198.51.100.0/24\"]\n");

@@ -12,7 +12,8 @@ use tokio::task::JoinSet;
 use crate::attack::Attack;
 
 /// Room for everyone: a join is a turn at once.
-pub const QUEUE: &str = "[queues.concert]\ncapacity = 1_000_000\njoins_per_address = \"none\"\n";
+pub const QUEUE: &str = "[queues.concert]\ncapacity = 1_000_000\njoins_per_address = \"none\"\n\
+    places_per_address = 0\n";
 /// How much more memory an admission may take under attack, in KiB. A connection can make it keep
 /// 48 KiB: a head, or what is ahead of it, and a body.
 const MOST_MEMORY: u64 = 16 * 1024;

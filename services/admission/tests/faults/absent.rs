@@ -11,7 +11,8 @@ use crate::MACHINE;
 
 /// Two at a time; a turn lasts 5 s, a session 8 s.
 const QUEUE: &str = "[queues.desk]\ncapacity = 2\nclaim_ttl = \"5s\"\nsession_ttl = \"8s\"\n\
-    first_poll_ttl = \"30s\"\njoins_per_address = \"none\"\nrequests_per_place = 0\n";
+    first_poll_ttl = \"30s\"\njoins_per_address = \"none\"\n\
+        places_per_address = 0\nrequests_per_place = 0\n";
 
 fn rules() -> Rules {
     Rules {

@@ -16,7 +16,7 @@ use crate::breaking::{Chaos, Unit, length, seeded};
 const QUEUE: &str = "[queues.rush]\ncapacity = 70\nbatch = 100\ninterval = \"2s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
     idle_ttl = \"60s\"\nkeep_ttl = \"60s\"\nfirst_poll_ttl = \"30s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n";
 
 fn rules() -> Rules {
     Rules {

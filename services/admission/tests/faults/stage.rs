@@ -17,7 +17,7 @@ use crate::MACHINE;
 
 const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n";
 
 /// One operation with its repeat, by default.
 const BUDGET: Duration = Duration::from_secs(1);

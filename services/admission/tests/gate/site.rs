@@ -68,6 +68,7 @@ impl Site {
         let url = format!("http://127.0.0.1:{public}");
         let queues = format!(
             "[queues.concert]\npublic_url = \"{url}\"\njoins_per_address = \"none\"\n\
+                places_per_address = 0\n\
              requests_per_place = 0\n{}\n",
             plan.queue
         );

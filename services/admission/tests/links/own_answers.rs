@@ -17,7 +17,7 @@ const VISITORS: u64 = 120;
 const TABS: u64 = 2;
 /// Room for all, and no session ends meanwhile; the first joins wait for a scheduler now and then.
 const QUEUE: &str = "[queues.concert]\ncapacity = 10_000\nbatch = 60\ninterval = \"1s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n";
 /// What callers are told of a link that is broken.
 const TOLD: [(u16, &str); 4] = [
     (503, "store_unavailable"),

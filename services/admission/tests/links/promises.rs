@@ -11,7 +11,7 @@ use crate::breaks::Linked;
 
 const QUEUE: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {

@@ -4,6 +4,7 @@
 //! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for
 //! operators, `revocations` for an admission that answers by itself.
 
+mod address;
 mod assertion;
 mod health;
 mod identity;
@@ -21,6 +22,7 @@ mod visits;
 
 use std::sync::Arc;
 
+pub use address::JoinedFrom;
 pub use assertion::{ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS};
 pub use health::{Adaptive, AdaptiveBatch, Health, StepReason, TargetReading};
 pub use metrics::QueueCounts;

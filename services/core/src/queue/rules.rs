@@ -71,6 +71,9 @@ rules! {
         /// Whether admission answers for active places by itself; then a slot that is freed before
         /// its time is given away a moment later.
         local_answers LocalAnswers: bool, Kind::Flag, false;
+        /// Most places that one client address may hold: an IPv4 address, an IPv6 /64, and 8 times
+        /// as many a /48. 0: any number. Without a value a quarter of `capacity`, at least 60.
+        places_per_address PlacesPerAddress: Option<u64>, whole(0, 1_000_000), None;
     }
     relations {
         session_max >= session_ttl;
@@ -78,5 +81,38 @@ rules! {
         opens_at >= joins_at;
         closes_at >= joins_at;
         closes_at >= opens_at;
+    }
+}
+
+/// Without a value for `places_per_address` an address may hold this part of `capacity`, …
+const PART_OF_ADDRESS: u64 = 4;
+/// … but at least so many places. `lua/queue/lib/per_address.lua` names the same numbers.
+const LEAST_OF_ADDRESS: u64 = 60;
+
+impl Rules {
+    /// How many places one client address may hold; `None` for any number.
+    pub fn most_per_address(&self) -> Option<u64> {
+        let by_capacity = || Some((self.capacity? / PART_OF_ADDRESS).max(LEAST_OF_ADDRESS));
+        self.places_per_address.or_else(by_capacity).filter(|most| *most > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_hold_what_the_script_says() {
+        let script = include_str!("../../../../lua/queue/lib/per_address.lua");
+        let line = format!("local PART, LEAST, TIMES = {PART_OF_ADDRESS}, {LEAST_OF_ADDRESS}, 8\n");
+        assert!(script.contains(&line), "{line}");
+        let most = |capacity, places_per_address| {
+            Rules { capacity, places_per_address, ..Rules::default() }.most_per_address()
+        };
+        assert_eq!(most(Some(300), None), Some(75));
+        assert_eq!(most(Some(1), None), Some(60));
+        assert_eq!(most(None, None), None);
+        assert_eq!(most(None, Some(5)), Some(5));
+        assert_eq!(most(Some(300), Some(0)), None);
     }
 }

@@ -5,16 +5,16 @@ use crate::store::Script;
 
 /// For those that take the whole queue away, those that may create it, and those that name
 /// every key.
-const ALL_KEYS: &str =
-    "meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked";
+const ALL_KEYS: &str = "meta waiting returned away ready active admitted held gone:{0-1} marks \
+                        seen:{0-4} revoked joined_from per_address";
 
 pub(super) static JOIN: Script = script!(
     "queue", "join",
     keys: ALL_KEYS,
     lib: ["store", "entity", "memory"],
     own: [
-        "meta", "state", "withheld", "rules", "notes", "bury", "held", "log", "health", "pace",
-        "presence", "seen", "eta", "outcomes", "shown"
+        "meta", "state", "withheld", "rules", "notes", "addresses", "per_address", "bury", "held",
+        "log", "health", "pace", "presence", "seen", "eta", "outcomes", "shown"
     ],
 );
 pub(super) static PLACE: Script = script!(
@@ -55,11 +55,12 @@ pub(super) static RENEW: Script = script!(
 );
 pub(super) static LEAVE: Script = script!(
     "queue", "leave",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks revoked",
+    keys: "meta waiting returned away ready active admitted held gone:{0-1} marks revoked \
+           joined_from per_address",
     lib: ["store", "entity"],
     own: [
-        "meta", "withheld", "revoked", "notes", "bury", "marks", "held", "log", "outcomes",
-        "visit"
+        "meta", "withheld", "revoked", "notes", "addresses", "bury", "marks", "held", "log",
+        "outcomes", "visit"
     ],
 );
 pub(super) static PROMOTE: Script = script!(
@@ -67,8 +68,8 @@ pub(super) static PROMOTE: Script = script!(
     keys: ALL_KEYS,
     lib: ["store", "entity"],
     own: [
-        "meta", "state", "withheld", "rules", "notes", "bury", "marks", "join_times", "held",
-        "log", "health", "pace", "slices", "presence", "absent", "rates", "adaptive"
+        "meta", "state", "withheld", "rules", "notes", "addresses", "bury", "marks", "join_times",
+        "held", "log", "health", "pace", "slices", "presence", "absent", "rates", "adaptive"
     ],
 );
 pub(super) static SWEEP: Script = script!(
@@ -76,7 +77,8 @@ pub(super) static SWEEP: Script = script!(
     keys: ALL_KEYS,
     lib: ["store", "entity"],
     own: [
-        "meta", "withheld", "revoked", "notes", "bury", "held", "log", "presence", "absent"
+        "meta", "withheld", "revoked", "notes", "addresses", "bury", "held", "log", "presence",
+        "absent"
     ],
 );
 pub(super) static SNAPSHOT: Script = script!(
@@ -111,9 +113,10 @@ pub(super) static OVERRIDE_RULES: Script = script!(
 );
 pub(super) static EVICT: Script = script!(
     "queue", "evict",
-    keys: "meta waiting returned away ready active admitted held gone:{0-1} revoked",
+    keys: "meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from \
+           per_address",
     lib: ["store", "entity"],
-    own: ["meta", "withheld", "revoked", "notes", "bury", "held", "log", "ticket"],
+    own: ["meta", "withheld", "revoked", "notes", "addresses", "bury", "held", "log", "ticket"],
 );
 pub(super) static INSPECT: Script = script!(
     "queue", "inspect",

@@ -38,6 +38,10 @@ impl TokenKeys {
         Secrets::new(secrets).map(Self)
     }
 
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.0
+    }
+
     /// Signs a token for a place in a queue.
     pub fn sign(&self, queue: &str, token: &Token) -> String {
         let visitor_id = token.visitor_id.as_deref().unwrap_or_default();

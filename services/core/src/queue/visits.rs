@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use redis::Value;
 
+use super::address::JoinedFrom;
 use super::place::{Epoch, GoneReason, Place, PlaceId, PlaceRef, Ticket};
 use super::reply::{Code, PackedOutcome};
 use super::{Queue, scripts};
@@ -20,6 +21,8 @@ pub enum Join {
     Same(PlaceRef, Place),
     /// The line is as long as it may be.
     Full,
+    /// The client's address holds as many places as one may.
+    AddressFull,
     /// No joins are taken now.
     Closed {
         /// Time until joins are taken, when that is known.
@@ -78,9 +81,15 @@ impl Lanes {
 }
 
 impl Queue {
-    /// The place of this identity: the one it has, or a new one at the end of the line.
+    /// The place of this identity: the one it has, or a new one at the end of the line, which
+    /// counts for no address.
     pub async fn join(&self, id: PlaceId) -> Result<Join, Error> {
-        let ask = || self.lanes().join.submit(id);
+        self.join_from(id, JoinedFrom::default()).await
+    }
+
+    /// [`join`](Self::join) of a client: a new place counts for its address.
+    pub async fn join_from(&self, id: PlaceId, from: JoinedFrom) -> Result<Join, Error> {
+        let ask = || self.lanes().join.submit(Joining { id, from });
         self.entity().seeded(&scripts::JOIN, ask).await
     }
 
@@ -139,6 +148,17 @@ impl Queue {
 /// then the call's own cost is a small part of an item's.
 const MOST_ITEMS: usize = 64;
 
+/// What is full, by the status of `FULL` in `lua/queue/join.lua`; 0: the line.
+const STORE_FULL: u64 = 1;
+const ADDRESS_FULL: u64 = 2;
+
+/// Who joins, and from where.
+#[derive(Clone, Copy)]
+struct Joining {
+    id: PlaceId,
+    from: JoinedFrom,
+}
+
 /// Joins that share a call. `None`: the store holds no rules for the queue.
 struct Joins {
     keys: Args,
@@ -146,7 +166,7 @@ struct Joins {
 }
 
 impl Batch for Joins {
-    type Item = PlaceId;
+    type Item = Joining;
     type Outcome = Option<Join>;
     const MAX_ITEMS: usize = MOST_ITEMS;
 
@@ -158,10 +178,18 @@ impl Batch for Joins {
         Cow::Borrowed(&self.keys)
     }
 
-    fn args(&self, items: &[PlaceId]) -> Args {
-        let mut args = Args::with_capacity(1 + items.len(), 16 + 14 * items.len());
+    fn args(&self, items: &[Joining]) -> Args {
+        let each = 14 + JoinedFrom::LEN;
+        let mut args = Args::with_capacity(3 + items.len(), 17 + each * items.len());
         self.clock.push_to(&mut args);
-        for id in items {
+        let mut from = Vec::new();
+        let uncounted = items.iter().map(|item| item.from.uncounted).max().unwrap_or(0);
+        if items.iter().any(|item| item.from.is_counted()) {
+            from.reserve(JoinedFrom::LEN * items.len());
+            items.iter().for_each(|item| from.extend_from_slice(item.from.as_bytes()));
+        }
+        args.push(from.as_slice()).push(uncounted);
+        for Joining { id, .. } in items {
             args.push(id.0.as_slice());
         }
         args
@@ -170,7 +198,7 @@ impl Batch for Joins {
     fn outcomes(
         &self,
         reply: Value,
-        items: &[PlaceId],
+        items: &[Joining],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
         let Some(mut reply) = Reply::ruled(scripts::JOIN.name, reply)? else {
             return Ok(items.iter().map(|_| Ok(None)).collect());
@@ -180,10 +208,9 @@ impl Batch for Joins {
         let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
             let ticket = numbers.count()?;
             let outcome = PackedOutcome::read(&mut numbers)?;
-            if outcome.code == Code::Full && outcome.status != 0 {
-                return Ok(Err(Error::Full));
-            }
             Ok(Ok(Some(match outcome.code {
+                Code::Full if outcome.status == STORE_FULL => return Ok(Err(Error::Full)),
+                Code::Full if outcome.status == ADDRESS_FULL => Join::AddressFull,
                 Code::Full => Join::Full,
                 Code::Closed => {
                     Join::Closed { retry_in: Some(outcome.left()).filter(|left| !left.is_zero()) }
@@ -199,7 +226,7 @@ impl Batch for Joins {
                 }
             })))
         };
-        let joined = items.iter().map(|id| join(*id)).collect::<Result<_, _>>()?;
+        let joined = items.iter().map(|item| join(item.id)).collect::<Result<_, _>>()?;
         numbers.end()?;
         Ok(joined)
     }

@@ -125,6 +125,9 @@ pub struct Relation {
     pub other: Rule,
 }
 
+/// No such rule, where 0 is a value.
+const UNSET: &str = "-1";
+
 /// Seconds since 1970 beyond which microseconds are no integers in a double: in the year 2255.
 pub const LAST_MOMENT: u64 = ((1 << 53) - 1) / 1_000_000;
 
@@ -154,7 +157,10 @@ impl Kind {
     pub(crate) fn stored(self, text: &str) -> Option<Option<Value>> {
         let number = || text.parse::<u64>().ok();
         Some(match self {
-            Self::Whole { .. } => Some(number()?).filter(|n| *n > 0).map(Value::Whole),
+            Self::Whole { least: 0, .. } if text == UNSET => None,
+            Self::Whole { least, .. } => {
+                Some(number()?).filter(|n| *n > 0 || least == 0).map(Value::Whole)
+            }
             Self::Span { .. } => Some(Value::Span(Duration::from_micros(number()?))),
             Self::Millionths { .. } => Some(Value::Millionths(number()?)),
             Self::Moment => {
@@ -174,7 +180,11 @@ impl Kind {
 
     /// How the store holds "no such rule".
     pub(crate) fn none(self) -> &'static str {
-        if matches!(self, Self::Text { .. } | Self::Amounts { .. }) { "" } else { "0" }
+        match self {
+            Self::Text { .. } | Self::Amounts { .. } => "",
+            Self::Whole { least: 0, .. } => UNSET,
+            _ => "0",
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Health, Join, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, Standing, Status, Visit,
-    Wait,
+    Health, Join, JoinedFrom, Pace, Place, PlaceId, PlaceRef, Promotion, Queue, Rules, Standing,
+    Status, TokenKeys, Visit, Wait,
 };
 
 use crate::support::{SECOND, TimedStore, micros};
@@ -66,6 +66,20 @@ pub fn rate(batch: u64, interval: Duration, pace: Pace) -> Rules {
 /// The identity of the n-th visitor.
 pub fn visitor(queue: &Queue, n: u64) -> PlaceId {
     PlaceId::of_visitor(queue.name(), &format!("visitor {n}"))
+}
+
+/// The n-th client address, as a queue knows it.
+pub fn address(queue: &Queue, n: u64) -> JoinedFrom {
+    let n = u32::try_from(n).expect("a few");
+    joined_from(queue, std::net::Ipv4Addr::from_bits(0x0a00_0000 + n).into())
+}
+
+/// A client address, as a queue knows it.
+pub fn joined_from(queue: &Queue, address: std::net::IpAddr) -> JoinedFrom {
+    static KEYS: std::sync::LazyLock<TokenKeys> = std::sync::LazyLock::new(|| {
+        TokenKeys::new(&["a secret of 32 bytes for the tests".to_owned().into()]).expect("one")
+    });
+    KEYS.joined_from(queue.name(), address)
 }
 
 /// Joins and expects a place.

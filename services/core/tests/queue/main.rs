@@ -2,6 +2,7 @@
 //! one by one.
 
 mod adaptive;
+mod addresses;
 mod estimates;
 mod full_store;
 mod health;

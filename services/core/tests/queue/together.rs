@@ -19,7 +19,8 @@ async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Ve
     for key in keys.iter() {
         eval.arg(key);
     }
-    eval.arg(world.now());
+    // The time, and no address counts.
+    eval.arg(world.now()).arg("").arg(0);
     for id in ids {
         eval.arg(id.0.as_slice());
     }

@@ -34,7 +34,7 @@ pub struct QueueConfig {
     /// New joins per client address; `None` for no limit.
     #[serde(deserialize_with = "parse::parsed")]
     pub joins_per_address: Option<Rate>,
-    /// Networks that `joins_per_address` does not count.
+    /// Networks that neither `joins_per_address` nor `places_per_address` counts.
     #[serde(deserialize_with = "parse::list::<_, _, 256>")]
     pub exempt: Vec<IpNet>,
     /// Requests a second for one place; 0 for no limit.
@@ -67,6 +67,26 @@ pub struct QueueConfig {
 }
 
 impl QueueConfig {
+    /// What to warn of when one client address can hold half of the slots or more by these rules,
+    /// which are in force.
+    pub fn crowding(&self, name: &str, rules: &Rules) -> Option<String> {
+        let capacity = rules.capacity?;
+        // The longest session is what keeps a slot; each process counts joins by itself.
+        let by_joins = self.joins_per_address.map(|Rate { count, window }| {
+            let count = u64::from(count);
+            let later = u128::from(count) * rules.session_max.as_micros() / window.as_micros();
+            count.saturating_add(u64::try_from(later).unwrap_or(u64::MAX))
+        });
+        let bounds = [rules.most_per_address(), by_joins, Some(capacity)];
+        let most = bounds.into_iter().flatten().min()?;
+        (most.saturating_mul(2) >= capacity).then(|| {
+            format!(
+                "queues.{name}: one client address can hold {most} of {capacity} slots. Set \
+                 places_per_address to less than half of capacity (docs/BOTS.md)"
+            )
+        })
+    }
+
     /// What authorize says while the store is down.
     pub fn without_store(&self) -> WithoutStore {
         match (self.on_store_error, self.open_rate, self.open_for) {

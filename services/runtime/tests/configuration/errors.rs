@@ -136,6 +136,7 @@ fn every_rule_has_its_line() {
         (format!("{queue}session_ttl = \"1h\""), "queues.concert.session_max = \"30m\": must be at least session_ttl".into()),
         (format!("{queue}unproven_ttl = \"500ms\""), format!("queues.concert.unproven_ttl = \"500ms\" (FILE): {}", span("1s", "1h"))),
         (format!("{queue}claim_ttl = \"5s\"\nunproven_ttl = \"6s\""), "queues.concert.unproven_ttl = \"6s\" (FILE): must be at most claim_ttl".into()),
+        (format!("{queue}places_per_address = 1_000_001"), "queues.concert.places_per_address = 1000001 (FILE): must be a whole number from 0 to 1_000_000".into()),
         (format!("{queue}idle_ttl = \"59s\""), format!("queues.concert.idle_ttl = \"59s\" (FILE): {}", span("1m", "1day"))),
         (format!("{queue}keep_ttl = \"8d\""), format!("queues.concert.keep_ttl = \"8d\" (FILE): {}", span("1m", "7days"))),
         (format!("{queue}first_poll_ttl = \"11m\""), "queues.concert.first_poll_ttl = \"11m\" (FILE): must be at most idle_ttl".into()),

@@ -33,9 +33,9 @@ const EXPECTED: [(&str, &str); 12] = [
     (
         "queues.*",
         "capacity batch interval pace claim_ttl session_ttl session_max unproven_ttl \
-         renew_on_authorize local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at opens_at closes_at \
-         joins_per_address exempt requests_per_place public_url return_to_origins return_query \
-         pass_preflight on_store_error open_rate open_for title health adaptive",
+         renew_on_authorize local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at \
+         opens_at closes_at joins_per_address places_per_address exempt requests_per_place \
+         public_url return_to_origins return_query pass_preflight on_store_error open_rate open_for title health adaptive",
     ),
     ("queues.*.adaptive", "min_batch max_batch success_target p95_target"),
     ("limits.*", "algorithm limit window shadow on_store_error"),

@@ -79,9 +79,34 @@ fn every_queue_starts_from_the_star() {
 }
 
 #[test]
+fn one_address_that_can_hold_half_of_the_slots_is_warned_of() {
+    let held = |queue: &str| {
+        let config = load(&format!("[queues.a]\n{queue}"), &[]);
+        let queue = &config.queues["a"];
+        let warning = queue.crowding("a", &queue.rules)?;
+        let (_, rest) = warning.split_once("can hold ").expect("a number");
+        rest.split_once(" of").expect("a number").0.parse::<u64>().ok()
+    };
+    // A quarter of the capacity, at least 60.
+    assert_eq!(held("capacity = 300"), None);
+    assert_eq!(held("capacity = 121"), None);
+    assert_eq!(held("capacity = 120"), Some(60));
+    assert_eq!(held("capacity = 3"), Some(3));
+    assert_eq!(held("capacity = 120\nplaces_per_address = 59"), None);
+    assert_eq!(held("capacity = 300\nplaces_per_address = 150"), Some(150));
+    assert_eq!(held("capacity = 300\nplaces_per_address = 0"), Some(300));
+    // Without a bound the joins of the longest session count.
+    let joins = "places_per_address = 0\njoins_per_address = \"20/1m\"\nsession_max = \"5m\"";
+    assert_eq!(held(&format!("capacity = 240\n{joins}")), Some(120));
+    assert_eq!(held(&format!("capacity = 241\n{joins}")), None);
+    assert_eq!(held("batch = 10"), None);
+}
+
+#[test]
 fn values_have_their_meaning() {
     let config = load(
-        "[queues.a]\ncapacity = 1\njoins_per_address = \"none\"\npublic_url = \"https://a.example/x/\"\n\
+        "[queues.a]\ncapacity = 1\njoins_per_address = \"none\"\n\
+            places_per_address = 0\npublic_url = \"https://a.example/x/\"\n\
          joins_at = \"2027-01-15T20:00:00+09:00\"\nopens_at = \"2027-01-15T11:00:01Z\"\n\
          closes_at = 2027-01-15T08:00:00-03:30\n\
          on_store_error = \"open\"\nopen_rate = \"1_000/1s\"\nopen_for = \"1h 30m\"\n\

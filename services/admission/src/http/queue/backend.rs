@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anteroom_core::queue::{PlaceId, PlaceRef};
+use anteroom_core::queue::{JoinedFrom, PlaceId, PlaceRef};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -58,7 +58,7 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     let visitor_id = visitor_id.visitor_id()?;
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);
-    let joined = visits::join(&queue, id, || true).await?;
+    let joined = visits::join(&queue, id, JoinedFrom::default(), || true).await?;
     let mut view = visits::view(&queue, &joined.place);
     view.token = Some(joined.token(&app, &queue, Some(visitor_id)));
     Ok(view.response(if joined.created { StatusCode::CREATED } else { StatusCode::OK }))

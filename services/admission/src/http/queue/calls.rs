@@ -80,7 +80,7 @@ pub async fn join(
             (keyed, None)
         }
     };
-    let joined = visits::join_from(&visitor, id).await?;
+    let joined = visits::join_from(&app, &visitor, id).await?;
     let token = joined.token(&app, queue, visitor_id);
     joined_response(&visitor, &joined, token)
 }

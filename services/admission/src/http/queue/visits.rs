@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Join, Leave, Place, PlaceId, PlaceRef, Standing, Token, Visit,
+    GoneReason, Join, JoinedFrom, Leave, Place, PlaceId, PlaceRef, Standing, Token, Visit,
 };
 use rand::Rng as _;
 
@@ -18,8 +18,11 @@ use crate::queue::QueueState;
 
 /// When to ask again whether a closed queue has opened, while nobody knows when it will.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);
-/// When to ask again whether a full queue has room.
+/// When to ask again whether a full queue has room, or an address that holds as many places as one
+/// may.
 const RETRY_FULL: Duration = Duration::from_secs(10);
+/// Up to this bound all places of an address are counted; above it the first one is not.
+const COUNTED_ALL: u64 = 8;
 
 /// A place that a join gave, or gave again.
 #[derive(Debug)]
@@ -37,14 +40,15 @@ impl Joined {
     }
 }
 
-/// Joins: the place of this identity, the one it has or a new one. Of a refused one `is_counted`
-/// tells whether it counts among pending retries.
+/// Joins: the place of this identity, the one it has or a new one, which counts for the address
+/// that it is `from`. Of a refused one `is_counted` tells whether it counts among pending retries.
 pub async fn join(
     queue: &QueueState,
     id: PlaceId,
+    from: JoinedFrom,
     is_counted: impl FnOnce() -> bool,
 ) -> Result<Joined, Problem> {
-    match queue.queue.join(id).await.map_err(|error| queue.failed(&error))? {
+    match queue.queue.join_from(id, from).await.map_err(|error| queue.failed(&error))? {
         Join::Created(of, place) => {
             queue.metrics.joined.inc();
             if !matches!(place.standing, Standing::Waiting { .. }) {
@@ -59,6 +63,12 @@ pub async fn join(
             let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
             Err(Problem::new(Code::QUEUE_FULL).retry_after(retry_in))
         }
+        Join::AddressFull => {
+            let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
+            let detail = "This address holds as many places as one address may \
+                          (places_per_address). Retry when one of them has ended.";
+            Err(Problem::new(Code::JOIN_LIMITED).detail(detail).retry_after(retry_in))
+        }
         Join::Closed { retry_in } => {
             let (opens_in, least) =
                 retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::MIN_DELAY));
@@ -70,14 +80,18 @@ pub async fn join(
 
 /// Joins: the place of this identity, which may be asked for as often as any place, or without one
 /// a new place. Only a new place counts for the visitor's address.
-pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined, Problem> {
+pub async fn join_from(
+    app: &App,
+    visitor: &Visitor,
+    id: Option<PlaceId>,
+) -> Result<Joined, Problem> {
     if let Some(id) = id {
         visitor.may_ask(Asked::Join(id))?;
     }
     let unit = visitor.may_join()?;
     let id = id.unwrap_or_else(|| anonymous(&visitor.queue));
     let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address());
-    let joined = join(&visitor.queue, id, is_counted).await;
+    let joined = join(&visitor.queue, id, joined_from(app, visitor), is_counted).await;
     let may_be_new = match &joined {
         Ok(joined) => joined.created,
         Err(problem) => problem.code() == Code::EFFECT_UNKNOWN,
@@ -86,6 +100,21 @@ pub async fn join_from(visitor: &Visitor, id: Option<PlaceId>) -> Result<Joined,
         unit.give_back();
     }
     joined
+}
+
+/// For which address a new place of the visitor counts in Redis.
+fn joined_from(app: &App, visitor: &Visitor) -> JoinedFrom {
+    let queue = &visitor.queue;
+    let counted = visitor.counted_address().zip(queue.most_per_address());
+    let Some((address, most)) = counted else { return JoinedFrom::default() };
+    let from = || app.live().tokens.joined_from(queue.name(), address);
+    if most <= COUNTED_ALL {
+        from()
+    } else if queue.first_places.is_first(address) {
+        JoinedFrom::default()
+    } else {
+        from().after_first()
+    }
 }
 
 /// The place that a token names, while it is there: a token acts on no other. Looked for before a

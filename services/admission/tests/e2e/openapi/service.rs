@@ -41,7 +41,7 @@ async fn the_service_port_answers_as_documented() {
     let all = json!({
         "state": "paused", "reason": "a test", "capacity": 5, "batch": 10, "interval_ms": 1_000,
         "pace": "batch", "claim_ttl_ms": 5_000, "session_ttl_ms": 5_000, "session_max_ms": 5_000,
-        "unproven_ttl_ms": 1_000,
+        "unproven_ttl_ms": 1_000, "places_per_address": 0,
         "idle_ttl_ms": 60_000, "keep_ttl_ms": 60_000, "first_poll_ttl_ms": 30_000,
         "max_waiting": 5, "joins_at": "2020-01-01T00:00:00Z", "opens_at": "2020-01-02T00:00:00Z",
         "closes_at": "2199-01-03T00:00:00+09:00", "local_answers": true, "until": "2199-01-01T00:00:00Z",

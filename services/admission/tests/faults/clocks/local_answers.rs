@@ -11,7 +11,7 @@ use crate::MACHINE;
 /// A session is shorter than what a leap takes of it.
 const QUEUE: &str = "[queues.desk]\ncapacity = 1\nclaim_ttl = \"1m\"\nsession_ttl = \"5s\"\n\
     renew_on_authorize = false\nlocal_answers = true\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n";
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n";
 const LEAPS: u32 = 20;
 
 #[tokio::test]

@@ -16,9 +16,9 @@ use crate::{MACHINE, stage};
 
 const QUEUES: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n\
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n\
     [queues.desk]\ncapacity = 1\nsession_ttl = \"5s\"\n\
-    joins_per_address = \"none\"\nrequests_per_place = 0\n\
+    joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n\
     [targets.shop]\nwindow = \"60s\"\nmin_samples = 4\nopen_for = \"2s\"\nprobes = 2\n";
 /// What the shop and the room share.
 const IDENTITY: &str = "the-secret-between-shop-and-room";

@@ -14,7 +14,8 @@ use crate::MACHINE;
 
 /// Every time is shorter than a leap, and longer than the test.
 const QUEUE: &str = "[queues.hall]\ncapacity = 6\nbatch = 20\ninterval = \"2s\"\n\
-    claim_ttl = \"8m\"\nsession_ttl = \"8m\"\nidle_ttl = \"8m\"\nkeep_ttl = \"8m\"\njoins_per_address = \"none\"\nrequests_per_place = 0\n";
+    claim_ttl = \"8m\"\nsession_ttl = \"8m\"\nidle_ttl = \"8m\"\nkeep_ttl = \"8m\"\njoins_per_address = \"none\"\n\
+        places_per_address = 0\nrequests_per_place = 0\n";
 const TTL_MS: u64 = 480_000;
 /// So much of anybody's time a leap takes at most, in microseconds.
 const STEP: u64 = 5_000_000;

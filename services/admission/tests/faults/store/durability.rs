@@ -83,7 +83,8 @@ async fn a_snapshot_loses_what_came_after_it() {
 
 #[tokio::test]
 async fn what_was_done_after_the_snapshot_is_undone() {
-    let queue = "[queues.hall]\ncapacity = 2\njoins_per_address = \"none\"\n";
+    let queue =
+        "[queues.hall]\ncapacity = 2\njoins_per_address = \"none\"\nplaces_per_address = 0\n";
     let redis = Redis::builder().arg("--save", "86400 1").start().await;
     let mut site = Deployment::new(redis, queue, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);

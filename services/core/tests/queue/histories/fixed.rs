@@ -33,6 +33,7 @@ fn two_at_a_time() -> Base {
         session_ttl: 300,
         max_waiting: 20,
         local_answers: false,
+        places_per_address: None,
         followed: false,
         schedulers: [PLAIN; 2],
     }

@@ -35,6 +35,7 @@ fn model_rules(rules: &Rules) -> model::RulesInForce {
         paused: false,
         closed: false,
         local_answers: rules.local_answers,
+        places_per_address: rules.places_per_address,
     }
 }
 
@@ -164,6 +165,10 @@ impl History for QueueHistory<'_> {
             }
             Step::MaxWaiting(most, lasts) => {
                 self.put(Override::MaxWaiting(Some(most)), "max_waiting", most, lasts).await?;
+            }
+            Step::PlacesPerAddress(most, lasts) => {
+                let over = Override::PlacesPerAddress(Some(most));
+                self.put(over, "places_per_address", most, lasts).await?;
             }
             Step::Evict { ticket } => {
                 let evicted = self.queue.evict(ticket).await.map_err(error)?;

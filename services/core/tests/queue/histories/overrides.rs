@@ -63,6 +63,7 @@ impl QueueHistory<'_> {
             session_max: over("session_max").unwrap_or(self.file.session_max),
             unproven_ttl: over("unproven_ttl").unwrap_or(self.file.unproven_ttl),
             interval: over("interval").unwrap_or(self.file.interval),
+            places_per_address: over("places_per_address").or(self.file.places_per_address),
             max_waiting: over("max_waiting").unwrap_or(self.file.max_waiting),
             local_answers: over("local_answers")
                 .map_or(self.file.local_answers, |answers| answers == 1),
@@ -100,6 +101,7 @@ impl QueueHistory<'_> {
             micros(told.session_max),
             micros(told.unproven_ttl),
             u64::from(told.local_answers),
+            told.places_per_address.unwrap_or(u64::MAX),
         ];
         let model = [
             model.capacity,
@@ -109,6 +111,7 @@ impl QueueHistory<'_> {
             model.session_max,
             model.unproven_ttl,
             u64::from(model.local_answers),
+            model.places_per_address.unwrap_or(u64::MAX),
         ];
         differ("rules in force", &told, &model)
     }

@@ -92,6 +92,7 @@ pub enum Step {
     UnprovenTtl(u64, Option<u64>),
     Interval(u64, Option<u64>),
     MaxWaiting(u64, Option<u64>),
+    PlacesPerAddress(u64, Option<u64>),
     Evict {
         ticket: u64,
     },
@@ -157,6 +158,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => over(1..90).prop_map(|(seconds, lasts)| Step::UnprovenTtl(seconds, lasts)),
         1 => over(1..40).prop_map(|(seconds, lasts)| Step::Interval(seconds, lasts)),
         1 => over(1..30).prop_map(|(most, lasts)| Step::MaxWaiting(most, lasts)),
+        1 => over(0..5).prop_map(|(most, lasts)| Step::PlacesPerAddress(most, lasts)),
         1 => (1u64..20).prop_map(|ticket| Step::Evict { ticket }),
         1 => any::<bool>().prop_map(Step::LocalAnswers),
         4 => Just(Step::Revocations),
@@ -198,6 +200,7 @@ pub struct Base {
     pub session_ttl: u64,
     pub max_waiting: u64,
     pub local_answers: bool,
+    pub places_per_address: Option<u64>,
     /// Whether it follows a target from the beginning, …
     pub followed: bool,
     /// … and by which rules of its two schedulers.
@@ -224,6 +227,7 @@ impl Base {
             opens_at: None,
             closes_at: None,
             local_answers: self.local_answers,
+            places_per_address: self.places_per_address,
         }
     }
 }
@@ -231,12 +235,12 @@ impl Base {
 /// Any rules to begin with.
 pub fn base() -> impl Strategy<Value = Base> {
     let some = |range: std::ops::Range<u64>| proptest::option::of(range);
-    let bounds = (some(1..6), some(1..8), 3u64..30, any::<bool>());
+    let bounds = (some(1..6), some(1..8), 3u64..30, any::<bool>(), some(0..5));
     let follows = (any::<bool>(), schedulers());
     let times = (1u64..20, any::<bool>(), 5u64..90, 5u64..300);
     (bounds, times, follows).prop_map(
         |(
-            (capacity, batch, max_waiting, local_answers),
+            (capacity, batch, max_waiting, local_answers, places_per_address),
             (interval, even, claim_ttl, session_ttl),
             (followed, schedulers),
         )| {
@@ -251,6 +255,7 @@ pub fn base() -> impl Strategy<Value = Base> {
                 session_ttl,
                 max_waiting,
                 local_answers,
+                places_per_address,
                 followed,
                 schedulers,
             }

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use super::history::QueueHistory;
 use super::step::Op;
-use crate::line::{before, visitor};
+use crate::line::{address, before, visitor};
 use crate::support::micros;
 
 impl QueueHistory<'_> {
@@ -78,8 +78,11 @@ impl QueueHistory<'_> {
     /// What these visitors ask for at once: one call, decided in their order.
     pub async fn visits(&mut self, op: Op, whom: &[(u64, usize)]) -> Outcome {
         if op == Op::Join {
-            let ids: Vec<_> = whom.iter().map(|(who, _)| visitor(&self.queue, *who)).collect();
-            let joins = join_all(ids.into_iter().map(|id| self.queue.join(id))).await;
+            let join = |(who, _): &(u64, usize)| {
+                let from = address_of(*who).map(|n| address(&self.queue, n)).unwrap_or_default();
+                self.queue.join_from(visitor(&self.queue, *who), from)
+            };
+            let joins = join_all(whom.iter().map(join)).await;
             for ((who, _), join) in whom.iter().zip(joins) {
                 self.joined(*who, join.map_err(|error| error.to_string())?)?;
             }
@@ -121,7 +124,7 @@ impl QueueHistory<'_> {
         self.refresh();
         let id = visitor(&self.queue, who);
         let ready = matches!(&join, Join::Created(_, place) if place.status() == Status::Ready);
-        let model = self.model.join(self.world.now(), id.0, ready)?;
+        let model = self.model.join(self.world.now(), id.0, address_of(who), ready)?;
         match (join, model) {
             (Join::Created(of, place), Joined::New(ticket)) => {
                 self.places.entry(who).or_default().insert(0, of);
@@ -133,7 +136,9 @@ impl QueueHistory<'_> {
                 differ("promise 4: ticket of the same place", &of.ticket, &ticket)?;
                 self.compare("join", &Visit::Here(place), of, told)
             }
-            (Join::Full, Joined::Full) | (Join::Closed { .. }, Joined::Closed) => Ok(()),
+            (Join::AddressFull, Joined::AddressFull)
+            | (Join::Full, Joined::Full)
+            | (Join::Closed { .. }, Joined::Closed) => Ok(()),
             other => Err(format!("join: {other:?}")),
         }
     }
@@ -157,6 +162,11 @@ impl QueueHistory<'_> {
         }
         self.compare(&format!("{op:?}"), visit, of, model)
     }
+}
+
+/// From which address a visitor joins; one of 4 from none that is counted.
+fn address_of(who: u64) -> Option<u64> {
+    (!who.is_multiple_of(4)).then_some(who % 4)
 }
 
 fn gone(reason: GoneReason) -> Gone {

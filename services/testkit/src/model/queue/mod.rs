@@ -49,6 +49,8 @@ pub struct RulesInForce {
     pub closed: bool,
     /// Admission answers for active places by itself.
     pub local_answers: bool,
+    /// `None`: a quarter of `capacity`, at least 60.
+    pub places_per_address: Option<u64>,
 }
 
 /// Why a place is gone.
@@ -83,6 +85,7 @@ pub enum Joined {
     Same(u64, Reply),
     Full,
     Closed,
+    AddressFull,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +140,8 @@ pub struct Queue {
     admitted: BTreeMap<u64, Admitted>,
     gone: BTreeMap<u64, (Id, Gone, u64)>,
     joined: BTreeMap<u64, (u64, u64)>,
+    /// From which address a place joined, if it was counted.
+    from: BTreeMap<u64, u64>,
     marked_at: Option<u64>,
     marks: BTreeSet<u64>,
     young: u64,
@@ -169,6 +174,7 @@ impl Queue {
             admitted: BTreeMap::new(),
             gone: BTreeMap::new(),
             joined: BTreeMap::new(),
+            from: BTreeMap::new(),
             marked_at: None,
             marks: BTreeSet::new(),
             young: 0,
@@ -302,9 +308,29 @@ impl Queue {
         }
     }
 
-    /// A join. `ready`: the scripts promoted the new place at once, which must have been allowed;
-    /// and where both rules had room beyond doubt, they must have.
-    pub fn join(&mut self, wall: u64, id: Id, ready: bool) -> Result<Joined, String> {
+    /// How many places an address may hold; 0 for any number.
+    fn most_per_address(&self) -> u64 {
+        let by_capacity =
+            if self.rules.capacity > 0 { (self.rules.capacity / 4).max(60) } else { 0 };
+        self.rules.places_per_address.unwrap_or(by_capacity)
+    }
+
+    /// Places that an address holds; those that have ended count until a script sees it.
+    fn held_by(&self, address: u64) -> u64 {
+        let is_held = |ticket| self.line.contains_key(ticket) || self.admitted.contains_key(ticket);
+        let from = self.from.iter().filter(|(_, of)| **of == address);
+        from.filter(|(ticket, _)| is_held(ticket)).count() as u64
+    }
+
+    /// A join, which counts for an address, if any. `ready`: the scripts promoted the new place at
+    /// once, which must have been allowed; and where both rules had room beyond doubt, they must have.
+    pub fn join(
+        &mut self,
+        wall: u64,
+        id: Id,
+        address: Option<u64>,
+        ready: bool,
+    ) -> Result<Joined, String> {
         self.read_clock(wall);
         self.hear();
         if let Some((ticket, told)) = self.held(id) {
@@ -319,8 +345,16 @@ impl Queue {
         if self.depth() >= self.rules.max_waiting {
             return Ok(Joined::Full);
         }
+        let most = self.most_per_address();
+        let address = address.filter(|_| most > 0);
+        if address.is_some_and(|address| self.held_by(address) >= most) {
+            return Ok(Joined::AddressFull);
+        }
         self.last_ticket += 1;
         let ticket = self.last_ticket;
+        if let Some(address) = address {
+            self.from.insert(ticket, address);
+        }
         self.last = self.now;
         self.joined.insert(ticket, (self.now, self.heard));
         let to_line = self.depth() > 0 || !self.promotes();

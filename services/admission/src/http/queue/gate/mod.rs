@@ -316,7 +316,7 @@ fn renewal(queue: &QueueState) -> Option<Duration> {
 /// its token is shown, and so it is not noted.
 async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
-    let joined = visits::join_from(visitor, None).await?;
+    let joined = visits::join_from(app, visitor, None).await?;
     let token = Token { place: joined.of, visitor_id: None };
     let cookie = visitor.cookie(&app.live().tokens.sign(queue.name(), &token))?;
     let pass = match joined.place.standing {

@@ -33,9 +33,11 @@ fn every_field_becomes_its_override() {
     let body = json!({
         "state": "paused", "reason": "잠시", "capacity": 5, "batch": 6, "interval_ms": 7_000,
         "pace": "batch", "claim_ttl_ms": 8_000, "session_ttl_ms": 9_000, "session_max_ms": 10_000,
-        "unproven_ttl_ms": 1_000, "idle_ttl_ms": 70_000, "keep_ttl_ms": 80_000, "first_poll_ttl_ms": 30_000,
+        "unproven_ttl_ms": 1_000, "idle_ttl_ms": 70_000, "keep_ttl_ms": 80_000,
+        "first_poll_ttl_ms": 30_000,
         "max_waiting": 11, "joins_at": "2027-01-15T08:00:00Z", "opens_at": "2027-01-15T08:00:01Z",
-        "closes_at": "2027-01-15T08:00:02Z", "local_answers": true, "until": LATER,
+        "closes_at": "2027-01-15T08:00:02Z", "local_answers": true, "places_per_address": 0,
+        "until": LATER,
     });
     let millis = |millis| Some(Duration::from_millis(millis));
     let change = checked(body).expect("a change");
@@ -61,6 +63,7 @@ fn every_field_becomes_its_override() {
             Override::OpensAt(Some(NOW + 1)),
             Override::ClosesAt(Some(NOW + 2)),
             Override::LocalAnswers(Some(true)),
+            Override::PlacesPerAddress(Some(0)),
         ]
     );
 }

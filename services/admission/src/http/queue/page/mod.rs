@@ -123,7 +123,7 @@ pub async fn join(
     }
     let joined = match held(&visitor).await {
         Ok(Some(held)) => Ok(held),
-        Ok(None) => visits::join_from(&visitor, form_identity(&visitor, &form))
+        Ok(None) => visits::join_from(&app, &visitor, form_identity(&visitor, &form))
             .await
             .map(|joined| (joined, None)),
         Err(problem) if problem.code() == Code::ASSERTION_MISSING => Err(problem),
