@@ -46,7 +46,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-const OVERRIDES: [&str; 19] = [
+const OVERRIDES: [&str; 20] = [
     "state",
     "reason",
     "capacity",
@@ -161,6 +161,7 @@ fn within_rule(change: &Override) -> bool {
         Override::Capacity(value) => whole(value, 1_000_000_000),
         Override::Batch(value) => whole(value, 1_000_000),
         Override::MaxWaiting(value) => whole(value, 10_000_000),
+        Override::PlacesPerAddress(value) => value.is_none_or(|value| value <= 1_000_000),
         Override::Interval(value) => span(value, 1, 3_600),
         Override::ClaimTtl(value) => span(value, 5, 3_600),
         Override::SessionTtl(value) => span(value, 5, DAY),

@@ -33,11 +33,13 @@ impl Room {
         Self::start_on(Redis::start().await, queues, env).await
     }
 
-    /// Starts everything on this store, and waits until each queue has been read once.
+    /// Starts everything on this Redis, and waits until both services are ready and admission has
+    /// read each queue.
     pub async fn start_on(redis: Redis, queues: &str, env: &[(&str, &str)]) -> Self {
         let env: Vec<_> = std::iter::once(SECRETS).chain(env.iter().copied()).collect();
         let anteroom = Anteroom::start_on(redis, queues, &env).await;
         let room = Self { anteroom, http: client() };
+        room.anteroom.scheduler.until_ready().await;
         for name in queues.split("[queues.").skip(1).filter_map(|rest| rest.split(']').next()) {
             room.sees(name).await;
         }

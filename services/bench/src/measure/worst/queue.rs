@@ -279,6 +279,7 @@ fn rules() -> Rules {
         keep_ttl: 600 * minute,
         first_poll_ttl: minute / 2,
         max_waiting: 2 * WAITING,
+        places_per_address: None,
         joins_at: None,
         opens_at: None,
         closes_at: None,
