@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::{PATIENCE, Process};
+use anteroom_testkit::{PATIENCE, Process, until};
 use reqwest::Method;
 
 use crate::room::Room;
@@ -103,8 +103,12 @@ impl Handover {
         let last = Arc::new(Mutex::new(from));
         let asking = tokio::spawn(self.clone().ask_on(token.clone(), last.clone()));
         tokio::time::sleep(STAY).await;
-        let leave = self.room.call_at(&first, Method::DELETE, "/v1/queues/concert/token");
-        leave.token(&token).send().await.is(204);
+        // A busy machine may answer 504: leaving is safe to retry.
+        until("the visitor leaves", PATIENCE, async || {
+            let leave = self.room.call_at(&first, Method::DELETE, "/v1/queues/concert/token");
+            leave.token(&token).send().await.status == 204
+        })
+        .await;
         let gone = Instant::now();
         if self.trouble == Trouble::Sabotage {
             let _: u64 = self.room.anteroom.deployment.redis.run(&["DEL", LIST]).await;
