@@ -3,22 +3,22 @@
 local m -- the rules in force, the clock, and the fields of the meta hash that the script has loaded
 local now -- queue time, in microseconds
 
--- Loads the rules in force and these further fields (numbers; nil when absent) into `m`. False when
--- the store holds no rules for this entity.
+-- Loads the rules in force and these further fields into `m`: numbers, or packed texts; nil when
+-- absent. False when the store holds no rules for this entity.
 local function load_meta(fields)
   local values = call('HMGET', META, 'epoch', 'force', 'offset', 'last', 'tick', unpack(fields))
   if not values[1] then return false end
   m = cmsgpack.unpack(values[2])
   m.epoch = values[1]
   m.offset, m.last, m.tick = tonumber(values[3]), tonumber(values[4]), tonumber(values[5])
-  for i = 1, #fields do m[fields[i]] = tonumber(values[i + 5]) end
+  for i = 1, #fields do m[fields[i]] = tonumber(values[i + 5]) or values[i + 5] or nil end
   return true
 end
 
 -- Loads further fields, where not all that a script may need were loaded at once.
 local function load_more(fields)
   local values = call('HMGET', META, unpack(fields))
-  for i = 1, #fields do m[fields[i]] = tonumber(values[i]) end
+  for i = 1, #fields do m[fields[i]] = tonumber(values[i]) or values[i] or nil end
 end
 
 -- Gives each rule that the version which wrote the others did not know its default.

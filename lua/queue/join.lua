@@ -1,7 +1,7 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
 -- join that finds nobody waiting and both rules with room is promoted at once.
 -- Uses: lib/store lib/entity lib/memory meta state withheld rules notes addresses per_address bury
---       held log health pace presence seen eta outcomes shown
+--       held log health pace presence seen outlook eta outcomes shown
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, from, uncounted, (id)*

@@ -2,7 +2,7 @@
 -- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
 -- would promote more.
 -- Uses: lib/store lib/entity meta state withheld rules notes addresses bury marks join_times held
---       log health pace slices presence absent rates adaptive
+--       log health pace slices presence absent outlook turns adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals
@@ -23,9 +23,8 @@ local HEADS, MOST_ABSENT = 50, 50
 
 if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
-  'young', 'busy', 'rate', 'longest', 'dropped', 'bin_from', 'bin_time', 'bin_turns', 'bin_calls',
-  'bin_drops', 'bin_places', 'withheld_until', 'late', 'health_state', 'health_at',
-  'counted_upto', unpack(SLICE_FIELDS),
+  'young', 'busy', 'turns', 'counts_since', 'dropped', 'withheld_until', 'late', 'health_state',
+  'health_at', 'counted_upto', unpack(SLICE_FIELDS),
 }) then
   return { NO_RULES }
 end
@@ -189,7 +188,8 @@ end
 if stands or health() == PROBING or quarters() < QUARTERS then
   count_nothing()
 else
-  count_turns(left > 0 and count or math.max(count, free), depth, left, more)
+  local turns = left > 0 and count or math.max(count, free)
+  count_turns(turns, by_room, depth, left, more, now - tick_before)
 end
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 

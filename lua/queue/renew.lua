@@ -1,5 +1,5 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
--- Uses: lib/store lib/entity meta state withheld revoked notes marks held presence seen eta
+-- Uses: lib/store lib/entity meta state withheld revoked notes marks held presence seen outlook eta
 --       outcomes shown visit session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now, (epoch, how, tickets, (id)*)*

@@ -37,8 +37,8 @@ end
 -- batch, or where there is none of the capacity.
 local function follow_health()
   if not m.health_state then return end
+  m.rule_batch, m.rule_capacity = m.batch, m.capacity
   if adapts() then m.batch = m.adaptive_batch end
-  m.whole_batch = m.batch
   local back, rule = quarters(), m.batch > 0 and 'batch' or 'capacity'
   if back < QUARTERS and m[rule] > 0 then
     m[rule] = math.max(1, math.floor(m[rule] * back / QUARTERS))

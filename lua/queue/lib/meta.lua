@@ -10,6 +10,8 @@ local S_WAITING, S_READY, S_ACTIVE, S_AWAY, S_FAR, S_SHORT = 1, 2, 3, 4, 5, 6
 local COMPLETED, LEFT, UNCLAIMED, EXPIRED, ABANDONED, EVICTED, LOST, ENDED = 1, 2, 3, 4, 5, 6, 7, 8
 -- states of the queue
 local OPEN, PAUSED, SHUT, BYPASS = 1, 2, 3, 4
+-- the pace; the other is all at once
+local EVEN = 1
 
 -- The rules as they are where a version wrote the others that did not know them: the defaults of
 -- the configuration. As many as stand in rules.lua.

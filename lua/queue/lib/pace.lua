@@ -1,6 +1,5 @@
 -- Promotion: the room that the capacity and the health leave, and what was promoted. Needs log.lua,
 -- withheld.lua, held.lua, health.lua and withheld_until.
-local EVEN = 1 -- the pace; the other is all at once
 local MAX_CHUNK, MAX_LOG, MAX_INTERVAL = 100, 256, 3600000000
 
 -- Places promoted after a time, less those that gave their share back.

@@ -16,41 +16,6 @@ local function read_overrides() return cmsgpack.unpack(call('HGET', META, 'over'
 -- Whether an override, { value, end }, is in force.
 local function holds(override) return override[2] == 0 or wall < override[2] end
 
--- Where turns came this much slower than the batch allows, it was capacity that made them rare.
-local NEAR_BATCH = 0.75
-
--- How fast the line moved by other rules than these, which are no longer in force, says nothing of
--- how fast it will: until turns have been counted by them, the batch tells. But where capacity made
--- turns rare, it does so by these rules too, in proportion: a line that heard of the batch alone
--- would come at once.
-local function forget_rates(force)
-  if not m.capacity then return end
-  if
-    m.capacity == force.capacity
-    and m.batch == force.batch
-    and m.interval == force.interval
-    and (m.overrides_batch or 0) == force.overrides_batch
-  then
-    return
-  end
-  local known = call('HMGET', META, 'rate', 'guess')
-  local rate = tonumber(known[1] or known[2] or 0)
-  local allowed = m.batch > 0 and m.batch * 1000000000000 / m.interval or math.huge
-  if rate > 0 and m.capacity > 0 and force.capacity > 0 and rate < NEAR_BATCH * allowed then
-    m.guess = math.floor(rate * force.capacity / m.capacity)
-    save({ 'guess' })
-  else
-    m.guess = nil
-    call('HDEL', META, 'guess')
-  end
-  local fields = {
-    'rate', 'rate_slow', 'drop', 'lull', 'longest', 'bin_from', 'bin_time', 'bin_turns',
-    'bin_calls', 'bin_drops', 'bin_places', 'dropped',
-  }
-  call('HDEL', META, 'rates', unpack(fields))
-  for _, field in ipairs(fields) do m[field] = nil end
-end
-
 -- Works out the rules in force by the store's clock, and between which changes they are; writes all
 -- three.
 local function settle_rules()
@@ -76,7 +41,6 @@ local function settle_rules()
     end
     force[rule] = rule == 'reason' and value or tonumber(value)
   end
-  forget_rates(force)
   for field, value in pairs(force) do m[field] = value end
   if dropped then call('HSET', META, 'over', cmsgpack.pack(over)) end
   call('HSET', META, 'force', cmsgpack.pack(force))

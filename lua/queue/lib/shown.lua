@@ -1,8 +1,8 @@
 -- Places as their visitors are told of them, and hearing who stands in line. Needs outcomes.lua,
 -- eta.lua, seen.lua and LINE_FIELDS.
 local LINE_FIELDS = {
-  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'rate',
-  'rate_slow', 'guess', 'drop', 'lull', 'health_state', 'health_at', 'ramp_at', 'open_for',
+  'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'outlook',
+  'health_state', 'health_at', 'ramp_at', 'open_for',
 }
 
 -- How many have returned; looked up when first needed.

@@ -28,7 +28,8 @@ pub use health::{Adaptive, AdaptiveBatch, Health, StepReason, TargetReading};
 pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};
 pub use place::{
-    Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, Standing, Status, Ticket, Wait,
+    Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, SOONEST_POLL, Standing, Status,
+    Ticket, Wait,
 };
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};

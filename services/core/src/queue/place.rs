@@ -72,6 +72,11 @@ impl PlaceRef {
 /// The last ticket a queue gives: beyond it a double could no longer tell two apart.
 pub const MAX_TICKET: Ticket = (1 << 53) - 1;
 
+/// No visitor polls more often than this …
+pub const SOONEST_POLL: Duration = Duration::from_secs(1);
+/// … and each polls at least so often.
+const LATEST_POLL: Duration = Duration::from_secs(20);
+
 /// A place as its holder sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -141,6 +146,29 @@ impl Place {
             Standing::Waiting { wait: Wait::Expected { eta, eta_p90 }, .. } => (Some(eta), eta_p90),
             _ => (None, None),
         }
+    }
+
+    /// How long the visitor waits before it polls again.
+    ///
+    /// In line that is a tenth of the expected wait, or half of the time in which its turn hardly
+    /// comes: as far below the median as the 90th percentile is above it. It is 1 s to 20 s, and at
+    /// most half of the wait and of `claim_ttl`, so that no visitor misses its turn. Without an
+    /// estimate it is 1 s for every 20 that are promoted before.
+    pub fn poll_after(&self, claim_ttl: Duration) -> Duration {
+        let after = match self.standing {
+            Standing::Waiting { wait: Wait::Expected { eta, eta_p90 }, .. } => {
+                let beyond = eta_p90.map_or(eta, |eta_p90| eta_p90.saturating_sub(eta));
+                let surely = eta.saturating_sub(beyond);
+                (eta / 10).max(surely / 2).clamp(SOONEST_POLL, LATEST_POLL).min(eta / 2)
+            }
+            Standing::Waiting { wait: Wait::Unknown { before }, .. } => {
+                Duration::from_millis(50 * before.min(1_000)).clamp(SOONEST_POLL, LATEST_POLL)
+            }
+            // It is to be claimed.
+            Standing::Ready { .. } => SOONEST_POLL,
+            Standing::Active { expires_in } => (expires_in / 2).min(LATEST_POLL),
+        };
+        after.min(claim_ttl / 2).max(SOONEST_POLL)
     }
 
     /// Time until the claim or the session ends; `None` while waiting.
@@ -226,5 +254,89 @@ impl GoneReason {
             Self::Lost => "lost",
             Self::Ended => "ended",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAIM_TTL: Duration = Duration::from_secs(60);
+
+    fn expects(eta_ms: u64, eta_p90_ms: Option<u64>) -> Place {
+        let (eta, eta_p90) = (Duration::from_millis(eta_ms), eta_p90_ms.map(Duration::from_millis));
+        waiting(Wait::Expected { eta, eta_p90 })
+    }
+
+    fn waiting(wait: Wait) -> Place {
+        Place { ticket: 15, standing: Standing::Waiting { position: 5, wait } }
+    }
+
+    #[test]
+    fn polls_are_frequent_at_the_front_and_rare_at_the_back() {
+        let after = |eta| expects(eta, Some(2 * eta)).poll_after(CLAIM_TTL).as_millis();
+        assert_eq!(after(3_000), 1_000);
+        assert_eq!(after(60_000), 6_000);
+        assert_eq!(after(3_600_000), 20_000);
+        let blind = |before| waiting(Wait::Unknown { before }).poll_after(CLAIM_TTL).as_millis();
+        assert_eq!(blind(0), 1_000);
+        assert_eq!(blind(100), 5_000);
+        assert_eq!(blind(1_000_000), 20_000);
+    }
+
+    #[test]
+    fn a_visitor_whose_turn_cannot_come_within_a_time_polls_at_most_once_in_half_of_it() {
+        let after = |eta, slow| expects(eta, Some(slow)).poll_after(CLAIM_TTL).as_secs();
+        // Hardly before 20 s, 36 s, 290 s.
+        assert_eq!(after(30_000, 40_000), 10);
+        assert_eq!(after(38_000, 40_000), 18);
+        assert_eq!(after(300_000, 310_000), 20);
+        // It may come at once.
+        assert_eq!(after(100_000, 300_000), 10);
+        assert_eq!(expects(100_000, None).poll_after(CLAIM_TTL).as_secs(), 10);
+    }
+
+    #[test]
+    fn no_visitor_polls_more_than_once_a_second() {
+        for place in [
+            expects(0, Some(0)),
+            expects(400, None),
+            waiting(Wait::Unknown { before: 0 }),
+            Place { ticket: 1, standing: Standing::Ready { expires_in: CLAIM_TTL } },
+            Place { ticket: 1, standing: Standing::Active { expires_in: Duration::ZERO } },
+        ] {
+            for claim_ttl in [Duration::from_secs(1), CLAIM_TTL] {
+                assert_eq!(place.poll_after(claim_ttl), SOONEST_POLL, "{place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_visitor_misses_its_turn() {
+        for eta in [2_000, 5_000, 100_000] {
+            let after = expects(eta, Some(eta)).poll_after(CLAIM_TTL);
+            assert!(after.as_millis() * 2 <= u128::from(eta));
+        }
+        let short = Duration::from_secs(5);
+        assert!(expects(3_600_000, None).poll_after(short) * 2 <= short);
+        assert!(waiting(Wait::Unknown { before: 9_999 }).poll_after(short) * 2 <= short);
+    }
+
+    /// 2 800 visitors, however many turns a second there are.
+    #[test]
+    fn a_line_polls_no_more_often_than_it_moves() {
+        let polls = |place: &dyn Fn(u64) -> Place| -> f64 {
+            (1..=2_800).map(|turn| 1.0 / place(turn).poll_after(CLAIM_TTL).as_secs_f64()).sum()
+        };
+        for (turns_a_second, most) in [(0.01, 145.0), (0.1, 150.0), (1.0, 180.0), (10.0, 500.0)] {
+            let line = |turn: u64| {
+                let eta = 1_000.0 * turn as f64 / turns_a_second;
+                expects(eta as u64, Some((eta * (1.0 + 1.3 / (turn as f64).sqrt())) as u64))
+            };
+            let polls = polls(&line);
+            assert!(polls <= most, "{turns_a_second} turns a second: {polls} polls a second");
+        }
+        let paused = polls(&|turn| waiting(Wait::Unknown { before: turn - 1 }));
+        assert!(paused <= 300.0, "promotion is paused: {paused} polls a second");
     }
 }

@@ -203,7 +203,9 @@ async fn hold_steady_and_changed(capacity_of: u64, stay_seconds: u64, then: &[u6
         // So long that there are windows enough, for the ends of few sessions scatter widely.
         let length = 10 * window(stay_seconds);
         let every = |length: u64| (length / 260).max(2);
-        let looks = Scenario { to: length, every: every(length), ..steady.clone() };
+        // Nothing is known before the first session has ended.
+        let from = stay_seconds + 2;
+        let looks = Scenario { from, to: from + length, every: every(length), ..steady.clone() };
         world.begin_again().await;
         let what = format!("capacity {capacity_of}, {kind} stays of {stay_seconds} s");
         play(&world, &looks).await.hold(&what);

@@ -22,4 +22,6 @@ mod servers;
 mod sessions;
 #[path = "../support/mod.rs"]
 mod support;
+mod table;
 mod together;
+mod waits;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Place, Standing, Wait};
+use anteroom_core::queue::{Place, SOONEST_POLL, Standing};
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
@@ -12,12 +12,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::durations::{millis, whole_seconds};
-
-/// Looks come this far apart at the front of the line, and never closer, however short the wait is
-/// …
-const SOONEST: Duration = Duration::from_secs(1);
-/// … and this far at the back.
-const LATEST: Duration = Duration::from_secs(20);
 
 /// Where a place stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -76,7 +70,7 @@ pub struct PlaceView<'a> {
 impl<'a> PlaceView<'a> {
     /// The place of `queue` as its holder reads it; `poll_after` is jittered anew each time.
     pub fn new(queue: &'a str, place: &Place, claim_ttl: Duration) -> Self {
-        let poll_after = jittered(poll_after(place, claim_ttl), rand::rng().random());
+        let poll_after = jittered(place.poll_after(claim_ttl), rand::rng().random());
         let (position, (eta, eta_p90)) = (place.position(), place.eta());
         Self {
             status: (&place.standing).into(),
@@ -110,89 +104,23 @@ impl<'a> PlaceView<'a> {
     }
 }
 
-/// When to look again: a tenth of the wait, from one second at the front to twenty at the back, at
-/// most half of the wait and of `claim_ttl`, so that nobody sleeps through a turn. Without an
-/// estimate a second for every hundred that are promoted before.
-pub fn poll_after(place: &Place, claim_ttl: Duration) -> Duration {
-    let after = match place.standing {
-        Standing::Waiting { wait: Wait::Expected { eta, .. }, .. } => {
-            (eta / 10).clamp(SOONEST, LATEST).min(eta / 2)
-        }
-        Standing::Waiting { wait: Wait::Unknown { before }, .. } => {
-            Duration::from_secs(before / 100).clamp(SOONEST, LATEST)
-        }
-        // The turn waits to be claimed.
-        Standing::Ready { .. } => SOONEST,
-        Standing::Active { expires_in } => (expires_in / 2).min(LATEST),
-    };
-    after.min(claim_ttl / 2).max(SOONEST)
-}
-
 /// Up to a fifth sooner, so that those who came together do not stay together; never later.
 fn jittered(after: Duration, random: f64) -> Duration {
-    after.mul_f64(1.0 - 0.2 * random).max(SOONEST)
+    after.mul_f64(1.0 - 0.2 * random).max(SOONEST_POLL)
 }
 
 #[cfg(test)]
 mod tests {
+    use anteroom_core::queue::Wait;
+
     use super::*;
 
     const CLAIM_TTL: Duration = Duration::from_secs(60);
 
-    fn waiting(position: u64, eta_ms: Option<u64>) -> Place {
-        let wait = match eta_ms.map(Duration::from_millis) {
-            Some(eta) => Wait::Expected { eta, eta_p90: Some(eta * 2) },
-            None => Wait::Unknown { before: position - 1 },
-        };
+    fn waiting(position: u64, eta_ms: u64) -> Place {
+        let eta = Duration::from_millis(eta_ms);
+        let wait = Wait::Expected { eta, eta_p90: Some(eta * 2) };
         Place { ticket: 10 + position, standing: Standing::Waiting { position, wait } }
-    }
-
-    #[test]
-    fn looks_are_frequent_at_the_front_and_rare_at_the_back() {
-        let after = |eta| poll_after(&waiting(5, Some(eta)), CLAIM_TTL).as_millis();
-        assert_eq!(after(3_000), 1_000);
-        assert_eq!(after(60_000), 6_000);
-        assert_eq!(after(3_600_000), 20_000);
-        let blind = |position| poll_after(&waiting(position, None), CLAIM_TTL).as_millis();
-        assert_eq!(blind(1), 1_000);
-        assert_eq!(blind(501), 5_000);
-        assert_eq!(blind(1_000_000), 20_000);
-    }
-
-    #[test]
-    fn nobody_looks_more_than_once_a_second() {
-        for place in [
-            waiting(1, Some(0)),
-            waiting(1, Some(400)),
-            waiting(1, None),
-            Place { ticket: 1, standing: Standing::Ready { expires_in: CLAIM_TTL } },
-            Place { ticket: 1, standing: Standing::Active { expires_in: Duration::ZERO } },
-        ] {
-            for claim_ttl in [Duration::from_secs(1), CLAIM_TTL] {
-                let after = poll_after(&place, claim_ttl);
-                assert_eq!(after, SOONEST, "{place:?}");
-                assert_eq!(jittered(after, 1.0), SOONEST, "{place:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn those_who_returned_and_go_before_count_although_no_position_does() {
-        let wait = Wait::Unknown { before: 800 };
-        let returned = Place { ticket: 1, standing: Standing::Waiting { position: 1, wait } };
-        assert_eq!(poll_after(&returned, CLAIM_TTL), Duration::from_secs(8));
-    }
-
-    #[test]
-    fn nobody_sleeps_through_a_turn() {
-        for eta in [2_000, 5_000, 100_000] {
-            assert!(
-                poll_after(&waiting(1, Some(eta)), CLAIM_TTL).as_millis() * 2 <= u128::from(eta)
-            );
-        }
-        let short = Duration::from_secs(5);
-        assert!(poll_after(&waiting(9_999, Some(3_600_000)), short) * 2 <= short);
-        assert!(poll_after(&waiting(9_999, None), short) * 2 <= short);
     }
 
     #[test]
@@ -200,12 +128,12 @@ mod tests {
         let after = Duration::from_secs(10);
         assert_eq!(jittered(after, 0.0), after);
         assert_eq!(jittered(after, 1.0), Duration::from_secs(8));
-        assert_eq!(jittered(SOONEST, 1.0), SOONEST);
+        assert_eq!(jittered(SOONEST_POLL, 1.0), SOONEST_POLL);
     }
 
     #[test]
     fn the_body_is_the_place_of_the_interface() {
-        let view = PlaceView::new("concert", &waiting(3, Some(60_000)), CLAIM_TTL);
+        let view = PlaceView::new("concert", &waiting(3, 60_000), CLAIM_TTL);
         let mut value = serde_json::to_value(&view).expect("JSON");
         let poll_after = value["poll_after_ms"].take().as_u64().expect("a number");
         assert!((4_800..=6_000).contains(&poll_after));
