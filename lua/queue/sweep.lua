@@ -10,9 +10,9 @@
 
 -- Places that a call ends; places of the line that it looks at, how many of them together, and
 -- absent ones after which it looks at no more; old marks, revocations and counted addresses that it
--- forgets, and tickets whose addresses it reads. An absent place costs as much as many present ones,
--- so a call ends with fewer than ABSENT + STRIDE. Where many places have ended it looks at one step
--- alone.
+-- forgets, and tickets whose addresses it reads. An absent place costs as much as many present
+-- ones, so a call ends with fewer than ABSENT + STRIDE. Where many places have ended it looks at
+-- one step alone.
 local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 100, 150, 30, 30, 50, 1000
 
 if not load({

@@ -38,7 +38,7 @@ use crate::problem::{Cause, Code, Problem};
 /// The time of an audit: some 10^8 lines.
 const AUDIT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// So many calls of Redis a hot request makes at most: a token's place, a join, the check behind it.
+/// So many calls of Redis a hot request makes at most: a token's place, a join, the check after it.
 const HOT_STORE_CALLS: u32 = 3;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");

@@ -323,7 +323,8 @@ impl Queue {
     }
 
     /// A join, which counts for an address, if any. `ready`: the scripts promoted the new place at
-    /// once, which must have been allowed; and where both rules had room beyond doubt, they must have.
+    /// once, which must have been allowed; and where both rules had room beyond doubt, they must
+    /// have.
     pub fn join(
         &mut self,
         wall: u64,
