@@ -50,6 +50,7 @@ async fn audited(room: &Room) {
 async fn promise_10_the_seed_cases_over_http() {
     let room = start(POOL).await;
     let more = room.anteroom.deployment.admission().await;
+    more.until_ready().await;
     let bases = [room.anteroom.url("service"), more.url("service")];
     draw(&room, 12_000_000_000, "too much").await.refuses(409, "insufficient_balance");
     let draws = join_all(bases.iter().zip(["a", "b"]).map(async |(base, id)| {
