@@ -7,7 +7,7 @@
 local ln, sqrt = math.log, math.sqrt
 
 -- The outlook, with times from now and `DROP` in a turn; false when nothing is known. Looked up
--- when first needed, and with it: what is left of a roll-call; from one batch to the next; whether
+-- when first needed, and with it: the rest of a check-in period; from batch to batch; whether
 -- the rules alone tell, which say nothing of slow times; by how many turns the median is before the
 -- mean; and from when on a time is no more than turns by the time between them.
 local outlook, least, period, is_vague, ahead, plain_from
@@ -75,7 +75,7 @@ local function time_of(turns)
 end
 
 -- Median and 90th percentile of the wait, in ms, of the place that is promoted as the `turn`-th
--- from now, neither shorter than what is left of a roll-call; -turn and -1 when unknown.
+-- from now, neither shorter than the rest of a check-in period; -turn and -1 when unknown.
 local function eta(turn, promotes)
   if outlook == nil then look_up_outlook(promotes) end
   local o = outlook

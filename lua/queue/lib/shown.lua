@@ -22,9 +22,9 @@ local function answer_line(code, promotes, place, turn)
   return median
 end
 
--- Tells the position (1 = next), and what follows from the how manieth from now it is promoted as.
--- Whoever returned from away is counted in nobody's position, so that a position only improves, but
--- goes before all later tickets.
+-- Answers with the position (1 = next) and the wait, which follows from the turn: how many
+-- promotions there are up to this one. No position counts a returned place, so a position only
+-- improves, but a returned place is promoted before all later tickets.
 local function answer_waiting(code, id, ticket, set, promotes)
   local place, turn
   if set == RETURNED then

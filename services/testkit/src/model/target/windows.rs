@@ -294,7 +294,7 @@ impl Windows {
         }
     }
 
-    /// The windows begin anew.
+    /// The windows are reset.
     pub fn empty(&mut self, call: &mut Call) {
         (self.logged, self.timed, self.ring.outcomes) = Default::default();
         if let Some(others) = &mut self.others {
