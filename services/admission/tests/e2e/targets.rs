@@ -118,7 +118,8 @@ async fn promise_11_a_report_with_an_id_counts_once() {
 
 #[tokio::test]
 async fn promise_08_half_open_lets_exactly_probes_through_at_three_admissions() {
-    let room = start(TARGET).await;
+    // It must not become half open between the reports, however slow the machine is.
+    let room = start(&TARGET.replace("1s", "10s")).await;
     let more =
         [room.anteroom.deployment.admission().await, room.anteroom.deployment.admission().await];
     let mut bases = vec![room.anteroom.url("service")];
@@ -131,14 +132,14 @@ async fn promise_08_half_open_lets_exactly_probes_through_at_three_admissions() 
         assert_eq!(told.is(200).json()["fallback"], true, "each hears it with its next answer");
     }
     until("it is half open", PATIENCE, async || look(&room).await["state"] == "half_open").await;
-    // A permit lasts for a second: all are asked for within less.
+    // A permit lasts for 10 s: all are asked for within less.
     until("all ask in time", PATIENCE, async || {
         let began = Instant::now();
         let asked = (0..60).map(|n| permit(&room, &bases[n % 3]));
         let told = futures_util::future::join_all(asked).await;
         let given: Vec<_> = told.iter().filter(|permit| permit["allowed"] == true).collect();
         assert!(given.iter().all(|permit| permit["permit"].is_string()), "{given:?}");
-        let in_time = began.elapsed() < Duration::from_millis(900);
+        let in_time = began.elapsed() < Duration::from_secs(9);
         assert!(!in_time || given.len() <= 5, "{given:?}");
         in_time && given.len() == 5
     })
