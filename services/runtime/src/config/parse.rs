@@ -401,7 +401,15 @@ impl FromText for IpNet {
             .map(|net| net.trunc())
             .ok()
             .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+            .map(unmapped)
             // To trust everybody's word on who they are is never what was meant.
             .filter(|net| net.prefix_len() > 0)
     }
+}
+
+/// `::ffff:10.0.0.0/104` is `10.0.0.0/8`: addresses of clients come out as IPv4 too.
+fn unmapped(net: IpNet) -> IpNet {
+    let IpNet::V6(v6) = net else { return net };
+    let v4 = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96));
+    v4.and_then(|(addr, len)| IpNet::new(addr.into(), len).ok()).unwrap_or(net)
 }

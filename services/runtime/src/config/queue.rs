@@ -79,10 +79,11 @@ impl QueueConfig {
         });
         let bounds = [rules.most_per_address(), by_joins, Some(capacity)];
         let most = bounds.into_iter().flatten().min()?;
-        (most.saturating_mul(2) >= capacity).then(|| {
+        // Of 2 slots every visitor holds half.
+        (capacity > 2 && most.saturating_mul(2) >= capacity).then(|| {
             format!(
                 "queues.{name}: one client address can hold {most} of {capacity} slots. Set \
-                 places_per_address to less than half of capacity (docs/BOTS.md)"
+                 places_per_address to 1 or more, and less than half of capacity (docs/BOTS.md)"
             )
         })
     }

@@ -169,6 +169,11 @@ impl Reloader {
         if !restart.is_empty() {
             tracing::warn!(keys = restart.join(", "), "changed keys that need a restart");
         }
+        if let Some(service) = service {
+            let before = self.changes.borrow().warnings(service);
+            let warnings = config.warnings(service).into_iter();
+            warnings.filter(|it| !before.contains(it)).for_each(|it| tracing::warn!("{it}"));
+        }
         self.refused = None;
         self.metrics.reloads.with_label_values(&["accepted"]).inc();
         self.metrics.success.set(1);
@@ -224,4 +229,56 @@ fn hash(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use super::*;
+    use crate::Service;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("whole").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reload_warns_of_what_it_brings_and_only_once() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("anteroom.toml");
+        let trusting = |networks: &str, batch: u32| {
+            let text = format!("[admission]\ntrusted_proxies = [{networks}]\n");
+            fs::write(&file, format!("{text}[queues.a]\nbatch = {batch}\n")).expect("written");
+        };
+        trusting("", 1);
+        let loader = Loader::new(Some(&file)).service(Service::Admission);
+        let running = Arc::new(loader.load().expect("valid"));
+        let (changes, _receiver) = watch::channel(Arc::clone(&running));
+        let metrics = ReloadMetrics::new(&Registry::new()).expect("a fresh registry");
+        let mut reloader = Reloader::new(loader, running, changes, metrics);
+        let log = Log::default();
+        let to = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || to.clone()).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let warned = || {
+            let text = String::from_utf8(log.0.lock().expect("whole").clone()).expect("UTF-8");
+            let trusts = text.matches("admission.trusted_proxies trusts").count();
+            (text.matches("is in force").count(), trusts, text.matches("WARN").count())
+        };
+        let steps = [("\"10.0.0.0/8\"", (1, 1, 1)), ("\"10.0.0.0/8\"", (2, 1, 1)), ("", (3, 1, 1))];
+        for (step, (networks, expected)) in steps.into_iter().enumerate() {
+            trusting(networks, 2 + u32::try_from(step).expect("few"));
+            reloader = reloader.look();
+            assert_eq!(warned(), expected, "{networks}");
+        }
+    }
 }

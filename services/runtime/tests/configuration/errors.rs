@@ -149,6 +149,7 @@ fn every_rule_has_its_line() {
         (format!("{queue}exempt = [\"0.0.0.0/0\"]"), "queues.concert.exempt[0] = \"0.0.0.0/0\" (FILE): must be a network such as \"10.0.0.0/8\", or an address; not all addresses (/0)".into()),
         ("[admission]\ntrusted_proxies = [\"10.0.0.0/8\", \"::/0\"]".into(), "admission.trusted_proxies[1] = \"::/0\" (FILE): must be a network such as \"10.0.0.0/8\", or an address; not all addresses (/0)".into()),
         ("[admission]\ntrusted_proxies = [\"203.0.113.9/0\"]".into(), "admission.trusted_proxies[0] = \"203.0.113.9/0\" (FILE): must be a network such as \"10.0.0.0/8\", or an address; not all addresses (/0)".into()),
+        ("[admission]\ntrusted_proxies = [\"::ffff:0.0.0.0/96\"]".into(), "admission.trusted_proxies[0] = \"::ffff:0.0.0.0/96\" (FILE): must be a network such as \"10.0.0.0/8\", or an address; not all addresses (/0)".into()),
         (format!("{queue}requests_per_place = 1001"), "queues.concert.requests_per_place = 1001 (FILE): must be a whole number from 0 to 1_000".into()),
         (format!("{queue}public_url = \"shop.example\""), "queues.concert.public_url = \"shop.example\" (FILE): must be an http or https address such as \"https://shop.example\", without credentials, query or fragment".into()),
         (format!("{queue}public_url = \"https://me:pw@shop.example\""), "queues.concert.public_url = [hidden] (FILE): must be an http or https address such as \"https://shop.example\", without credentials, query or fragment".into()),

@@ -92,6 +92,8 @@ fn one_address_that_can_hold_half_of_the_slots_is_warned_of() {
     assert_eq!(held("capacity = 121"), None);
     assert_eq!(held("capacity = 120"), Some(60));
     assert_eq!(held("capacity = 3"), Some(3));
+    // No bound helps here.
+    assert_eq!(held("capacity = 2"), None);
     assert_eq!(held("capacity = 120\nplaces_per_address = 59"), None);
     assert_eq!(held("capacity = 300\nplaces_per_address = 150"), Some(150));
     assert_eq!(held("capacity = 300\nplaces_per_address = 0"), Some(300));
@@ -100,6 +102,16 @@ fn one_address_that_can_hold_half_of_the_slots_is_warned_of() {
     assert_eq!(held(&format!("capacity = 240\n{joins}")), Some(120));
     assert_eq!(held(&format!("capacity = 241\n{joins}")), None);
     assert_eq!(held("batch = 10"), None);
+}
+
+#[test]
+fn networks_of_mapped_addresses_are_those_of_ipv4() {
+    let text = "[admission]\ntrusted_proxies = [\"::ffff:10.0.0.0/104\", \"::ffff:192.0.2.1\", \
+                \"::/3\", \"2001:db8::/32\"]\n";
+    let config = load(text, &[]);
+    let proxies = config.admission.trusted_proxies.iter().map(ToString::to_string);
+    let expected = ["10.0.0.0/8", "192.0.2.1/32", "::/3", "2001:db8::/32"];
+    assert_eq!(proxies.collect::<Vec<_>>(), expected);
 }
 
 #[test]
