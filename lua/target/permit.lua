@@ -21,9 +21,8 @@ local function look()
   first = tonumber(next[2]) or math.huge
 end
 
--- One window without outcomes closes the target: no permit is of use for longer, and nobody has to
--- wait longer.
-local lasts, closes = min(open_for, window), reported + window
+-- The longest window in use without outcomes closes the target: nobody has to wait longer.
+local lasts, closes = min(open_for, window), reported + longest
 local function permit(name)
   if state == CLOSED then return 1, 0 end
   if state == OPEN then return 0, min(changed + open_for, closes) - now end

@@ -52,7 +52,8 @@ local function move_on()
     local good, bad = log.count()
     if by_log then successes, failures = good, bad end
   end
-  if state ~= CLOSED and reported <= now - window then
+  -- A short window of one caller does not end the fallback of the others, nor empty their windows.
+  if state ~= CLOSED and reported <= now - longest then
     become(CLOSED)
     begin_anew()
   elseif state == OPEN and now >= changed + open_for then

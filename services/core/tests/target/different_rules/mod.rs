@@ -113,6 +113,32 @@ async fn promise_08_the_rules_of_a_call_move_the_state_that_all_share() {
     assert_eq!(look(&target, &strict).await.state, State::Closed);
 }
 
+/// A replica with a short window, which may only look, ends no fallback of the others and empties
+/// no window.
+#[tokio::test]
+async fn promise_08_silence_closes_it_after_the_longest_window_in_use() {
+    for kept in BOTH {
+        let world = TimedStore::new().await;
+        let (target, long, short) = (world.target("t"), of(300, kept), of(5, kept));
+        assert_eq!(record(&target, &long, &Outcome::counted(0, 40)).await.state, State::Open);
+        world.pass(Duration::from_secs(9));
+        let Permission::Refused { state: State::Open, retry_in } = ask(&target, &short).await
+        else {
+            panic!("{kept:?}: closed by the short window");
+        };
+        assert_eq!(retry_in, Duration::from_secs(1), "{kept:?}");
+        assert_eq!(look(&target, &short).await.state, State::Open, "{kept:?}");
+        let shown = look(&target, &long).await;
+        assert_eq!((shown.state, shown.failures), (State::Open, 40), "{kept:?}");
+        world.pass(Duration::from_secs(1));
+        for (seconds, state) in [(0, State::HalfOpen), (289, State::HalfOpen), (1, State::Closed)] {
+            world.pass(Duration::from_secs(seconds));
+            assert_eq!(look(&target, &short).await.state, state, "{kept:?} {seconds}");
+            assert_eq!(look(&target, &long).await.state, state, "{kept:?} {seconds}");
+        }
+    }
+}
+
 /// With a minute and with five at once.
 #[tokio::test]
 async fn promise_08_each_call_is_told_what_its_own_window_holds() {

@@ -157,7 +157,8 @@ impl Target {
 
     /// Asks for a call.
     pub fn permit(&mut self, wall: u64, rules: &Rules, permit: Name) -> Permission {
-        let asked = self.look_at(wall, rules, |kept, now, _| kept.permit(now, rules, permit));
+        let asked =
+            self.look_at(wall, rules, |kept, now, call| kept.permit(now, rules, permit, call));
         asked.unwrap_or(Permission::Free)
     }
 
@@ -231,8 +232,8 @@ impl Kept {
     }
 
     /// Asks for a call; whether a permit is given now.
-    fn permit(&mut self, now: u64, rules: &Rules, permit: Name) -> (Permission, bool) {
-        let closes = self.reported + rules.window;
+    fn permit(&mut self, now: u64, rules: &Rules, permit: Name, call: &Call) -> (Permission, bool) {
+        let closes = self.reported + call.longest;
         match self.state {
             State::Closed => return (Permission::Free, false),
             State::Open => {
@@ -269,7 +270,7 @@ impl Kept {
     fn move_on(&mut self, wall: u64, now: u64, rules: &Rules, call: &mut Call) -> bool {
         self.reporters.forget_silent(now, call.longest);
         let has_evicted = self.windows.evict(call, now);
-        if self.state != State::Closed && self.reported + rules.window <= now {
+        if self.state != State::Closed && self.reported + call.longest <= now {
             self.become_(State::Closed, wall, now);
             self.begin_anew(call);
         } else if self.state == State::Open && self.changed + rules.open_for <= now {
