@@ -86,7 +86,7 @@ fn without_parameters(path: &[u8]) -> Vec<u8> {
     names.collect::<Vec<_>>().join(&b'/')
 }
 
-/// Percent-decoding; overlong and full-width forms of ASCII included.
+/// Percent-decoding; overlong, full-width and small forms of ASCII included.
 fn decoded(path: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -109,14 +109,18 @@ fn decoded(path: &[u8]) -> Vec<u8> {
         (rest, _) = match (first, after) {
             (0xc0 | 0xc1, [low, after @ ..]) => (after, plain.push((first & 1) << 6 | low & 0x3f)),
             (0xe0, [0x80 | 0x81, low, after @ ..]) => (after, plain.push(low & 0x3f)),
+            (0xf0, [0x80, 0x80, low, after @ ..]) => (after, plain.push(low & 0x3f)),
+            (0xf8, [0x80, 0x80, 0x80, low, after @ ..]) => (after, plain.push(low & 0x3f)),
             // Full-width: U+FF01 to U+FF5E are ASCII, 0xfee0 further.
             (0xef, [0xbc, low @ 0x81..=0xbf, after @ ..]) => (after, plain.push(low - 0x60)),
             (0xef, [0xbd, low @ 0x80..=0x9e, after @ ..]) => (after, plain.push(low - 0x20)),
             (0xef, [0xb9, 0x92, after @ ..]) => (after, plain.push(b'.')),
             (0xef, [0xb9, 0xa8, after @ ..]) => (after, plain.push(b'\\')),
+            (0xef, [0xb9, 0xaa, after @ ..]) => (after, plain.push(b'%')),
             // Leaders: one dot, and two.
             (0xe2, [0x80, 0xa4, after @ ..]) => (after, plain.push(b'.')),
             (0xe2, [0x80, 0xa5, after @ ..]) => (after, plain.extend(b"..")),
+            (0xef, [0xb8, 0xb0, after @ ..]) => (after, plain.extend(b"..")),
             _ => (after, plain.push(first)),
         };
     }
@@ -156,6 +160,9 @@ fn a_careless_server_finds_the_seats() {
         "/public/%e2%80%a4%e2%80%a4/seats",
         "/public/%e2%80%a5/seats",
         "/public/%ef%b9%92%ef%b9%92%ef%b9%a8seats",
+        "/public/%ef%b8%b0/seats",
+        "/public/%ef%bc%852e%ef%b9%aa2e/seats",
+        "/public/%f0%80%80%ae%f8%80%80%80%ae/seats",
         "/public/..%20/seats",
         "/public//../seats",
         "/seats;jsessionid=1",
