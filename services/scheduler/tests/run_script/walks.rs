@@ -50,8 +50,8 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     run.until_running().await;
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
     let (before, _) = readme.split_once("\n### Who a visitor is\n").expect("a part on visitors");
-    let (limits, pools) = (blocks(&readme, "## Limits"), blocks(&readme, "## Pools"));
-    let lines = [blocks(before, "## The API by example"), limits, pools].concat().concat();
+    let sections = ["## Limits", "## Targets", "## Pools"].map(|title| blocks(&readme, title));
+    let lines = [blocks(before, "## The API by example"), sections.concat()].concat().concat();
     let lines = lines
         .replace("127.0.0.1:8080", &run.address("waiting page"))
         .replace("127.0.0.1:8081", &run.address("service port"));
@@ -60,11 +60,13 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     let public = [201, 200, 200, 200, 200, 204, 200];
     let service = [201, 204, 200, 200, 200];
     let limits = [200, 200, 200, 200, 204];
+    let targets = [200; 4];
     let pools = [200, 201, 200, 201, 200, 200];
-    assert_eq!(statuses, [&public[..], &service, &limits, &pools].concat(), "{answers}");
+    assert_eq!(statuses, [&public[..], &service, &limits, &targets, &pools].concat(), "{answers}");
     for answer in ["{\"amount\":12500000,\"balance\":9987500000}", "{\"holds\":true"] {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }
+    assert!(answers.contains("\"successes\":8,\"failures\":3"), "{answers}");
     let left = "\"limit\":5,\"remaining\":1";
     for answer in [left, "x-anteroom-visitor: 1", "\"status\":\"active\"", "\"state\":\"paused\""] {
         assert!(answers.contains(answer), "{answer}: {answers}");
