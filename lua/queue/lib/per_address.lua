@@ -15,13 +15,21 @@ if ARGV[2] ~= '' then
   local given, changed_fields, is_changed = {}, {}, {}
 
   -- Counts of a life of the queue that is over, or of a Redis that lost `meta`, are dropped:
-  -- `counted_upto`, the last ticket in `joined_from`, is then missing or above the last ticket.
+  -- `counted_upto`, the last ticket in `joined_from`, is then missing or above the last ticket. So
+  -- are those of which Redis lost one key: without the other no end would find its count.
   local function drop_old_counts()
-    if m.counted_upto and m.counted_upto <= m.ticket then return end
+    if
+      m.counted_upto
+      and m.counted_upto <= m.ticket
+      and call('EXISTS', PER_ADDRESS, JOINED_FROM) == 2
+    then
+      return
+    end
     write_even_if_full()
     call('UNLINK', PER_ADDRESS, JOINED_FROM)
     -- As of `held` (life.lua).
     call('HSET', PER_ADDRESS, '-', string.rep('-', 65))
+    call('SET', JOINED_FROM, '')
     m.counted_upto, m.counted_from = m.ticket, m.ticket
     save({ 'counted_upto', 'counted_from' })
   end

@@ -293,6 +293,25 @@ async fn counts_of_another_life_are_dropped() {
     }
 }
 
+/// Redis loses one of the two keys of the counts.
+#[tokio::test]
+async fn a_lost_key_of_the_counts_neither_refuses_an_address_for_ever_nor_counts_twice() {
+    for lost in ["joined_from", "per_address"] {
+        let world = TimedStore::new().await;
+        let queue = world.queue("q", at_most(3, 1)).await;
+        let from = address(&queue, 1);
+        let older = [0, 1, 2].map(|n| joins(&queue, n, from));
+        let older = join_all(older).await;
+        assert_eq!(joins(&queue, 3, from).await, None);
+        world.redis.run::<i64>(&["DEL", &key(lost)]).await;
+        assert_eq!(fills(&queue, 10, from).await, 3, "{lost}: it counts from 0");
+        for of in older {
+            queue.leave(of.expect("a place")).await.expect("a leave");
+        }
+        assert_eq!(fills(&queue, 20, from).await, 0, "{lost}: the older ones do not count");
+    }
+}
+
 /// 4 bytes a ticket, and a short field for each number of an address.
 #[tokio::test]
 async fn what_is_kept_is_bounded_and_empty_when_no_place_is_held() {
