@@ -1,7 +1,7 @@
 -- queue.claim: takes the turn: ready becomes active. An active place stays as it is, but a short
 -- session gets its whole time.
--- Uses: lib/store lib/entity meta state notes marks held presence seen outlook eta outcomes shown
---       visit session
+-- Uses: lib/store lib/entity meta state notes marks held presence seen outcomes shown waits visit
+--       session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)
@@ -18,9 +18,9 @@ each_visit(true, function(status, detail, id, ticket, since, short)
   elseif status == S_READY then
     answer_admitted(OK, S_ACTIVE, start_session(id, ticket))
   else
-    answer_waiting(NOT_READY, id, ticket, heartbeat(status, detail, id, ticket), promotes)
+    answer_waiting(NOT_READY, id, ticket, heartbeat(status, detail, id, ticket))
   end
 end)
 keep_sessions()
 keep_seen()
-return reply()
+return reply_with_waits(promotes)

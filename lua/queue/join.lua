@@ -1,13 +1,15 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
 -- join that finds nobody waiting and both rules with room is promoted at once.
 -- Uses: lib/store lib/entity lib/memory meta state withheld rules notes addresses per_address bury
---       held log health pace presence seen outlook eta outcomes shown
+--       held log health pace presence seen outcomes shown waits
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
--- ARGV: now, from, uncounted, (id)*
+-- ARGV: now, from, times, uncounted, estimates, (id)*
 --       (for each item the numbers of its address, 4 bytes (lib/addresses.lua), zeros when it is
---       not counted, empty when none is; how many places of each address this admission may have
---       given uncounted)
+--       not counted, empty when none is; for each number how many items name it, 0 or, of a /48,
+--       `s`, and the number: 1, 1 and 2 bytes; how many places of each address this admission may have
+--       given uncounted; an epoch and the estimates of some of its places, 4 doubles each: ticket, queue
+--       time and heard time of the join, ms)
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua), each behind its ticket (0 when there is none); for
 --        CLOSED left_ms is the time until joins are taken (0: unknown), for FULL the status is 1
 --        when it is the store that has no room left, 2 when the address holds as many places as
@@ -15,7 +17,7 @@
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
 local LAST_TICKET = 9007199254740991
-local MARK_EVERY, TOLD_EVERY = 1000000, 64
+local MARK_EVERY = 1000000
 
 if not load({
   'marked_at', 'credit', 'credit_at', 'withheld_until', 'counted_upto', unpack(LINE_FIELDS),
@@ -26,7 +28,7 @@ read_clock()
 local last_ticket = m.ticket or 0
 m.ticket = last_ticket
 
-local ids = { unpack(ARGV, 4) }
+local ids = { unpack(ARGV, 6) }
 local waiting = call('ZMSCORE', WAITING, unpack(ids))
 local records = call('HMGET', HELD, unpack(ids))
 local full_store = false
@@ -38,7 +40,8 @@ for i = 1, #ids do
 end
 refresh_rules()
 local max_waiting = m.max_waiting
-local counts = ARGV[2] ~= '' and not full_store and addresses.begin(ARGV[2], waiting, records)
+local counts, is_close = false, false -- of addresses; whether one may hold too many
+if ARGV[2] ~= '' and not full_store then counts, is_close = addresses.begin(ARGV[2], ARGV[3]) end
 local _, takes, promotes = state_now()
 local lined = call('ZCARD', WAITING)
 returned = call('ZCARD', RETURNED)
@@ -48,6 +51,7 @@ hear()
 -- Decides the items in order; what is new is written in one go at the end.
 local line, placed = {}, 0 -- ticket and id of each new place in line, and how many of both
 local at_once, tickets, marks = {}, {}, {}
+local given, made = {}, 0 -- the items that got a place in this call, and how many
 local born = {} -- identities that got their place in this call, and where in `out` it is told
 local cleared, gave_back = {}, false -- identities whose ended place is cleared away in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
@@ -111,10 +115,20 @@ end
 
 local mark_at = (m.marked_at or -MARK_EVERY) + MARK_EVERY
 
-local function mark(ticket, told)
-  m.marked_at, mark_at = now, now + MARK_EVERY
+-- `estimate`: in ms, -1 when there is none to be compared with the true wait.
+local function mark(ticket, joined, heard, estimate)
   marks[#marks + 1] = ticket
-  marks[#marks + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, now, m.heard or 0, told or -1)
+  marks[#marks + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, joined, heard, estimate)
+end
+
+local function mark_now(ticket)
+  m.marked_at, mark_at = now, now + MARK_EVERY
+  mark(ticket, now, m.heard or 0, -1)
+end
+
+-- Estimates of another epoch say nothing of its tickets.
+if string.sub(ARGV[5], 1, 8) == m.epoch then
+  for at = 9, #ARGV[5], 32 do mark(struct.unpack('>dddd', ARGV[5], at)) end
 end
 
 -- Of a join the ticket comes first.
@@ -131,7 +145,7 @@ local function tell_again(id, first)
   if math.floor(head / 8) % 16 == S_WAITING then
     see(WAITING, id, ticket)
     local place = math.floor(head / 128)
-    answer_line(OK, promotes, place, place + returned)
+    answer_line(OK, place, place + returned)
   else
     used = used + 1
     out[used] = head
@@ -151,31 +165,31 @@ for i = 1, #ids do
     -- It stands in line again, before all new ones.
     if status == S_AWAY then depth = depth + 1 end
     tell(ticket)
-    answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
+    answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket))
   elseif not takes then
     tell(0)
     answer(CLOSED, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
   elseif full_store or depth >= max_waiting or last_ticket >= LAST_TICKET then
     tell(0)
     answer(FULL, full_store and 1 or 0, 0)
-  elseif counts and addresses.is_full(i) then
+  elseif is_close and addresses.is_full(i) then
     tell(0)
     answer(FULL, 2, 0)
   else
     ticket = last_ticket + 1
-    last_ticket, used = ticket, used + 1
+    last_ticket, used, made = ticket, used + 1, made + 1
+    given[made] = i
     out[used], born[id] = ticket, used
     if depth == 0 and may_pass() then
       at_once[#at_once + 1], tickets[#tickets + 1] = id, ticket
-      if now >= mark_at then mark(ticket) end
+      if now >= mark_at then mark_now(ticket) end
       answer(CREATED, S_READY, ceil(m.claim_ttl / 1000))
     else
       -- Returned places are in nobody's position, but all of them go before a new one.
       depth, lined = depth + 1, lined + 1
       line[placed + 1], line[placed + 2], placed = ticket, id, placed + 2
-      local median = answer_line(CREATED, promotes, lined, depth)
-      local told = ticket % TOLD_EVERY == 0 and math.max(-1, median)
-      if told or now >= mark_at then mark(ticket, told) end
+      answer_line(CREATED, lined, depth)
+      if now >= mark_at then mark_now(ticket) end
     end
   end
 end
@@ -189,9 +203,9 @@ if #at_once > 0 then
 end
 if placed > 0 then call('ZADD', WAITING, unpack(line)) end
 if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
-if counts then addresses.keep() end
+if counts then addresses.keep(given, #ids) end
 keep_seen()
-if next(born) then
+if made > 0 then
   save({ 'ticket', 'last', 'marked_at', counts and 'counted_upto' or nil })
 end
-return reply()
+return reply_with_waits(promotes)

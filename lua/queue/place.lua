@@ -1,6 +1,5 @@
 -- queue.place: where visitors' places stand; also their heartbeat. Claims nothing.
--- Uses: lib/store lib/entity meta state notes marks held presence seen outlook eta outcomes shown
---       visit
+-- Uses: lib/store lib/entity meta state notes marks held presence seen outcomes shown waits visit
 -- KEYS: meta waiting returned away held gone:{0-1} marks seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)
@@ -13,10 +12,10 @@ local _, _, promotes = state_now()
 
 each_visit(false, function(status, detail, id, ticket)
   if status == S_WAITING or status == S_AWAY then
-    answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket), promotes)
+    answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket))
   else
     answer_admitted(OK, status, detail)
   end
 end)
 keep_seen()
-return reply()
+return reply_with_waits(promotes)

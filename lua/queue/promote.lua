@@ -13,10 +13,10 @@
 --       successes, failures, and latencies by their upper bounds)
 -- Reply: OK, promoted, more (1 or 0), late_us, gone away, abandoned, why the adaptive batch took a
 --        step (lib/adaptive.lua, 0 for none), then the number of waits and for each count, wait_ms;
---        then the number of estimates and for each told_ms, true_ms; or NO_RULES
+--        then the number of estimates and for each its ms and the true ms; or NO_RULES
 -- Codes: OK NO_RULES
 
-local TOLD_EVERY = 64
+local COMPARED = 64
 -- Heads that are looked at together, and absent ones after which a call ends: each costs as much as
 -- several turns. So do heads that stand far apart: with them a call ends at once.
 local HEADS, MOST_ABSENT = 50, 50
@@ -141,7 +141,7 @@ do
   local wanted = math.min(math.max(free - #promoted, looked), HEADS, MAX_CHUNK - looked)
   local ids, tickets, sets = heads(math.floor(wanted))
   if #ids == 0 then break end
-  looked, apart = looked + #ids, tickets[#ids] - tickets[1] > TOLD_EVERY * #ids
+  looked, apart = looked + #ids, tickets[#ids] - tickets[1] > COMPARED * #ids
   for i, absent in ipairs(absence(ids, tickets)) do
     stands = calls_the_roll and absent
     if stands or free - #promoted < 1 then break end
@@ -193,9 +193,9 @@ else
 end
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 
--- What the promoted waited, by the marks in their range, and what every 64th of them had been told.
+-- What the promoted waited, by the marks in their range, and what was estimated for every 64th of them.
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped, step }
-local waits, told = {}, {}
+local waits, estimates = {}, {}
 if count > 0 then
   local joins = join_times(promoted_tickets[1], promoted_tickets[count], count)
   for _, number in ipairs(promoted_tickets) do
@@ -209,17 +209,18 @@ if count > 0 then
         waits[#waits + 1], waits[#waits + 2] = 1, wait
       end
     end
-    if number % TOLD_EVERY == 0 then
-      local mark = call('ZRANGEBYSCORE', MARKS, number, number, 'LIMIT', 0, 1)[1]
-      local at, estimate = string.match(mark or '', '^%d+:(%d+):%d+:(%d+)$')
-      if at then
-        local waited = math.floor((now - tonumber(at)) / 1000)
-        told[#told + 1], told[#told + 2] = tonumber(estimate), waited
+    if number % COMPARED == 0 then
+      for _, mark in ipairs(call('ZRANGEBYSCORE', MARKS, number, number)) do
+        local at, estimate = string.match(mark, '^%d+:(%d+):%d+:(%d+)$')
+        if at then
+          local waited = math.floor((now - tonumber(at)) / 1000)
+          estimates[#estimates + 1], estimates[#estimates + 2] = tonumber(estimate), waited
+        end
       end
     end
   end
 end
-for _, list in ipairs({ waits, told }) do
+for _, list in ipairs({ waits, estimates }) do
   reply[#reply + 1] = #list / 2
   for _, value in ipairs(list) do reply[#reply + 1] = value end
 end

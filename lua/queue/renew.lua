@@ -1,6 +1,6 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
--- Uses: lib/store lib/entity meta state withheld revoked notes marks held presence seen outlook eta
---       outcomes shown visit session
+-- Uses: lib/store lib/entity meta state withheld revoked notes marks held presence seen outcomes
+--       shown waits visit session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)
@@ -26,9 +26,9 @@ each_visit(true, function(status, detail, id, ticket, since)
   elseif status == S_READY then
     answer_admitted(NOT_ACTIVE, S_READY, detail)
   else
-    answer_waiting(NOT_ACTIVE, id, ticket, heartbeat(status, detail, id, ticket), promotes)
+    answer_waiting(NOT_ACTIVE, id, ticket, heartbeat(status, detail, id, ticket))
   end
 end)
 keep_sessions()
 keep_seen()
-return reply()
+return reply_with_waits(promotes)

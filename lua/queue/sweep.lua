@@ -13,7 +13,7 @@
 -- forgets, and tickets whose addresses it reads. An absent place costs as much as many present
 -- ones, so a call ends with fewer than ABSENT + STRIDE. Where many places have ended it looks at
 -- one step alone.
-local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 100, 150, 30, 30, 50, 1000
+local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 60, 150, 30, 30, 50, 1000
 
 if not load({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',

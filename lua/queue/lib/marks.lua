@@ -1,4 +1,5 @@
--- When places joined: a mark a second, and one for every 64th ticket.
+-- When places joined: a mark a second, and one for every 64th ticket, with its estimate, as soon as
+-- another join brings that.
 
 -- The join time of a ticket by the last mark at or before it; false when that is forgotten.
 local function joined_at(ticket)

@@ -1,7 +1,7 @@
 -- Calls of visitors: many items in one call, one outcome per item, in order.
 -- The outcomes are one string of doubles (8 bytes each, most significant first). Each begins with
 -- code + 8 * status (or the reason when gone) + 128 * value. Of a waiting place the value is its
--- position, and what eta.lua says of its turn follows; else it is left_ms.
+-- position, and its turn follows; else it is left_ms.
 local out, used = {}, 0
 
 -- Identities whose place this call has moved (its record, true when that is written), or ended

@@ -1,5 +1,5 @@
--- What each tick leaves for the estimates of those in line, packed: turns.lua writes it, eta.lua
--- reads it. A list of numbers; times in µs.
+-- What each tick leaves for the estimates of those in line, packed: turns.lua writes it, core
+-- reads it (services/core/src/queue/outlook.rs). A list of numbers; times in µs.
 
 -- when it was written; the time from one turn to the next; the variance of turns: `NEAR` times
 -- their number for few, `JITTER` + `SPREAD` times their number for many; that of the rate in parts
@@ -14,4 +14,4 @@ local SPARE, OPENS, OPENS_GAP, EARLY_GAP, LULL, SPACING = 9, 10, 11, 12, 13, 14
 -- between turns that the batch allows; the rules
 local WAVE, WAVE_AT, FIRST_WAVE, RULE_GAP = 15, 16, 17, 18
 local OF_CAPACITY, OF_BATCH, OF_INTERVAL = 19, 20, 21
-local OUTLOOK, OUTLOOK_BYTES = '>ddddddddddddddddddddd', 168
+local OUTLOOK = '>' .. string.rep('d', OF_INTERVAL)

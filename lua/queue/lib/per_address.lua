@@ -8,11 +8,12 @@ local PART, LEAST, TIMES = 4, 60, 8
 if ARGV[2] ~= '' then
   local counts = count_addresses().counts
 
-  -- How many places an address may hold; the entries of all items, and their fields; the items
-  -- that were given a place; and the fields whose counts have changed.
-  local most, from
-  local address_of, site_of = {}, {}
-  local given, changed_fields, is_changed = {}, {}, {}
+  -- How many places an address may hold; the entries of all items; what the items name, and how
+  -- often; whether one may come to its bound in this call, so that each item must be asked about;
+  -- and the fields whose counts have changed.
+  local most, from, is_close
+  local named, times = {}, {}
+  local changed_fields, is_changed = {}, {}
 
   -- Counts of a life of the queue that is over, or of a Redis that lost `meta`, are dropped:
   -- `counted_upto`, the last ticket in `joined_from`, is then missing or above the last ticket. So
@@ -34,62 +35,50 @@ if ARGV[2] ~= '' then
     save({ 'counted_upto', 'counted_from' })
   end
 
-  -- Begins to count the items of a call by their packed entries; whether the rules bound anything.
-  -- Counts are read at once for all items but those that may have a place, as `waiting` and
-  -- `records` tell.
-  function addresses.begin(packed, waiting, records)
+  -- Begins to count the items of a call: their packed entries, and how often they name each field
+  -- (ARGV of join.lua). Returns whether the rules bound anything, and whether a bound is close.
+  function addresses.begin(packed, packed_times)
     most = m.places_per_address
     if most < 0 then
       most = m.capacity > 0 and math.max(LEAST, math.floor(m.capacity / PART)) or 0
     end
     if most == 0 then return false end
-    most = math.max(1, most - tonumber(ARGV[3]))
+    most = math.max(1, most - tonumber(ARGV[4]))
     from = packed
     drop_old_counts()
-    local wanted, k = {}, 0
-    for i = 1, #waiting do
-      local address, site
-      if not waiting[i] and not records[i] then
-        address, site = addresses.fields(packed, 4 * i - 3)
-        address_of[i], site_of[i] = address or false, site
-      end
-      if address then
-        if counts[address] == nil then
-          k, counts[address] = k + 1, false
-          wanted[k] = address
-        end
-        if site and counts[site] == nil then
-          k, counts[site] = k + 1, false
-          wanted[k] = site
-        end
-      end
+    for at = 1, #packed_times, 4 do
+      local n, site = string.byte(packed_times, at, at + 1)
+      local k = #named + 1
+      named[k], times[k] = string.sub(packed_times, site == 0 and at + 2 or at + 1, at + 3), n
     end
-    if k > 0 then addresses.read(wanted) end
-    return true
+    addresses.read(named)
+    for k, field in ipairs(named) do
+      local bound = #field == 2 and most or TIMES * most
+      is_close = is_close or counts[field] + times[k] > bound
+    end
+    return true, is_close
   end
 
-  local function add(field)
-    counts[field] = counts[field] + 1
+  local function add(field, n)
+    counts[field] = counts[field] + n
     if is_changed[field] then return end
     is_changed[field], changed_fields[#changed_fields + 1] = true, field
   end
 
+  function addresses.count(i)
+    local address, site = addresses.fields(from, 4 * i - 3)
+    if address then add(address, 1) end
+    if site then add(site, 1) end
+  end
+
   -- Whether the address of an item holds as many places as one may. If not, the item is given a
-  -- place, which counts: the items are to be asked about in the order of their tickets.
+  -- place, which counts.
   function addresses.is_full(i)
-    local address, site = address_of[i], site_of[i]
-    if address == nil then
-      -- Its own place had ended, and was cleared away in this call.
-      address, site = addresses.fields(from, 4 * i - 3)
+    local address, site = addresses.fields(from, 4 * i - 3)
+    if address and counts[address] >= most or site and counts[site] >= TIMES * most then
+      return true
     end
-    if address then
-      if not counts[address] then addresses.read({ address }) end
-      if site and not counts[site] then addresses.read({ site }) end
-      if counts[address] >= most or site and counts[site] >= TIMES * most then return true end
-      add(address)
-      if site then add(site) end
-    end
-    given[#given + 1] = i
+    addresses.count(i)
     return false
   end
 
@@ -112,13 +101,20 @@ if ARGV[2] ~= '' then
     call('SETRANGE', JOINED_FROM, at, bytes)
   end
 
-  -- Writes what was counted in this call, which gave the last tickets up to this one.
-  function addresses.keep()
+  -- Counts the items that were given the last tickets, in their order: these, of so many in all.
+  function addresses.keep(given, all)
     if #given == 0 then return end
-    local first = m.ticket - #given + 1
+    if is_close then
+      -- They were counted when they were asked about.
+    elseif #given == all then
+      for k, field in ipairs(named) do add(field, times[k]) end
+    else
+      for _, i in ipairs(given) do addresses.count(i) end
+    end
     addresses.write()
+    local first = m.ticket - #given + 1
     local bytes, lap = from, 4 * (RING - first % RING)
-    if 4 * #given < #from then
+    if #given < all then
       local entries = {}
       for k, i in ipairs(given) do entries[k] = string.sub(from, 4 * i - 3, 4 * i) end
       bytes = table.concat(entries)

@@ -1,5 +1,5 @@
--- Places as their visitors are told of them, and hearing who stands in line. Needs outcomes.lua,
--- eta.lua, seen.lua and LINE_FIELDS.
+-- Places as visitors are shown them, and their polls from the line. Needs outcomes.lua, seen.lua and
+-- LINE_FIELDS.
 local LINE_FIELDS = {
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'outlook',
   'health_state', 'health_at', 'ramp_at', 'open_for',
@@ -13,19 +13,16 @@ local function before(ticket, set)
   return call('ZCOUNT', set, '-inf', '(' .. string.format('%.0f', ticket))
 end
 
--- Returns the median wait that it tells.
-local function answer_line(code, promotes, place, turn)
-  local median, slow = eta(turn, promotes)
+local function answer_line(code, place, turn)
   local k = used
-  out[k + 1], out[k + 2], out[k + 3] = code + 8 * S_WAITING + 128 * place, median, slow
-  used = k + 3
-  return median
+  out[k + 1], out[k + 2] = code + 8 * S_WAITING + 128 * place, turn
+  used = k + 2
 end
 
--- Answers with the position (1 = next) and the wait, which follows from the turn: how many
+-- Answers with the position (1 = next) and the turn, from which the wait follows: how many
 -- promotions there are up to this one. No position counts a returned place, so a position only
 -- improves, but a returned place is promoted before all later tickets.
-local function answer_waiting(code, id, ticket, set, promotes)
+local function answer_waiting(code, id, ticket, set)
   local place, turn
   if set == RETURNED then
     place = before(ticket, WAITING) + 1
@@ -35,11 +32,10 @@ local function answer_waiting(code, id, ticket, set, promotes)
     returned = returned or call('ZCARD', RETURNED)
     turn = returned == 0 and place or place + before(ticket, RETURNED)
   end
-  -- answer_line, written out: this is the most frequent answer, and a call of it costs 1.5 %.
-  local median, slow = eta(turn, promotes)
+  -- answer_line, written out: this is the most frequent answer.
   local k = used
-  out[k + 1], out[k + 2], out[k + 3] = code + 8 * S_WAITING + 128 * place, median, slow
-  used = k + 3
+  out[k + 1], out[k + 2] = code + 8 * S_WAITING + 128 * place, turn
+  used = k + 2
 end
 
 local function answer_admitted(code, status, till)

@@ -28,8 +28,8 @@ const FILLING: usize = 64;
 /// Joins before the load's own ones have this series, which no round has.
 const BEFORE: u64 = 0;
 
-/// Nobody is over a limit, no session ends, and in `line` and `joins` every visitor waits. The
-/// limits themselves are on, for they cost something.
+/// No visitor is over a limit, and no session ends. One visitor in 10 s is admitted from the lines,
+/// so that each answer has an estimated wait. The limits themselves are on, because they cost time.
 const CONFIG: &str = r#"
 [queues."*"]
 max_waiting = 10_000_000
@@ -43,15 +43,13 @@ requests_per_place = 1000
 
 [queues.joins]
 batch = 1
-opens_at = "2100-01-01T00:00:00Z"
 
 [queues.joins-to-room]
+batch = 1
 capacity = 10_000_000
-opens_at = "2100-01-01T00:00:00Z"
 
 [queues.line]
-capacity = 10_000_000
-opens_at = "2100-01-01T00:00:00Z"
+batch = 1
 
 [queues.inside]
 capacity = 10_000_000

@@ -4,6 +4,7 @@
 //! An IPv4 address is one client. An IPv6 address is counted by its /64, which is what one
 //! subscriber has at least, and by its /48. `lua/queue/lib/addresses.lua` reads the numbers.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::token::TokenKeys;
@@ -24,8 +25,21 @@ pub struct JoinedFrom {
 impl JoinedFrom {
     pub(super) const LEN: usize = 4;
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.numbers
+    /// What a call of these joins counts for, as `lua/queue/join.lua` takes it: the numbers of each,
+    /// and how often they name each number. Nothing of both when none counts.
+    pub(super) fn pack(joins: impl Iterator<Item = Self> + Clone) -> (Vec<u8>, Vec<u8>) {
+        if !joins.clone().any(Self::is_counted) {
+            return Default::default();
+        }
+        let mut times = BTreeMap::<[u8; 3], u8>::new();
+        for Self { numbers: [a, b, c, d], .. } in joins.clone().filter(|it| it.is_counted()) {
+            *times.entry([0, a, b]).or_default() += 1;
+            if c > 0 {
+                *times.entry([b's', c, d]).or_default() += 1;
+            }
+        }
+        let numbers = joins.flat_map(|join| join.numbers).collect();
+        (numbers, times.iter().flat_map(|(&[kind, a, b], &n)| [n, kind, a, b]).collect())
     }
 
     /// Whether it counts for an address.

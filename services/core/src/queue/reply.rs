@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::outlook::Outlook;
 use super::place::{GoneReason, Place, Standing, Ticket, Wait};
 pub(super) use crate::store::Reply;
-use crate::store::{Error, Numbers, codes, millis};
+use crate::store::{Error, Numbers, codes};
 
 codes! {
     /// What a script answers for one visitor, as `lua/queue/lib/meta.lua` names it.
@@ -52,26 +53,26 @@ impl PackedOutcome {
         reason(self.status).ok_or_else(|| numbers.error(format!("unknown reason {}", self.status)))
     }
 
-    /// The place that it shows; for a waiting one its expected wait follows.
-    pub(super) fn place(&self, numbers: &mut Numbers, ticket: Ticket) -> Result<Place, Error> {
+    /// The place that it shows; for a waiting one its turn follows.
+    pub(super) fn place(
+        &self,
+        numbers: &mut Numbers,
+        outlook: Option<&Outlook>,
+        ticket: Ticket,
+    ) -> Result<Place, Error> {
         let standing = match self.status {
-            1 => Standing::Waiting { position: self.value, wait: wait(numbers)? },
+            1 => {
+                let turn = numbers.count()?;
+                let unknown = || Wait::Unknown { before: turn.saturating_sub(1) };
+                let wait = outlook.map_or_else(unknown, |outlook| outlook.wait(turn));
+                Standing::Waiting { position: self.value, wait }
+            }
             2 => Standing::Ready { expires_in: self.left() },
             3 => Standing::Active { expires_in: self.left() },
             other => return Err(numbers.error(format!("unknown status {other}"))),
         };
         Ok(Place { ticket, standing })
     }
-}
-
-/// The wait, as `lua/queue/lib/eta.lua` tells it: below zero it is no time, but the number of the
-/// turn.
-fn wait(numbers: &mut Numbers) -> Result<Wait, Error> {
-    let (eta, eta_p90) = (numbers.integer()?, numbers.integer()?);
-    Ok(match millis(eta) {
-        Some(eta) => Wait::Expected { eta, eta_p90: millis(eta_p90) },
-        None => Wait::Unknown { before: eta.unsigned_abs() - 1 },
-    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub(super) static JOIN: Script = script!(
     lib: ["store", "entity", "memory"],
     own: [
         "meta", "state", "withheld", "rules", "notes", "addresses", "per_address", "bury", "held",
-        "log", "health", "pace", "presence", "seen", "outlook", "eta", "outcomes", "shown"
+        "log", "health", "pace", "presence", "seen", "outcomes", "shown", "waits"
     ],
 );
 pub(super) static PLACE: Script = script!(
@@ -22,8 +22,8 @@ pub(super) static PLACE: Script = script!(
     keys: "meta waiting returned away held gone:{0-1} marks seen:{0-4}",
     lib: ["store", "entity"],
     own: [
-        "meta", "state", "notes", "marks", "held", "presence", "seen", "outlook", "eta", "outcomes",
-        "shown", "visit"
+        "meta", "state", "notes", "marks", "held", "presence", "seen", "outcomes",
+        "shown", "waits", "visit"
     ],
 );
 pub(super) static CLAIM: Script = script!(
@@ -31,8 +31,8 @@ pub(super) static CLAIM: Script = script!(
     keys: "meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}",
     lib: ["store", "entity"],
     own: [
-        "meta", "state", "notes", "marks", "held", "presence", "seen", "outlook", "eta", "outcomes",
-        "shown", "visit", "session"
+        "meta", "state", "notes", "marks", "held", "presence", "seen", "outcomes",
+        "shown", "waits", "visit", "session"
     ],
 );
 pub(super) static AUTHORIZE: Script = script!(
@@ -40,8 +40,8 @@ pub(super) static AUTHORIZE: Script = script!(
     keys: "meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}",
     lib: ["store", "entity"],
     own: [
-        "meta", "state", "notes", "marks", "held", "presence", "seen", "outlook", "eta", "outcomes",
-        "shown", "visit", "session"
+        "meta", "state", "notes", "marks", "held", "presence", "seen", "outcomes",
+        "shown", "waits", "visit", "session"
     ],
 );
 pub(super) static RENEW: Script = script!(
@@ -50,7 +50,7 @@ pub(super) static RENEW: Script = script!(
     lib: ["store", "entity"],
     own: [
         "meta", "state", "withheld", "revoked", "notes", "marks", "held", "presence", "seen",
-        "outlook", "eta", "outcomes", "shown", "visit", "session"
+        "outcomes", "shown", "waits", "visit", "session"
     ],
 );
 pub(super) static LEAVE: Script = script!(

@@ -7,7 +7,9 @@ use std::time::Duration;
 use redis::Value;
 
 use super::address::JoinedFrom;
-use super::place::{Epoch, GoneReason, Place, PlaceId, PlaceRef, Ticket};
+use super::joins::{Joining, Joins};
+use super::outlook::Outlook;
+use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
 use super::reply::{Code, PackedOutcome};
 use super::{Queue, scripts};
 use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
@@ -68,7 +70,7 @@ impl Lanes {
             let batch = Visits { script, keys: script.keys_of(queue), clock: clock.clone() };
             Lane::start(store, batch, bound)
         };
-        let joins = Joins { keys: scripts::JOIN.keys_of(queue), clock: clock.clone() };
+        let joins = Joins::new(queue, clock);
         Self {
             join: Lane::start(store, joins, bound),
             place: visits(&scripts::PLACE),
@@ -146,91 +148,7 @@ impl Queue {
 
 /// So many keep a call well below a millisecond with a million in line, on a slow machine too; by
 /// then the call's own cost is a small part of an item's.
-const MOST_ITEMS: usize = 64;
-
-/// What is full, by the status of `FULL` in `lua/queue/join.lua`; 0: the line.
-const STORE_FULL: u64 = 1;
-const ADDRESS_FULL: u64 = 2;
-
-/// Who joins, and from where.
-#[derive(Clone, Copy)]
-struct Joining {
-    id: PlaceId,
-    from: JoinedFrom,
-}
-
-/// Joins that share a call. `None`: the store holds no rules for the queue.
-struct Joins {
-    keys: Args,
-    clock: Clock,
-}
-
-impl Batch for Joins {
-    type Item = Joining;
-    type Outcome = Option<Join>;
-    const MAX_ITEMS: usize = MOST_ITEMS;
-
-    fn script(&self) -> &'static Script {
-        &scripts::JOIN
-    }
-
-    fn keys(&self, _items: &[Self::Item]) -> Cow<'_, Args> {
-        Cow::Borrowed(&self.keys)
-    }
-
-    fn args(&self, items: &[Joining]) -> Args {
-        let each = 14 + JoinedFrom::LEN;
-        let mut args = Args::with_capacity(3 + items.len(), 17 + each * items.len());
-        self.clock.push_to(&mut args);
-        let mut from = Vec::new();
-        let uncounted = items.iter().map(|item| item.from.uncounted).max().unwrap_or(0);
-        if items.iter().any(|item| item.from.is_counted()) {
-            from.reserve(JoinedFrom::LEN * items.len());
-            items.iter().for_each(|item| from.extend_from_slice(item.from.as_bytes()));
-        }
-        args.push(from.as_slice()).push(uncounted);
-        for Joining { id, .. } in items {
-            args.push(id.0.as_slice());
-        }
-        args
-    }
-
-    fn outcomes(
-        &self,
-        reply: Value,
-        items: &[Joining],
-    ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        let Some(mut reply) = Reply::ruled(scripts::JOIN.name, reply)? else {
-            return Ok(items.iter().map(|_| Ok(None)).collect());
-        };
-        let epoch = Epoch(reply.exactly()?);
-        let mut numbers = reply.numbers()?;
-        let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
-            let ticket = numbers.count()?;
-            let outcome = PackedOutcome::read(&mut numbers)?;
-            Ok(Ok(Some(match outcome.code {
-                Code::Full if outcome.status == STORE_FULL => return Ok(Err(Error::Full)),
-                Code::Full if outcome.status == ADDRESS_FULL => Join::AddressFull,
-                Code::Full => Join::Full,
-                Code::Closed => {
-                    Join::Closed { retry_in: Some(outcome.left()).filter(|left| !left.is_zero()) }
-                }
-                code => {
-                    let of = PlaceRef { epoch, id, ticket };
-                    let place = outcome.place(&mut numbers, ticket)?;
-                    if code == Code::Created {
-                        Join::Created(of, place)
-                    } else {
-                        Join::Same(of, place)
-                    }
-                }
-            })))
-        };
-        let joined = items.iter().map(|item| join(item.id)).collect::<Result<_, _>>()?;
-        numbers.end()?;
-        Ok(joined)
-    }
-}
+pub(super) const MOST_ITEMS: usize = 64;
 
 /// One place that a caller names; `how` is for authorize.
 #[derive(Clone, Copy)]
@@ -313,22 +231,30 @@ impl Batch for Visits {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         };
         reply.bytes()?; // the epoch, which every item names itself
-        let mut numbers = reply.numbers()?;
-        let told = items.iter().map(|item| self.told(&mut numbers, item.place.ticket));
-        let told = told.map(|told| told.map(Ok)).collect::<Result<_, _>>()?;
+        let mut numbers = reply.packed()?;
+        let outlook = Outlook::read(&mut reply)?;
+        let told = items
+            .iter()
+            .map(|item| self.told(&mut numbers, outlook.as_ref(), item.place.ticket).map(Ok))
+            .collect::<Result<_, _>>()?;
         numbers.end()?;
         Ok(told)
     }
 }
 
 impl Visits {
-    fn told(&self, numbers: &mut Numbers, ticket: Ticket) -> Result<Option<Told>, Error> {
+    fn told(
+        &self,
+        numbers: &mut Numbers,
+        outlook: Option<&Outlook>,
+        ticket: Ticket,
+    ) -> Result<Option<Told>, Error> {
         let outcome = PackedOutcome::read(numbers)?;
         let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
         Ok(Some(if leaves || outcome.code == Code::IsGone {
             Told::Gone(outcome.code, outcome.reason(numbers)?)
         } else {
-            Told::Here(outcome.code, outcome.place(numbers, ticket)?)
+            Told::Here(outcome.code, outcome.place(numbers, outlook, ticket)?)
         }))
     }
 }

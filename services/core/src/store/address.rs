@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use redis::IntoConnectionInfo as _;
 use url::Url;
 
 /// An address of the store. Printing it hides the password, and what may be one.
@@ -40,9 +41,11 @@ impl Address {
             || self.0.query_pairs().any(|(name, _)| name.starts_with("pass"))
     }
 
-    /// The password before the host, as it is written there.
-    pub fn password(&self) -> Option<&str> {
-        self.0.password()
+    /// The password, as the client sends it: of `redis://` before the host, of `unix://` in the
+    /// query, both percent-decoded.
+    pub fn password(&self) -> Option<String> {
+        let info = self.as_str().into_connection_info().ok()?;
+        info.redis_settings().password().map(str::to_owned)
     }
 
     /// `rediss://`

@@ -154,14 +154,23 @@ impl Numbers {
         Error::Reply { operation: self.operation, detail: detail.into() }
     }
 
-    /// Doubles hold every integer of the scripts exactly.
-    pub(crate) fn integer(&mut self) -> Result<i64, Error> {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() / size_of::<f64>()
+    }
+
+    pub(crate) fn double(&mut self) -> Result<f64, Error> {
         let rest = self.bytes.get(self.read..).unwrap_or_default();
         let Some((double, _)) = rest.split_first_chunk() else {
             return Err(self.error("fewer outcomes than were asked for"));
         };
         self.read += double.len();
-        Ok(f64::from_be_bytes(*double) as i64)
+        Ok(f64::from_be_bytes(*double))
+    }
+
+    /// Doubles hold every integer of the scripts exactly.
+    pub(crate) fn integer(&mut self) -> Result<i64, Error> {
+        Ok(self.double()? as i64)
     }
 
     /// An integer that cannot be negative.

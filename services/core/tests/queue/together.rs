@@ -19,8 +19,8 @@ async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Ve
     for key in keys.iter() {
         eval.arg(key);
     }
-    // The time, and no address counts.
-    eval.arg(world.now()).arg("").arg(0);
+    // The time; no address counts, and no estimate is kept.
+    eval.arg(world.now()).arg("").arg("").arg(0).arg("");
     for id in ids {
         eval.arg(id.0.as_slice());
     }
@@ -30,14 +30,13 @@ async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Ve
     let mut numbers = outcomes
         .chunks(8)
         .map(|double| f64::from_be_bytes(double.try_into().expect("eight bytes")) as i64);
-    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its two
-    // waits.
+    // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its turn.
     let mut told = Vec::new();
     while let Some(_ticket) = numbers.next() {
         let head = numbers.next().expect("an outcome");
         let (code, status) = (head & 7, head >> 3 & 15);
         if status == 1 {
-            numbers.nth(1);
+            numbers.next();
         }
         told.push((code, status));
     }

@@ -85,7 +85,7 @@ pub(super) fn check(
     }
     let key = if store.nodes.is_empty() { "store.url" } else { "store.nodes" };
     let mut in_url = store.addresses().iter().filter_map(Address::password);
-    in_url.try_for_each(|password| refuse(key, password))?;
+    in_url.try_for_each(|password| refuse(key, &password))?;
     if reads(Service::Admission) {
         for (name, key) in &config.keys {
             check_digest(&format!("keys.{name}.digest"), key.digest)?;

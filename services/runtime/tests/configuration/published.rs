@@ -47,6 +47,10 @@ fn a_service_that_others_can_reach_refuses_them() {
     let [placeholder, published] = [&"1".repeat(64), SHOP].map(key);
     let publishes = "that Anteroom's repository publishes; make";
     let url = ("ANTEROOM_STORE__URL", "redis://:development-only-password-of-the-store@redis");
+    let encoded =
+        ("ANTEROOM_STORE__URL", "redis://:development%2Donly-password-of-the-store@redis");
+    let socket =
+        ("ANTEROOM_STORE__URL", "unix:///run/redis?pass=development-only-password-of-the-store");
     let cases = [
         (TOKENS, "admission.token_secrets = [hidden] (", "a secret", vec![Service::Admission]),
         (
@@ -63,6 +67,8 @@ fn a_service_that_others_can_reach_refuses_them() {
         ),
         (PASSWORD, "store.password = [hidden] (", "a secret", REACHABLE.map(|it| it.0).into()),
         (url, "store.url = ", "a secret", REACHABLE.map(|it| it.0).into()),
+        (encoded, "store.url = ", "a secret", REACHABLE.map(|it| it.0).into()),
+        (socket, "store.url = ", "a secret", REACHABLE.map(|it| it.0).into()),
     ];
     for (service, listener) in REACHABLE {
         let reachable = (listener, "0.0.0.0:0");

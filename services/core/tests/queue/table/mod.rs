@@ -12,8 +12,8 @@ use self::room::{Look, play};
 use self::situations::{SITUATIONS, Situation};
 use crate::support::TimedStore;
 
-/// At least so many of the waits are within the 90th percentile that was shown, in percent.
-const COVERED: f64 = 85.0;
+/// So many of the waits are within the 90th percentile that was shown, in percent.
+const COVERED: std::ops::RangeInclusive<f64> = 85.0..=97.0;
 /// What the median is of the true wait, at half of the visitors, where the situation is steady.
 const MEDIAN: std::ops::RangeInclusive<f64> = 0.75..=1.25;
 /// Fewer looks say nothing.
@@ -45,7 +45,7 @@ impl Score {
     }
 
     fn misses(&self, of: &Situation) -> bool {
-        !(COVERED..=of.covers_at_most).contains(&self.covered)
+        !COVERED.contains(&self.covered)
             || of.is_steady && !MEDIAN.contains(&self.median)
             || self.looks < FEWEST
     }
