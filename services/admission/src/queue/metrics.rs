@@ -8,6 +8,7 @@ use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
 #[derive(Debug)]
 pub struct QueueFamilies {
     joined: IntCounterVec,
+    joins_refused: IntCounterVec,
     looks: IntCounterVec,
     counts: QueueCounts,
     gate: IntCounterVec,
@@ -22,6 +23,13 @@ impl QueueFamilies {
             joined: IntCounterVec::new(
                 Opts::new("anteroom_queue_joined_total", "Places given."),
                 &["queue"],
+            )?,
+            joins_refused: IntCounterVec::new(
+                Opts::new(
+                    "anteroom_queue_joins_refused_total",
+                    "Joins that got no place, by reason.",
+                ),
+                &["queue", "reason"],
             )?,
             looks: IntCounterVec::new(
                 Opts::new(
@@ -47,6 +55,7 @@ impl QueueFamilies {
             )?,
         };
         registry.register(Box::new(families.joined.clone()))?;
+        registry.register(Box::new(families.joins_refused.clone()))?;
         registry.register(Box::new(families.looks.clone()))?;
         registry.register(Box::new(families.gate.clone()))?;
         Ok(families)
@@ -55,8 +64,10 @@ impl QueueFamilies {
     /// The children of one queue, so that no request formats a label.
     pub fn of(&self, name: &str) -> QueueMetrics {
         let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);
+        let refused = |why: JoinRefusal| self.joins_refused.with_label_values(&[name, why.name()]);
         QueueMetrics {
             joined: self.joined.with_label_values(&[name]),
+            joins_refused: JoinRefusal::ALL.map(refused),
             looks: self.looks.with_label_values(&[name]),
             promoted: self.counts.promoted.with_label_values(&[name]),
             left: gone(GoneReason::Left),
@@ -64,6 +75,37 @@ impl QueueFamilies {
             evicted: gone(GoneReason::Evicted),
             wait: self.counts.wait.with_label_values(&[name]),
             gate: GateAnswer::ALL.map(|answer| self.gate.with_label_values(&[name, answer.name()])),
+        }
+    }
+}
+
+/// Why a join got no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinRefusal {
+    /// The queue holds `max_waiting` places.
+    LineFull,
+    /// Redis has no memory left for places.
+    RedisFull,
+    /// The queue takes no joins at the moment.
+    Closed,
+    /// The client's address holds `places_per_address` places.
+    AddressPlaces,
+    /// The client's address has used up `joins_per_address`.
+    AddressRate,
+}
+
+impl JoinRefusal {
+    /// Every reason, in the order of the variants.
+    pub const ALL: [Self; 5] =
+        [Self::LineFull, Self::RedisFull, Self::Closed, Self::AddressPlaces, Self::AddressRate];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LineFull => "line_full",
+            Self::RedisFull => "redis_full",
+            Self::Closed => "closed",
+            Self::AddressPlaces => "address_places",
+            Self::AddressRate => "address_rate",
         }
     }
 }
@@ -120,6 +162,7 @@ impl GateAnswer {
 #[derive(Debug)]
 pub struct QueueMetrics {
     pub joined: IntCounter,
+    joins_refused: [IntCounter; JoinRefusal::ALL.len()],
     looks: IntCounter,
     /// Places that were promoted by their own join.
     pub promoted: IntCounter,
@@ -145,6 +188,11 @@ impl QueueMetrics {
         }
     }
 
+    /// Counts one join that got no place.
+    pub fn join_refused(&self, why: JoinRefusal) {
+        self.joins_refused[why as usize].inc();
+    }
+
     /// Counts one answer of authorize.
     pub fn gate(&self, answer: GateAnswer) {
         self.gate[answer as usize].inc();
@@ -163,6 +211,19 @@ mod tests {
             assert_eq!(answer as usize, index);
             queue.gate(answer);
             assert_eq!(families.gate.with_label_values(&["concert", answer.name()]).get(), 1);
+        }
+    }
+
+    #[test]
+    fn every_join_refusal_has_its_own_counter() {
+        let families = QueueFamilies::register(&Registry::new()).expect("fresh names");
+        let queue = families.of("concert");
+        let count =
+            |why: JoinRefusal| families.joins_refused.with_label_values(&["concert", why.name()]);
+        for (index, why) in JoinRefusal::ALL.into_iter().enumerate() {
+            assert_eq!(why as usize, index);
+            queue.join_refused(why);
+            assert_eq!(count(why).get(), 1);
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+use serde_json::json;
 
 use crate::room::{ONE, Room};
 
@@ -58,7 +60,7 @@ async fn each_metric_has_the_name_that_dashboards_know() {
         2,
         "the first is inside"
     );
-    let leave = room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token");
+    let leave = room.call("public", Method::DELETE, "/v1/queues/concert/token");
     leave.token(&first).send().await.is(204);
     room.becomes(&second, "ready").await;
     let both = [
@@ -132,7 +134,7 @@ async fn the_state_and_the_rules_in_force_are_shown() {
         "anteroom_queue_interval_seconds{queue=\"concert\"} 20",
     ])
     .await;
-    let patch = room.call("service", reqwest::Method::PATCH, "/v1/admin/queues/concert");
+    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert");
     let rules = serde_json::json!({ "state": "paused", "batch": 3, "interval_ms": 1_500 });
     patch.json(rules).send().await.is(200);
     becomes(&[
@@ -142,6 +144,74 @@ async fn the_state_and_the_rules_in_force_are_shown() {
         "anteroom_queue_interval_seconds{queue=\"concert\"} 1.5",
     ])
     .await;
+}
+
+/// The joins of a queue that got no place for one reason.
+async fn refused(room: &Room, queue: &str, reason: &str) -> u64 {
+    let labels = format!("{{queue=\"{queue}\",reason=\"{reason}\"}}");
+    room.count(&format!("anteroom_queue_joins_refused_total{labels}")).await
+}
+
+#[tokio::test]
+async fn joins_that_got_no_place_are_counted_by_reason() {
+    const REASONS: [&str; 5] =
+        ["line_full", "redis_full", "closed", "address_places", "address_rate"];
+    let queues = "[queues.concert]\ncapacity = 1\n\
+                  [queues.line]\ncapacity = 1\nmax_waiting = 1\n\
+                  [queues.shut]\ncapacity = 9\n\
+                  [queues.places]\ncapacity = 9\nplaces_per_address = 1\n\
+                  [queues.rate]\ncapacity = 9\njoins_per_address = \"1/1h\"\n";
+    let room = Room::start(queues).await;
+    let join =
+        async |queue: &str| room.post(&format!("/v1/queues/{queue}/tokens")).send().await.status;
+    let gate = async |queue: &str| {
+        let path = format!("/v1/queues/{queue}/authorize?join=1");
+        room.get(&path).send().await.status
+    };
+    let form = async |queue: &str| {
+        let form = "application/x-www-form-urlencoded";
+        let page = room.post(&format!("/queues/{queue}")).browser();
+        page.body(form, "step=join").send().await.status
+    };
+    let backend = async |queue: &str| {
+        let call = room.call("service", Method::POST, &format!("/v1/queues/{queue}/tokens"));
+        call.json(json!({ "visitor_id": "a visitor" })).send().await.status
+    };
+    for queue in ["concert", "line", "shut", "places", "rate"] {
+        for reason in REASONS {
+            assert_eq!(refused(&room, queue, reason).await, 0, "{queue}: {reason}");
+        }
+    }
+    let shut = room.call("service", Method::PATCH, "/v1/admin/queues/shut");
+    shut.json(json!({ "state": "closed" })).send().await.is(200);
+    assert_eq!([join("line").await, join("line").await], [201, 201]);
+    assert_eq!([join("places").await, join("rate").await], [201, 201]);
+    let memory = async |bytes: &str| {
+        let redis = &room.anteroom.deployment.redis;
+        redis.run::<()>(&["CONFIG", "SET", "maxmemory", bytes]).await;
+    };
+    for (queue, reason, told, by_backend) in [
+        ("line", "line_full", 503, 503),
+        ("shut", "closed", 503, 503),
+        // A backend's join counts for no address.
+        ("places", "address_places", 429, 201),
+        ("rate", "address_rate", 429, 201),
+        ("concert", "redis_full", 503, 503),
+    ] {
+        if reason == "redis_full" {
+            memory("1").await;
+        }
+        assert_eq!(join(queue).await, told, "{queue}");
+        assert_eq!(gate(queue).await, 403, "{queue}");
+        assert_eq!(form(queue).await, told, "{queue}");
+        assert_eq!(backend(queue).await, by_backend, "{queue}");
+        let expected = if by_backend == 201 { 3 } else { 4 };
+        for other in REASONS {
+            let expected = if other == reason { expected } else { 0 };
+            assert_eq!(refused(&room, queue, other).await, expected, "{queue}: {other}");
+        }
+    }
+    memory("0").await;
 }
 
 #[tokio::test]
@@ -158,7 +228,7 @@ async fn nothing_that_a_caller_sends_makes_a_series() {
             format!("/v1/queues/concert/authorize/{name}?{name}={name}"),
         ] {
             for method in ["GET", "POST", "BREW"] {
-                let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+                let method = Method::from_bytes(method.as_bytes()).expect("a method");
                 let call = room.call("public", method.clone(), &path).token(name);
                 call.header("x-request-id", name).header("host", name).send().await;
                 room.call("service", method, &path).key(name).send().await;

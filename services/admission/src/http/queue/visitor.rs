@@ -18,6 +18,7 @@ use crate::defences::{Asked, Unit};
 use crate::http::extract::Peer;
 use crate::problem::{Code, Problem};
 use crate::queue::QueueState;
+use crate::queue::metrics::JoinRefusal;
 
 /// The header that a token travels in.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
@@ -153,10 +154,10 @@ impl Visitor {
 
     /// Takes room for one new place from the visitor's address.
     pub fn may_join(&self) -> Result<Unit<'_>, Problem> {
-        self.queue
-            .joins_per_address
-            .take(self.address)
-            .map_err(|after| Problem::new(Code::JOIN_LIMITED).retry_after(after))
+        self.queue.joins_per_address.take(self.address).map_err(|after| {
+            self.queue.metrics.join_refused(JoinRefusal::AddressRate);
+            Problem::new(Code::JOIN_LIMITED).retry_after(after)
+        })
     }
 
     /// The client's address, unless it is exempt from bounds by address.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anteroom_core::queue::{
     GoneReason, Join, JoinedFrom, Leave, Place, PlaceId, PlaceRef, Standing, Token, Visit,
 };
+use anteroom_core::store;
 use rand::Rng as _;
 
 use super::visitor::Visitor;
@@ -15,6 +16,7 @@ use crate::http::queue::view::place::PlaceView;
 use crate::problem::retry;
 use crate::problem::{Code, Problem};
 use crate::queue::QueueState;
+use crate::queue::metrics::JoinRefusal;
 
 /// When to ask again whether a closed queue has opened, while nobody knows when it will.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);
@@ -48,7 +50,13 @@ pub async fn join(
     from: JoinedFrom,
     is_counted: impl FnOnce() -> bool,
 ) -> Result<Joined, Problem> {
-    match queue.queue.join_from(id, from).await.map_err(|error| queue.failed(&error))? {
+    let answer = queue.queue.join_from(id, from).await.map_err(|error| {
+        if error == store::Error::Full {
+            queue.metrics.join_refused(JoinRefusal::RedisFull);
+        }
+        queue.failed(&error)
+    })?;
+    match answer {
         Join::Created(of, place) => {
             queue.metrics.joined.inc();
             if !matches!(place.standing, Standing::Waiting { .. }) {
@@ -60,16 +68,19 @@ pub async fn join(
         }
         Join::Same(of, place) => Ok(Joined { created: false, of, place }),
         Join::Full => {
+            queue.metrics.join_refused(JoinRefusal::LineFull);
             let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
             Err(Problem::new(Code::QUEUE_FULL).retry_after(retry_in))
         }
         Join::AddressFull => {
+            queue.metrics.join_refused(JoinRefusal::AddressPlaces);
             let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
             let detail = "This address holds as many places as one address may \
                           (places_per_address). Retry when one of them has ended.";
             Err(Problem::new(Code::JOIN_LIMITED).detail(detail).retry_after(retry_in))
         }
         Join::Closed { retry_in } => {
+            queue.metrics.join_refused(JoinRefusal::Closed);
             let (opens_in, least) =
                 retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::MIN_DELAY));
             let retry_in = queue.refused.schedule_from(opens_in, least, is_counted());
