@@ -57,6 +57,15 @@ async fn the_public_port_answers_as_documented() {
     methods(&room, &asker.book, "public").await;
 }
 
+/// `eta_ms` may be known while `eta_p90_ms` is not.
+#[tokio::test]
+async fn a_90th_percentile_is_documented_as_null_alone() {
+    let document = start().await.get("/openapi.json").send().await.is(200).json();
+    let place = &document["components"]["schemas"]["Place"]["properties"];
+    let meaning = place["eta_p90_ms"]["description"].as_str().unwrap_or_default();
+    assert!(meaning.contains("null alone"), "{place}");
+}
+
 /// What a visitor calls who applied to an event.
 async fn application(asker: &Asker<'_>) {
     const APPLICATION: &str = "/v1/events/{event}/application";

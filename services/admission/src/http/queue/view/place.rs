@@ -51,7 +51,8 @@ pub struct PlaceView<'a> {
     /// Expected wait in milliseconds; null when unknown, paused or not waiting.
     #[schema(required = true)]
     pub eta_ms: Option<u64>,
-    /// The wait in milliseconds that nine in ten will not exceed; null like `eta_ms`.
+    /// The wait in milliseconds that 9 in 10 visitors will not exceed. Null if `eta_ms` is null.
+    /// With `capacity` and `batch` it is null alone until the first tick by the present rules.
     #[schema(required = true)]
     pub eta_p90_ms: Option<u64>,
     /// When to look again, in milliseconds; also `Retry-After`.
