@@ -64,7 +64,8 @@ impl Forwarding {
             tracing::warn!(
                 %peer,
                 "a forwarding header from a peer that is not in admission.trusted_proxies is not \
-                 believed: joins_per_address counts the peer's own address",
+                 believed: joins_per_address and places_per_address count the peer's own \
+                 address. If the peer is your proxy, add it to trusted_proxies",
             );
         }
     }

@@ -206,7 +206,9 @@ async fn what_a_stranger_says_of_its_address_is_not_believed_and_that_is_told() 
     let log = room.anteroom.admission.process.stdout();
     let lines: Vec<_> = log.lines().filter(|line| line.contains("trusted_proxies")).collect();
     assert_eq!(lines.len(), 1, "told once: {lines:?}");
-    assert!(lines[0].contains("\"WARN\"") && lines[0].contains("127.0.0.1"), "{}", lines[0]);
+    for part in ["\"WARN\"", "127.0.0.1", "joins_per_address", "places_per_address"] {
+        assert!(lines[0].contains(part), "{part}: {}", lines[0]);
+    }
 }
 
 #[tokio::test]
