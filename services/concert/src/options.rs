@@ -67,11 +67,12 @@ pub struct Options {
     /// The waiting room before this shop
     #[arg(long, env = "CONCERT_QUEUE", default_value = "concert", value_parser = queue_name)]
     pub queue: String,
-    /// Anteroom's public port, to ask
+    /// Anteroom's public port, to ask; required with --gate ask
     #[arg(long, env = "CONCERT_ANTEROOM", value_name = "URL", value_parser = address,
         required_if_eq("gate", "ask"))]
     pub anteroom: Option<Url>,
-    /// Anteroom's service port, to end visits at; without it they last until their time is over
+    /// Anteroom's service port, to end visits at; required with --gate ask. With --gate headers you
+    /// can leave it out: a visit then lasts until its session ends
     #[arg(long, env = "CONCERT_ANTEROOM_SERVICE", value_name = "URL", value_parser = address,
         required_if_eq("gate", "ask"))]
     pub anteroom_service: Option<Url>,

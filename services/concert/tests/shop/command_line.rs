@@ -49,6 +49,10 @@ fn what_an_option_must_be_is_said() {
     let said = String::from_utf8_lossy(&help.stdout).into_owned();
     assert_eq!(help.status.code(), Some(0));
     assert!(said.contains("Examples:") && said.contains("CONCERT_WORKERS"), "{said}");
+    let (_, service) = said.split_once("--anteroom-service <URL>").expect("the option");
+    let service = service.split("[env:").next().expect("its meaning");
+    let service = service.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(service.contains("required with --gate ask"), "{service}");
 }
 
 #[test]
