@@ -80,7 +80,11 @@ impl App {
     async fn answer(self: Arc<Self>, parts: &Parts) -> Result<Response<Bytes>, Problem> {
         let (call, form) = Call::of(&parts.method, parts.uri.path())?;
         if call.changes() && !origin::may_change(&parts.headers, &self.public_url) {
-            return Err(Problem::new(Code::OriginRefused));
+            let shop = self.public_url.origin().ascii_serialization();
+            return Err(Problem::new(Code::OriginRefused).detail(format!(
+                "Start it from a page of the shop, {shop}, or from a program that sends neither \
+                 Origin nor Sec-Fetch-Site. If visitors use another address, set --public-url to it"
+            )));
         }
         match call {
             Call::Ready => Ok(self.ready()),

@@ -39,7 +39,10 @@ async fn pages_of_other_origins_change_nothing() {
             &format!("/api/reservations/{id}/payment"),
             "/api/finish",
         ] {
-            post(&concert, path, headers).await.refuses(403, "origin_refused");
+            let answer = post(&concert, path, headers).await;
+            let told = answer.refuses(403, "origin_refused").json();
+            let detail = told["detail"].as_str().unwrap_or_default();
+            assert!(detail.contains(SHOP) && detail.contains("--public-url"), "{told}");
         }
     }
     assert_eq!(
