@@ -35,6 +35,7 @@ const CONFIG: &str = r#"
 max_waiting = 10_000_000
 idle_ttl = "24h"
 first_poll_ttl = "24h"
+claim_ttl = "1h"
 keep_ttl = "7d"
 session_ttl = "1h"
 session_max = "24h"
