@@ -223,7 +223,7 @@ mod tests {
             .collect();
         assert_eq!(listed, Left::NAMES);
         let lua = include_str!("../../../../lua/queue/lib/waits.lua");
-        assert!(lua.contains(&format!("'>{}'", "d".repeat(Call::LEN))));
+        assert!(lua.contains(&format!("'>{}'", "d".repeat(Call::NAMES.len()))));
         let lua = include_str!("../../../../lua/queue/lib/state.lua");
         assert!(lua.contains(&format!("local QUARTERS = {QUARTERS}\n")));
         let lua = include_str!("../../../../lua/queue/lib/meta.lua");
@@ -272,12 +272,12 @@ mod tests {
 
     #[test]
     fn a_changed_capacity_changes_the_pace_in_proportion() {
-        let left = Left { of_capacity: 100.0, spare: -1.0, ..left() };
-        assert_eq!(seconds(Call { capacity: 100.0, ..call() }, Some(left), 9).0, 10.0);
-        assert_eq!(seconds(Call { capacity: 50.0, ..call() }, Some(left), 9).0, 20.0);
+        let full = Left { of_capacity: 100.0, spare: -1.0, ..left() };
+        assert_eq!(seconds(Call { capacity: 100.0, ..call() }, Some(full), 9).0, 10.0);
+        assert_eq!(seconds(Call { capacity: 50.0, ..call() }, Some(full), 9).0, 20.0);
         // One that was not there says nothing of how long sessions last.
         let call = Call { capacity: 50.0, ..call() };
-        assert_eq!(seconds(call, Some(tests::left()), 9), (9.0, None));
+        assert_eq!(seconds(call, Some(left()), 9), (9.0, None));
     }
 
     #[test]
