@@ -7,9 +7,9 @@
 -- ARGV: now, from, times, uncounted, estimates, (id)*
 --       (for each item the numbers of its address, 4 bytes (lib/addresses.lua), zeros when it is
 --       not counted, empty when none is; for each number how many items name it, 0 or, of a /48,
---       `s`, and the number: 1, 1 and 2 bytes; how many places of each address this admission may have
---       given uncounted; an epoch and the estimates of some of its places, 4 doubles each: ticket, queue
---       time and heard time of the join, ms)
+--       `s`, and the number: 1, 1 and 2 bytes; how many places of each address this admission may
+--       have given uncounted; an epoch and the estimates of some of its places, 4 doubles each:
+--       ticket, queue time and heard time of the join, ms)
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua), each behind its ticket (0 when there is none); for
 --        CLOSED left_ms is the time until joins are taken (0: unknown), for FULL the status is 1
 --        when it is the store that has no room left, 2 when the address holds as many places as

@@ -193,7 +193,8 @@ else
 end
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 
--- What the promoted waited, by the marks in their range, and what was estimated for every 64th of them.
+-- What the promoted waited, by the marks in their range, and what was estimated for every 64th of
+-- them.
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped, step }
 local waits, estimates = {}, {}
 if count > 0 then

@@ -1,5 +1,5 @@
--- Places as visitors are shown them, and their polls from the line. Needs outcomes.lua, seen.lua and
--- LINE_FIELDS.
+-- Places as visitors are shown them, and their polls from the line. Needs outcomes.lua, seen.lua
+-- and LINE_FIELDS.
 local LINE_FIELDS = {
   'ticket', 'slot', 'slot_at', 'base', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'outlook',
   'health_state', 'health_at', 'ramp_at', 'open_for',

@@ -1,6 +1,6 @@
 -- What the expected waits of places in line follow from, behind their turns: core works them out
--- (services/core/src/queue/outlook.rs). Needs state.lua, presence.lua, outcomes.lua, and LINE_FIELDS
--- (shown.lua).
+-- (services/core/src/queue/outlook.rs). Needs state.lua, presence.lua, outcomes.lua, and
+-- LINE_FIELDS (shown.lua).
 local CALL = '>ddddddddd'
 
 -- The reply of a call that may answer places in line. Behind the outcomes: queue time, the last

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The file of a test program's module: `tests/PROGRAM.rs` of a crate, or `…/PROGRAM/MODULES.rs`.
+/// The file of a test program's module: `tests/PROGRAM.rs` of a crate, or `…/PROGRAM/MODULES.rs`,
+/// or `mod.rs` there.
 fn file(workspace: &Path, program: &str, modules: &[&str]) -> Option<PathBuf> {
     let path = if modules.is_empty() {
         program.to_owned()
@@ -16,8 +17,9 @@ fn file(workspace: &Path, program: &str, modules: &[&str]) -> Option<PathBuf> {
     let services = fs::read_dir(workspace.join("services")).unwrap();
     let crates = services.map(|service| service.unwrap().path());
     crates.chain([workspace.join("k8s/checks")]).find_map(|folder| {
-        let file = folder.join("tests").join(&path).with_extension("rs");
-        file.is_file().then_some(file)
+        let module = folder.join("tests").join(&path);
+        let files = [module.with_extension("rs"), module.join("mod.rs")];
+        files.into_iter().find(|file| file.is_file())
     })
 }
 

@@ -25,8 +25,8 @@ pub struct JoinedFrom {
 impl JoinedFrom {
     pub(super) const LEN: usize = 4;
 
-    /// What a call of these joins counts for, as `lua/queue/join.lua` takes it: the numbers of each,
-    /// and how often they name each number. Nothing of both when none counts.
+    /// What a call of these joins counts for, as `lua/queue/join.lua` takes it: the numbers of
+    /// each, and how often they name each number. Nothing of both when none counts.
     pub(super) fn pack(joins: impl Iterator<Item = Self> + Clone) -> (Vec<u8>, Vec<u8>) {
         if !joins.clone().any(Self::is_counted) {
             return Default::default();

@@ -1,9 +1,10 @@
 //! The expected wait of a place in line, by what the last tick of promotion left for the estimates.
 //!
-//! A script answers with the turn of a place: how many promotions there are up to its own. Less the
-//! share of those in front that drop out, the time until so many turns were given is the median. The
-//! 90th percentile is the time of a later turn, by what is known of the spread of turns. This is
-//! not worked out in the scripts, because all visitors share the one core that Redis uses.
+//! A script answers with the turn of a place: how many promotions there are up to its own. Less
+//! the share of those in front that drop out, the time until so many turns were given is the
+//! median. The 90th percentile is the time of a later turn, by what is known of the spread of
+//! turns. This is not worked out in the scripts, because all visitors share the one core that Redis
+//! uses.
 
 use std::time::Duration;
 

@@ -71,13 +71,14 @@ async fn only_what_the_file_changed_is_written() {
     for queue in [&a, &b] {
         until_snapshot(queue, |it| it.rules.capacity == Some(1)).await;
     }
+    let written = "anteroom_operations_total{operation=\"queue.apply_rules\",outcome=\"ok\"}";
+    scheduler.until_metric(written, |it| it == Some(2.0)).await;
     // Another scheduler with a newer file.
     let newer = Rules { capacity: Some(9), ..a.snapshot().await.expect("a snapshot").rules };
     a.apply_rules(&newer).await.expect("written");
     // Ours changes only `b`, so `a` stays as the newer one has set it.
     deployment.write("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 2\n");
     until_snapshot(&b, |it| it.rules.capacity == Some(2)).await;
-    let written = "anteroom_operations_total{operation=\"queue.apply_rules\",outcome=\"ok\"}";
     scheduler.until_metric(written, |it| it == Some(3.0)).await;
     let rules = a.snapshot().await.expect("a snapshot").rules;
     assert_eq!(rules.capacity, Some(9));
