@@ -21,7 +21,7 @@ local function look()
   first = tonumber(next[2]) or math.huge
 end
 
--- The longest window in use without outcomes closes the target: nobody has to wait longer.
+-- The longest window in use without outcomes closes the target: no caller has to wait longer.
 local lasts, closes = min(open_for, window), reported + longest
 local function permit(name)
   if state == CLOSED then return 1, 0 end

@@ -233,23 +233,10 @@ fn hash(content: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, io::Write};
+    use std::fs;
 
     use super::*;
     use crate::Service;
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
-
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("whole").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn a_reload_warns_of_what_it_brings_and_only_once() {
@@ -265,12 +252,12 @@ mod tests {
         let (changes, _receiver) = watch::channel(Arc::clone(&running));
         let metrics = ReloadMetrics::new(&Registry::new()).expect("a fresh registry");
         let mut reloader = Reloader::new(loader, running, changes, metrics);
-        let log = Log::default();
-        let to = log.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || to.clone()).finish();
+        let log = directory.path().join("log");
+        let to = fs::File::create(&log).expect("a file");
+        let subscriber = tracing_subscriber::fmt().with_writer(to).finish();
         let _guard = tracing::subscriber::set_default(subscriber);
         let warned = || {
-            let text = String::from_utf8(log.0.lock().expect("whole").clone()).expect("UTF-8");
+            let text = fs::read_to_string(&log).expect("UTF-8");
             let trusts = text.matches("admission.trusted_proxies trusts").count();
             (text.matches("is in force").count(), trusts, text.matches("WARN").count())
         };

@@ -83,11 +83,11 @@ impl Queue {
             self.probe(1)?;
             self.admit(ticket, id);
         } else {
-            // With an even pace a slice may be used up; nobody promoted within the interval rules
-            // that out.
+            // With an even pace a slice may be used up; an empty interval rules that out.
             if !to_line && room > 0 && (self.pace().1 == 0 || window == 0) {
                 return Err(
-                    "not promoted at once although nobody waits and both rules have room".into()
+                    "not promoted at once although no visitor waits and both rules have room"
+                        .into(),
                 );
             }
             self.line.insert(ticket, (id, Stand::Waiting));
@@ -192,7 +192,7 @@ impl Queue {
         left
     }
 
-    /// An eviction by ticket; whether anybody held it.
+    /// An eviction by ticket; whether a visitor held it.
     pub fn evict(&mut self, wall: u64, ticket: u64) -> bool {
         self.read_clock(wall);
         if let Some((id, _)) = self.line.remove(&ticket) {
