@@ -176,7 +176,7 @@ impl Redis {
         command.query_async(&mut self.try_connection().await?).await
     }
 
-    /// How often the server has run a command, such as `evalsha` or `script|load`.
+    /// How often the server has run a command, such as `evalsha` or `eval`.
     pub async fn calls(&self, command: &str) -> u64 {
         let stats: String = self.run(&["INFO", "commandstats"]).await;
         let prefix = format!("cmdstat_{command}:calls=");
@@ -224,6 +224,14 @@ impl Redis {
         let script = "local ttls = {} for at, key in ipairs(redis.call('KEYS', '*')) do \
             ttls[at] = redis.call('PTTL', key) end return ttls";
         self.run(&["EVAL", script, "0"]).await
+    }
+
+    /// Gives the server these scripts, as their first calls would: for tests that lose the reply to
+    /// one.
+    pub async fn load(&self, sources: impl Iterator<Item = &str>) {
+        for source in sources {
+            self.run::<Value>(&["SCRIPT", "LOAD", source]).await;
+        }
     }
 
     /// Makes the server forget all scripts.

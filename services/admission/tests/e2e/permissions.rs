@@ -81,7 +81,7 @@ async fn a_service_that_may_not_do_its_work_ends_at_the_start_and_says_why() {
     let rules =
         PERMISSIONS.iter().map(|rule| if rule == "~anteroom:*" { "~other:*" } else { rule });
     redis.user("ann", &rules.map(str::to_owned).collect::<Vec<_>>()).await;
-    redis.run::<()>(&["ACL", "SETUSER", "ann", "-zadd", "-script|load"]).await;
+    redis.run::<()>(&["ACL", "SETUSER", "ann", "-zadd", "-evalsha"]).await;
     let directory = tempfile::tempdir().expect("a folder");
     let file = directory.path().join("anteroom.toml").display().to_string();
     std::fs::write(&file, QUEUES).expect("a file");
@@ -101,7 +101,7 @@ async fn a_service_that_may_not_do_its_work_ends_at_the_start_and_says_why() {
         let said = service.stdout();
         assert_eq!(status.code(), Some(77), "{name}: {said}");
         let errors: Vec<_> = said.lines().filter(|line| line.contains("\"ERROR\"")).collect();
-        let missing = "no permission for +script|load ~anteroom:*";
+        let missing = "no permission for +evalsha ~anteroom:*";
         assert!(matches!(errors[..], [line] if line.contains(missing)), "{name}: {said}");
     }
 }

@@ -134,6 +134,7 @@ async fn a_store_that_takes_no_writes_degrades_what_takes_units() {
 async fn promise_11_a_link_cut_after_execution_takes_units_once() {
     let _shared = MACHINE.read().await;
     let redis = Redis::start().await;
+    redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let link = Proxy::start(redis.port()).await;
     let site = Deployment::new(redis, LIMITS, &[("ANTEROOM_STORE__URL", &link.url())]);
     let admission = site.admission().await;

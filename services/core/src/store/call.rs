@@ -54,8 +54,8 @@ struct StoreInner {
 impl Store {
     /// Starts the task that keeps the connection, and returns without waiting for it.
     ///
-    /// `scripts` are loaded at every connect; their metrics go to `registry`. An address that
-    /// cannot be understood is refused. Must be called inside a Tokio runtime.
+    /// The metrics of `scripts` go to `registry`. An address that cannot be understood is refused.
+    /// Must be called inside a Tokio runtime.
     pub fn open(
         config: &Config,
         scripts: &[&'static Script],
@@ -66,13 +66,7 @@ impl Store {
             Metrics::new(scripts, registry).expect("names and labels are valid constants");
         let shared = Arc::new(Shared::new());
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(supervisor::keep(
-            shared.clone(),
-            config.clone(),
-            target.clone(),
-            scripts.to_vec(),
-            stopped,
-        ));
+        tokio::spawn(supervisor::keep(shared.clone(), config.clone(), target.clone(), stopped));
         let has_run = AtomicBool::new(false);
         Ok(Self(Arc::new(StoreInner {
             config: config.clone(),

@@ -12,9 +12,7 @@ use redis::{
     aio::MultiplexedConnection,
     cluster::{ClusterClient, ClusterClientBuilder},
     cluster_async::ClusterConnection,
-    cluster_routing::{
-        MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo, SingleNodeRoutingInfo,
-    },
+    cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo},
     io::tcp::TcpSettings,
     sentinel::{SentinelClientBuilder, SentinelServerType},
 };
@@ -257,38 +255,6 @@ impl Link {
         match self {
             Self::Node(node) => node.clone().subscribe(channel).await,
             Self::Cluster(cluster) => cluster.clone().subscribe(channel).await,
-        }
-    }
-
-    /// Teaches the store the scripts. One that a node misses is loaded by the first call to it.
-    pub(super) async fn load(
-        &self,
-        sources: impl Iterator<Item = &'static str>,
-    ) -> RedisResult<()> {
-        let mut pipeline = redis::pipe();
-        let mut count = 0;
-        for source in sources {
-            pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
-            count += 1;
-        }
-        match self {
-            _ if count == 0 => Ok(()),
-            Self::Node(node) => {
-                for reply in node.clone().send_packed_commands(&pipeline, 0, count).await? {
-                    failed(reply)?;
-                }
-                Ok(())
-            }
-            Self::Cluster(cluster) => {
-                let routing = RoutingInfo::MultiNode((
-                    MultipleNodeRoutingInfo::AllMasters,
-                    Some(ResponsePolicy::OneSucceeded),
-                ));
-                for command in pipeline.cmd_iter() {
-                    cluster.clone().route_command(command.clone(), routing.clone()).await?;
-                }
-                Ok(())
-            }
         }
     }
 

@@ -33,8 +33,6 @@ pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     if note("+ping", &alive) {
         alive?;
     }
-    let loaded = link.load([PERMISSIONS.source()].into_iter()).await;
-    note("+script|load", &loaded.map(|()| Value::Okay));
     let ways = [("eval", PERMISSIONS.source()), ("evalsha", PERMISSIONS.sha())];
     let mut keyed = None;
     for (way, script) in ways {

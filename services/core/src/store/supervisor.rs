@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    Error, Script,
+    Error,
     client::{Link, Target},
     command::{command, text},
     config::Config,
@@ -237,11 +237,10 @@ pub(super) async fn keep(
     shared: Arc<Shared>,
     config: Config,
     target: Arc<Target>,
-    scripts: Vec<&'static Script>,
     stop: oneshot::Receiver<()>,
 ) {
     let work = async {
-        let (config, target, scripts) = (&config, &*target, &scripts);
+        let (config, target) = (&config, &*target);
         let (mut wait, mut pause, mut timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
         let mut slow = FuturesUnordered::new();
         loop {
@@ -249,7 +248,7 @@ pub(super) async fn keep(
             let opened = {
                 let mut attempt = Box::pin(async move {
                     sleep(wait).await;
-                    open(config, target, scripts, timeout_factor).await
+                    open(config, target, timeout_factor).await
                 });
                 let has_room = slow.len() < MOST_SLOW;
                 let mut slow_ones = slow.by_ref().filter_map(|opened| ready(Result::ok(opened)));
@@ -291,18 +290,13 @@ pub(super) async fn keep(
     }
 }
 
-/// Connects, makes sure that the user may do what is needed and that the server takes writes, and
-/// loads the scripts.
-async fn open(
-    config: &Config,
-    target: &Target,
-    scripts: &[&'static Script],
-    timeout_factor: u32,
-) -> Result<Live, Down> {
+/// Connects, and makes sure that the user may do what is needed and that the server takes writes.
+///
+/// The first call of a script brings its text: each script that the server keeps makes its Lua
+/// collect garbage more slowly for all, so it keeps only those in use.
+async fn open(config: &Config, target: &Target, timeout_factor: u32) -> Result<Live, Down> {
     let connect_timeout = config.connect_timeout * timeout_factor;
     let loss = Arc::new(Loss::default());
-    // Core writes them when they are first asked for: not in the time that connecting may take.
-    let sources: Vec<_> = scripts.iter().map(|script| script.source()).collect();
     let steps = async {
         let away = |error: redis::RedisError| Down::Away(error.to_string());
         let link = target.connect(&loss, connect_timeout).await.map_err(away)?;
@@ -311,7 +305,6 @@ async fn open(
         }
         probe(&link).await.map_err(|failed| Down::Away(failed.into_reason()))?;
         let has_slots = has_slots(&link).await.map_err(away)?;
-        link.load(sources.into_iter()).await.map_err(away)?;
         Ok((link, has_slots))
     };
     // Sentinel and Cluster ask one address after the other, and some may be dead.

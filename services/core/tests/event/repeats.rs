@@ -46,6 +46,7 @@ async fn promise_11_a_name_holds_for_a_day_of_queue_time() {
 #[tokio::test]
 async fn promise_11_a_lost_reply_is_asked_for_again_and_the_effect_is_once() {
     let redis = Redis::start().await;
+    redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let proxy = Proxy::start(redis.port()).await;
     let store = open(Config::new(proxy.url())).await;
     let event = Event::open(&store, "coupon", stock(5), 100);

@@ -80,6 +80,7 @@ async fn the_name_of_several_checks_is_theirs_alone() {
 #[tokio::test]
 async fn promise_11_a_lost_reply_is_asked_for_again_where_the_call_has_a_name() {
     let redis = Redis::start().await;
+    redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let proxy = Proxy::start(redis.port()).await;
     let store = open(Config::new(proxy.url())).await;
     let limits = Limits::open(&store, 100);

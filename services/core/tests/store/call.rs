@@ -8,13 +8,17 @@ use redis::Value;
 use crate::support::{ECHO, FAIL, LIST, SCRIPTS, add, echo, keys, open, open_in, opened, patient};
 
 #[tokio::test]
-async fn a_lone_call_is_one_evalsha() {
+async fn the_first_call_brings_the_script_and_each_later_one_is_one_evalsha() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
-    redis.forget_calls().await;
-    assert_eq!(echo(&store, "hello").await, Ok("hello".into()));
-    assert_eq!(redis.evalsha_calls().await, 1);
-    assert_eq!(redis.calls("eval").await, 0, "the scripts were loaded beforehand");
+    for (text, evals) in [("hello", 1), ("again", 0)] {
+        redis.forget_calls().await;
+        assert_eq!(echo(&store, text).await, Ok(text.into()));
+        assert_eq!((redis.evalsha_calls().await, redis.calls("eval").await), (1, evals));
+    }
+    let server: String = redis.run(&["INFO", "memory"]).await;
+    // The own one, and that which looks for missing permissions.
+    assert!(server.contains("number_of_cached_scripts:2\r\n"), "only scripts in use: {server}");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use anteroom_testkit::{PATIENCE, Proxy, Redis, until};
 use prometheus::Registry;
 use redis::Value;
 
-use crate::support::{Deposit, Deposits, LIST, brisk, open, open_in, opened, patient};
+use crate::support::{Deposit, Deposits, LIST, SCRIPTS, brisk, open, open_in, opened, patient};
 
 fn list_key(list: &str) -> Args {
     Args::new().with(format!("test:{{{list}}}:list"))
@@ -298,6 +298,7 @@ async fn everyone_is_answered_when_the_server_dies() {
 #[tokio::test]
 async fn time_up_before_sending_is_harmless_and_after_sending_unknown() {
     let redis = Redis::start().await;
+    redis.load(SCRIPTS.iter().map(|script| script.source())).await;
     let short = Duration::from_millis(300);
     let config = Config { command_timeout: short, request_timeout: short, ..patient(redis.url()) };
     let store = opened(&config).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::store::{Config, Error, Repeat, Store};
 use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until};
 
-use crate::support::{add, brisk, echo, opened, patient};
+use crate::support::{SCRIPTS, add, brisk, echo, opened, patient};
 
 /// What stands in Redis: (total, runs).
 async fn stored(redis: &Redis, tag: &str) -> (i64, i64) {
@@ -18,6 +18,7 @@ async fn stored(redis: &Redis, tag: &str) -> (i64, i64) {
 
 async fn behind_proxy(config: fn(String) -> Config) -> (Redis, Proxy, Store) {
     let redis = Redis::start().await;
+    redis.load(SCRIPTS.iter().map(|script| script.source())).await;
     let proxy = Proxy::start(redis.port()).await;
     let store = opened(&config(proxy.url())).await;
     (redis, proxy, store)

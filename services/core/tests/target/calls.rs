@@ -53,6 +53,7 @@ async fn promise_11_a_repeat_within_one_window_changes_nothing() {
 #[tokio::test]
 async fn promise_11_a_named_report_with_an_unknown_effect_is_sent_again() {
     let world = TimedStore::new().await;
+    world.redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let proxy = Proxy::start(world.redis.port()).await;
     let store = open(Config::new(proxy.url())).await;
     for kept in BOTH {
