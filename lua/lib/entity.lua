@@ -15,12 +15,6 @@ local function load_meta(fields)
   return true
 end
 
--- Loads further fields, where not all that a script may need were loaded at once.
-local function load_more(fields)
-  local values = call('HMGET', META, unpack(fields))
-  for i = 1, #fields do m[fields[i]] = tonumber(values[i]) or values[i] or nil end
-end
-
 -- Gives each rule that the version which wrote the others did not know its default.
 local function fill_rules(known, defaults)
   if m.known >= known then return end

@@ -14,7 +14,14 @@ local RENEWING, JOINED = '1', '2'
 
 if not load({}) then return { NO_RULES } end
 read_clock()
-local promotes -- looked up, with LINE_FIELDS, for the first place in line
+local promotes -- looked up for the first place in line
+
+-- Few calls have a place in line.
+local function load_line()
+  local values = call('HMGET', META, unpack(LINE_FIELDS))
+  for i, field in ipairs(LINE_FIELDS) do m[field] = tonumber(values[i]) or values[i] or nil end
+  promotes = select(3, state_now())
+end
 
 each_visit(true, function(status, detail, id, ticket, since, short, how)
   if status == S_ACTIVE then
@@ -30,10 +37,7 @@ each_visit(true, function(status, detail, id, ticket, since, short, how)
   elseif status == S_READY then
     answer_admitted(OK, S_ACTIVE, start_session(id, ticket, how == JOINED))
   else
-    if promotes == nil then
-      load_more(LINE_FIELDS)
-      promotes = select(3, state_now())
-    end
+    if promotes == nil then load_line() end
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket))
   end
 end)

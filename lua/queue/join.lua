@@ -137,6 +137,12 @@ local function tell(ticket)
   out[used] = ticket
 end
 
+local function answer_line(code, place, turn)
+  local k = used
+  out[k + 1], out[k + 2] = code + 8 * S_WAITING + 128 * place, turn
+  used = k + 2
+end
+
 -- Tells the place that this call gave to an identity once more. It is heard again, as if it had
 -- come in a call of its own; and whoever has returned since goes before it.
 local function tell_again(id, first)

@@ -29,7 +29,7 @@ write_even_if_full()
 -- a note is kept for one to two times GONE_KEPT, however many there are.
 local function turn_notes()
   if m.gone_at and now - m.gone_at < GONE_KEPT then return end
-  m.gone_at, m.gone_period = now, 1 - period()
+  m.gone_at, m.gone_period = now, 1 - counter('gone_period')
   call('UNLINK', KEYS[GONE + m.gone_period])
   save({ 'gone_at', 'gone_period' })
 end

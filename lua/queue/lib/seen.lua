@@ -3,21 +3,20 @@
 -- The bitmap of a slot reaches so many times max_waiting behind the head.
 local REACH = 4
 
-local function open_slot()
-  local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
-  m.slot, m.slot_at, m.base = (m.slot or -1) + 1, now, head or counter('ticket') + 1
-  local ring, slot = read_ring(), m.slot % 5
-  ring[slot + 1], ring[slot + 6] = m.base, counter('ticket')
-  call('UNLINK', KEYS[SEEN + slot])
-  call('HSET', META, 'ring', cmsgpack.pack(ring))
-  save({ 'slot', 'slot_at', 'base' })
-end
-
 -- Once in each call in which a visitor is heard.
 local function hear()
   local silent = silence()
   local fresh = m.slot and now - m.slot_at < m.idle_ttl / 4
   if fresh and silent < 1000000 then return end
+  local function open_slot()
+    local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
+    m.slot, m.slot_at, m.base = (m.slot or -1) + 1, now, head or counter('ticket') + 1
+    local ring, slot = read_ring(), m.slot % 5
+    ring[slot + 1], ring[slot + 6] = m.base, counter('ticket')
+    call('UNLINK', KEYS[SEEN + slot])
+    call('HSET', META, 'ring', cmsgpack.pack(ring))
+    save({ 'slot', 'slot_at', 'base' })
+  end
   write_even_if_full()
   m.roll_left = roll_call_left()
   m.heard = (m.heard or 0) + math.min(now - (m.heard_at or 0), STEP)

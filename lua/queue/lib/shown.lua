@@ -13,12 +13,6 @@ local function before(ticket, set)
   return call('ZCOUNT', set, '-inf', '(' .. string.format('%.0f', ticket))
 end
 
-local function answer_line(code, place, turn)
-  local k = used
-  out[k + 1], out[k + 2] = code + 8 * S_WAITING + 128 * place, turn
-  used = k + 2
-end
-
 -- Answers with the position (1 = next) and the turn, from which the wait follows: how many
 -- promotions there are up to this one. No position counts a returned place, so a position only
 -- improves, but a returned place is promoted before all later tickets.
@@ -32,7 +26,6 @@ local function answer_waiting(code, id, ticket, set)
     returned = returned or call('ZCARD', RETURNED)
     turn = returned == 0 and place or place + before(ticket, RETURNED)
   end
-  -- answer_line, written out: this is the most frequent answer.
   local k = used
   out[k + 1], out[k + 2] = code + 8 * S_WAITING + 128 * place, turn
   used = k + 2
@@ -44,27 +37,23 @@ local function answer_admitted(code, status, till)
   out[used] = code + 8 * status + 128 * (left - left % 1000) / 1000
 end
 
--- A place that is away stands in line again with its old ticket, seen in the present slot.
-local function come_back(id, ticket)
-  changed[id] = true
-  if returned then returned = returned + 1 end
-  write_even_if_full()
-  call('ZREM', AWAY, id)
-  call('ZADD', RETURNED, ticket, id)
-  call('HSET', HELD, id, note(S_WAITING, ticket, m.slot, 0))
-end
-
--- A waiting or returning place is heard: it is seen, and stands in line.
+-- A waiting or returning place is heard: it is seen, and stands in line. One that is away returns
+-- with its old ticket.
 local has_heard = false
 local function heartbeat(status, set, id, ticket)
   if not has_heard then
     hear()
     has_heard = true
   end
-  if status == S_AWAY then
-    come_back(id, ticket)
-    return RETURNED
+  if status ~= S_AWAY then
+    see(set, id, ticket)
+    return set
   end
-  see(set, id, ticket)
-  return set
+  changed[id] = true
+  if returned then returned = returned + 1 end
+  write_even_if_full()
+  call('ZREM', AWAY, id)
+  call('ZADD', RETURNED, ticket, id)
+  call('HSET', HELD, id, note(S_WAITING, ticket, m.slot, 0))
+  return RETURNED
 end
