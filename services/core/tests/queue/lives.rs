@@ -87,6 +87,27 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
     assert!(keys.len() <= 4, "the old life is cleared away: {keys:?}");
 }
 
+/// The estimate of every 64th ticket goes to Redis with the next join.
+#[tokio::test]
+async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", rate(1, Duration::from_secs(60), Pace::Even)).await;
+    let marked = async || -> u64 {
+        world.redis.run(&["ZCOUNT", "anteroom:v1:queue:{q}:marks", "64", "64"]).await
+    };
+    for (lives, kept) in [(1, 1), (2, 0)] {
+        for n in 0..64 {
+            join(&queue, n).await;
+        }
+        if lives == 2 {
+            queue.reset().await.expect("a reset");
+        }
+        join(&queue, 64).await;
+        assert_eq!(marked().await, kept, "in life {lives}");
+        queue.reset().await.expect("a reset");
+    }
+}
+
 /// A queue loses its places with its meta hash, or with its epoch alone: none of them counts in the
 /// new epoch, whose tickets start at 1.
 #[tokio::test]
