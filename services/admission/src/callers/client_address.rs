@@ -52,11 +52,11 @@ impl Forwarding {
 
     /// Looks at one request.
     pub fn note(&self, peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) {
-        if !headers.contains_key(X_FORWARDED_FOR) && !headers.contains_key(FORWARDED) {
-            return;
-        }
         let peer = peer.to_canonical();
         if trusted_proxies.iter().any(|net| net.contains(&peer)) {
+            return;
+        }
+        if !headers.contains_key(X_FORWARDED_FOR) && !headers.contains_key(FORWARDED) {
             return;
         }
         self.ignored.inc();

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use futures_util::future::poll_immediate;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -76,7 +78,12 @@ pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Ve
         return Err(Problem::new(Code::BODY_TOO_LARGE));
     }
     let limit = app.live().config.admission.body_timeout();
-    let whole = tokio::time::timeout(limit, collected(body)).await;
+    let mut whole = pin!(collected(body));
+    // Most bodies came with their heads, and need no timer.
+    if let Some(whole) = poll_immediate(&mut whole).await {
+        return whole;
+    }
+    let whole = tokio::time::timeout(limit, whole).await;
     whole.unwrap_or_else(|_| Err(Problem::new(Code::BODY_TIMEOUT)))
 }
 

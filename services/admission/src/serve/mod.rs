@@ -28,8 +28,9 @@ use std::time::Duration;
 
 use anteroom_runtime::Readiness;
 use axum::response::Response;
-use futures_util::FutureExt as _;
 use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::header::CONNECTION;
 use http::{HeaderValue, Request};
 use hyper::body::{Body as _, Incoming};
@@ -163,13 +164,13 @@ impl Server {
                 return;
             }
             let stream = ClientStream::new(stream, write_timeout, activity.clone());
-            let leave = silent_at_the_end(&stop, &activity);
+            let leave = when_woken(silent_at_the_end(&stop, &activity));
             tokio::select! {
                 // An error here is the client's: it went away, took no answer, or spoke no HTTP.
                 ended = serving.serve(stream, service, leave) => if let Err(error) = ended {
                     tracing::trace!(%error, "connection ended");
                 },
-                () = activity.head_timeout(header_timeout) => {
+                () = when_woken(activity.head_timeout(header_timeout)) => {
                     tracing::trace!("no whole head in time");
                 }
             }
@@ -210,6 +211,13 @@ async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
     if !activity.is_silent() {
         pending::<()>().await;
     }
+}
+
+/// Polls a future when it is woken, not each time something comes on its connection: all
+/// connections share the locks that a poll takes.
+async fn when_woken(future: impl Future<Output = ()>) {
+    let mut one: FuturesUnordered<_> = [future].into_iter().collect();
+    one.next().await;
 }
 
 /// Gives each request of a connection to the port, with the peer's address.
