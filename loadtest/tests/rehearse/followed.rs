@@ -28,7 +28,9 @@ async fn fails_at_times() -> (String, Arc<AtomicU64>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitors_who_come_again_are_followed_and_every_lost_request_is_counted() {
-    let queue = "[queues.hall]\ncapacity = 20\nbatch = 20\ninterval = \"1s\"\n";
+    // Until a first session has ended, visitors are told waits by `session_ttl`, and poll by these.
+    let queue = "[queues.hall]\ncapacity = 20\nbatch = 20\ninterval = \"1s\"\n\
+        session_ttl = \"5s\"\n";
     let room = anteroom(queue).await;
     let (target, failed) = fails_at_times().await;
     let folder = tempfile::tempdir().unwrap();
@@ -62,7 +64,7 @@ async fn visitors_who_come_again_are_followed_and_every_lost_request_is_counted(
         "--again",
         "--follow",
         "--limit",
-        "8s",
+        "12s",
     ])
     .await;
     assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
