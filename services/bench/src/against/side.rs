@@ -29,8 +29,12 @@ const FILLING: usize = 64;
 const BEFORE: u64 = 0;
 
 /// No visitor is over a limit, and no session ends. One visitor in 10 s is admitted from the lines,
-/// so that each answer has an estimated wait. The limits themselves are on, because they cost time.
+/// so that each answer has an estimated wait. The limits themselves are on, because they cost time,
+/// and so is the reading of the address that a gateway sends.
 const CONFIG: &str = r#"
+[admission]
+trusted_proxies = ["127.0.0.0/8"]
+
 [queues."*"]
 max_waiting = 10_000_000
 idle_ttl = "24h"
