@@ -28,7 +28,7 @@ async fn fails_at_times() -> (String, Arc<AtomicU64>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitors_who_come_again_are_followed_and_every_lost_request_is_counted() {
-    // Until a first session has ended, visitors are told waits by `session_ttl`, and poll by these.
+    // Until the first session has ended, estimates follow `session_ttl`, and polls follow them.
     let queue = "[queues.hall]\ncapacity = 20\nbatch = 20\ninterval = \"1s\"\n\
         session_ttl = \"5s\"\n";
     let room = anteroom(queue).await;

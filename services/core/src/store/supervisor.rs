@@ -292,8 +292,8 @@ pub(super) async fn keep(
 
 /// Connects, and makes sure that the user may do what is needed and that the server takes writes.
 ///
-/// The first call of a script brings its text: each script that the server keeps makes its Lua
-/// collect garbage more slowly for all, so it keeps only those in use.
+/// It loads no scripts. The first call of each does, so that Redis keeps only the scripts in use:
+/// Lua's garbage collector visits them all.
 async fn open(config: &Config, target: &Target, timeout_factor: u32) -> Result<Live, Down> {
     let connect_timeout = config.connect_timeout * timeout_factor;
     let loss = Arc::new(Loss::default());
