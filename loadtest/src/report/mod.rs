@@ -1,9 +1,11 @@
 //! What a run leaves behind: one report as Markdown with its plots beside it, as a single HTML page
 //! that holds them, and as JSON for programs.
 
+mod number;
 mod page;
 mod plot;
 
+pub use number::number;
 pub use plot::{Curve, Plot};
 
 use std::io;
@@ -69,7 +71,7 @@ impl Report {
 
     /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, which is made.
     ///
-    /// `result` is what stands in the JSON; it has a `schema_version`.
+    /// `result` is what the JSON shows; it has a `schema_version`.
     ///
     /// # Errors
     ///

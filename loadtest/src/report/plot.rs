@@ -4,6 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::number::number;
 use super::page::escape;
 
 const WIDTH: u32 = 860;
@@ -12,6 +13,8 @@ const HEIGHT: u32 = 380;
 const TITLE: i32 = 34;
 const ROW: i32 = 20;
 const LEFT: i32 = 72;
+/// Of the line of a limit, and what is left between.
+const DASH: (i32, i32) = (8, 4);
 
 /// Text, axes and grid.
 const INK: RGBColor = RGBColor(0x76, 0x76, 0x76);
@@ -37,6 +40,8 @@ pub struct Plot {
     pub y: String,
     /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
+    /// Values of y that are bounds, by name; the legend shows them after the curves.
+    pub limits: Vec<(String, f64)>,
 }
 
 /// A named line through points (x, y) in the order of x; those that are not numbers leave a gap.
@@ -46,19 +51,34 @@ pub struct Curve {
     pub name: String,
     /// The points.
     pub points: Vec<(f64, f64)>,
+    /// What the points are the middle of: (x, lowest y, highest y).
+    pub range: Vec<(f64, f64, f64)>,
 }
 
 impl Curve {
     /// A curve.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points }
+        Self { name: name.into(), points, range: Vec::new() }
+    }
+
+    /// The same, with a band from the lowest to the highest y of each x; those that are not numbers
+    /// leave a gap.
+    pub fn with_range(self, range: Vec<(f64, f64, f64)>) -> Self {
+        Self { range, ..self }
     }
 }
 
 impl Plot {
     /// A plot of these curves.
     pub fn new(title: &str, x: &str, y: &str, curves: Vec<Curve>) -> Self {
-        Self { title: title.to_owned(), x: x.to_owned(), y: y.to_owned(), curves }
+        let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
+        Self { title, x, y, curves, limits: Vec::new() }
+    }
+
+    /// The same, with a dashed line across the whole plot, such as at the bound of an objective.
+    pub fn with_limit(mut self, name: impl Into<String>, y: f64) -> Self {
+        self.limits.push((name.into(), y));
+        self
     }
 
     /// The picture, as an `<svg>` element.
@@ -79,8 +99,10 @@ impl Plot {
         let rows = self.legend(area, &font(13).pos(Pos::new(HPos::Left, VPos::Center)))?;
 
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let highest = self.curves.iter().flat_map(|curve| &curve.range).map(|range| range.2);
+        let highest = highest.chain(self.limits.iter().map(|limit| limit.1));
         let x = end(points().map(|point| point.0));
-        let y = end(points().map(|point| point.1)) * 1.05;
+        let y = end(points().map(|point| point.1).chain(highest)) * 1.05;
         let mut chart = ChartBuilder::on(area)
             .margin_top(TITLE + rows * ROW + 8)
             .margin_right(20)
@@ -96,15 +118,25 @@ impl Plot {
             .label_style(font(13))
             .x_desc(&self.x)
             .y_desc(&self.y)
-            .x_label_formatter(&number)
-            .y_label_formatter(&number)
+            .x_label_formatter(&|value| number(*value))
+            .y_label_formatter(&|value| number(*value))
             .draw()?;
         for (curve, colour) in self.curves.iter().zip(COLOURS.iter().cycle()) {
+            let number = |of: &(f64, f64, f64)| [of.0, of.1, of.2].iter().all(|it| it.is_finite());
+            for range in curve.range.split(|of| !number(of)).filter(|range| range.len() > 1) {
+                let (up, down) = (range.iter().map(|of| (of.0, of.2)), range.iter().rev());
+                let around: Vec<_> = up.chain(down.map(|of| (of.0, of.1))).collect();
+                chart.draw_series([Polygon::new(around, colour.mix(0.2).filled())])?;
+            }
             let number = |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite();
             for points in curve.points.split(|point| !number(point)) {
                 chart
                     .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
             }
+        }
+        for (_, limit) in self.limits.iter().filter(|limit| limit.1.is_finite()) {
+            let line = [(0.0, *limit), (x, *limit)];
+            chart.draw_series(DashedLineSeries::new(line, DASH.0, DASH.1, INK.stroke_width(2)))?;
         }
         area.present()
     }
@@ -116,16 +148,21 @@ impl Plot {
         style: &TextStyle<'_>,
     ) -> Result<i32, DrawingAreaErrorKind<<SVGBackend<'_> as DrawingBackend>::ErrorType>> {
         let (mut x, mut row) = (LEFT, 0);
-        for (curve, colour) in self.curves.iter().zip(COLOURS.iter().cycle()) {
+        let curves = self.curves.iter().map(|curve| &curve.name).zip(COLOURS.iter().cycle());
+        for (name, colour) in curves.chain(self.limits.iter().map(|limit| (&limit.0, &INK))) {
             // About as wide as sans-serif text of this size.
-            let letters = i32::try_from(curve.name.chars().count()).unwrap_or(i32::MAX / 8);
+            let letters = i32::try_from(name.chars().count()).unwrap_or(i32::MAX / 8);
             let width = 46 + letters * 7;
             if x > LEFT && x + width > WIDTH.cast_signed() {
                 (x, row) = (LEFT, row + 1);
             }
             let y = TITLE + row * ROW + ROW / 2;
-            area.draw(&PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(3)))?;
-            area.draw_text(&curve.name, style, (x + 26, y))?;
+            let dash = if *colour == INK { DASH } else { (20, 0) };
+            for from in (0..20).step_by((dash.0 + dash.1) as usize) {
+                let line = [(x + from, y), (x + from + dash.0, y)];
+                area.draw(&PathElement::new(line, colour.stroke_width(3)))?;
+            }
+            area.draw_text(name, style, (x + 26, y))?;
             x += width;
         }
         Ok(row + 1)
@@ -136,21 +173,6 @@ impl Plot {
 fn end(values: impl Iterator<Item = f64>) -> f64 {
     let largest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     if largest > 0.0 { largest } else { 1.0 }
-}
-
-/// A value beside an axis: no more digits than it needs, thousands told apart.
-fn number(value: &f64) -> String {
-    // What adding up steps has left behind.
-    let text = format!("{}", (value * 1e6).round() / 1e6);
-    let (whole, rest) = text.split_once('.').map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
-    let mut out = String::new();
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i) % 3 == 0 {
-            out.push('\u{202f}');
-        }
-        out.push(digit);
-    }
-    rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
 }
 
 #[cfg(test)]
@@ -180,9 +202,22 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
-        let shown = [0.0, 0.30000000000000004, 1500.0, 2_000_000.5].map(|value| number(&value));
-        assert_eq!(shown, ["0", "0.3", "1\u{202f}500", "2\u{202f}000\u{202f}000.5"]);
+    fn a_limit_goes_across_the_plot_and_a_range_is_a_band() {
+        let curve = Curve::new("p95", vec![(0.0, 10.0), (10.0, 20.0)]);
+        let plain = Plot::new("a", "b", "c", vec![curve.clone()]);
+        let range = vec![(0.0, 5.0, 15.0), (5.0, f64::NAN, 1.0), (10.0, 15.0, 30.0)];
+        let (none, one) = (plain.svg(), plain.clone().with_limit("p95<200ms", 200.0).svg());
+        assert!(!none.contains("p95&lt;200ms") && one.contains("p95&lt;200ms"), "{one}");
+        // The axis reaches it, and dashes go from side to side.
+        assert!(!none.contains("\n200\n") && one.contains("\n200\n"), "{one}");
+        let dashes = |svg: &str| svg.matches("stroke=\"#767676\" stroke-width=\"2\"").count();
+        assert!(dashes(&none) == 0 && dashes(&one) > 50, "{}: {one}", dashes(&one));
+        assert_eq!(none.matches("<polygon").count(), 0);
+        let gap = Plot::new("a", "b", "c", vec![curve.clone().with_range(range.clone())]).svg();
+        assert!(!gap.contains("<polygon") && !gap.contains("NaN"), "one point is no band: {gap}");
+        let range = [&range[..1], &range[2..]].concat();
+        let band = Plot::new("a", "b", "c", vec![curve.with_range(range)]).svg();
+        assert_eq!(band.matches("<polygon").count(), 1, "{band}");
     }
 
     /// The contrast of two colours by WCAG 2: (L1 + 0.05) ÷ (L2 + 0.05) of their luminances.

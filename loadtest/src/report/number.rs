@@ -1,0 +1,47 @@
+//! How many digits a report shows: 4 significant ones, and all before the decimal point. A load
+//! test repeats no more than that.
+
+/// With no more digits than a report shows.
+pub fn rounded(value: f64) -> f64 {
+    if value.abs() >= 1e3 {
+        return value.round();
+    }
+    // What was formatted from a number is one.
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// The same as a text, thousands apart.
+pub fn number(value: f64) -> String {
+    let text = rounded(value).to_string();
+    let (whole, rest) = text.split_once('.').map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
+    let mut out = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 && !out.ends_with('-') {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, shown) in [
+            (0.0, "0"),
+            (0.300_000_000_000_000_04, "0.3"),
+            (0.017_416_764, "0.01742"),
+            (-199.956_1, "-200"),
+            (203.042_17, "203"),
+            (42.987_6, "42.99"),
+            (1_500.0, "1\u{202f}500"),
+            (-123_456.7, "-123\u{202f}457"),
+            (2_000_000.5, "2\u{202f}000\u{202f}001"),
+        ] {
+            assert_eq!(number(value), shown);
+        }
+    }
+}
