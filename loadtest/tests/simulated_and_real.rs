@@ -138,9 +138,9 @@ async fn agree(rules: &[(&str, &str)]) {
     let late = LOOKS_EVERY.as_secs_f64() / 2.0;
     let quantile = |share: usize| waits[waits.len() * share / 100] - late;
     let pairs = [
-        ("wait p50", told("/wait_seconds/p50"), quantile(50)),
-        ("wait p90", told("/wait_seconds/p90"), quantile(90)),
-        ("longest line", told("/greatest_depth"), deepest as f64),
+        ("wait p50", told("/wait_seconds/p50/median"), quantile(50)),
+        ("wait p90", told("/wait_seconds/p90/median"), quantile(90)),
+        ("longest line", told("/greatest_depth/median"), deepest as f64),
     ];
     let near = |(_, model, truth): &(&str, f64, f64)| (model / truth - 1.0).abs() <= 0.15;
     assert!(pairs.iter().all(near), "simulated and real: {pairs:?}");
@@ -174,6 +174,53 @@ fn a_simulation_that_is_ended_early_says_so() {
     let text = std::fs::read_to_string(folder.path().join("simulate.json")).expect("a file");
     let report: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(report["interrupted"], true);
-    assert!(report["visitors"].as_u64().expect("a number") > 0);
+    assert!(report["visitors"]["median"].as_u64().expect("a number") > 0);
     assert!(rest.concat().contains("ended early"), "{rest:?}");
+}
+
+/// One draw says little: of five seeds, one after the other, the report shows median and range.
+#[test]
+fn a_simulation_shows_the_spread_of_its_seeds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = "--rate 20 --for 2m --capacity 20 --stay exponential:1s";
+    let simulate = |more: &str| {
+        let flags = flags.split(' ').chain(more.split_whitespace());
+        simulated(&flags.map(str::to_owned).collect::<Vec<_>>(), folder.path())
+    };
+    let singles: Vec<_> =
+        (7..12).map(|seed| simulate(&format!("--seeds 1 --seed {seed}"))).collect();
+    let all = simulate("--seed 7");
+    assert_eq!(all["seeds"], json!([7, 8, 9, 10, 11]));
+    for figure in ["/wait_seconds/p50", "/wait_seconds/p99_9", "/greatest_depth", "/visitors"] {
+        let median = |run: &Value| run.pointer(figure)?.get("median")?.as_f64();
+        let mut of: Vec<_> = singles.iter().map(|run| median(run).expect(figure)).collect();
+        of.sort_by(f64::total_cmp);
+        assert!(of[0] < of[4], "{figure} of different draws: {of:?}");
+        let spread = all.pointer(figure).expect(figure);
+        let shown = ["min", "median", "max"].map(|part| spread[part].as_f64().expect(part));
+        assert_eq!(shown, [of[0], of[2], of[4]], "{figure}");
+    }
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).expect(file);
+    assert!(read("simulate.md").contains("| median of 5 seeds | lowest | highest |"));
+    let line = read("simulate-line.svg");
+    // Width 3 is the legend.
+    for colour in ["#007AC0", "#D55E00"] {
+        let curve = format!("stroke=\"{colour}\" stroke-width=\"2\"");
+        assert_eq!(line.matches(&curve).count(), 1, "not a curve for each seed: {line}");
+    }
+    assert_eq!(line.matches("<polygon").count(), 2, "a band for each figure: {line}");
+}
+
+#[test]
+fn a_simulation_has_1_to_100_seeds() {
+    for (seeds, code) in [("0", 64), ("101", 64), ("100", 0)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+        program.args(["simulate", "--rate", "1", "--for", "5s", "--batch", "5", "--stay", "1s"]);
+        let output = program.args(["--seeds", seeds, "--output"]).arg(folder.path()).output();
+        let output = output.expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{seeds}: {told}");
+        assert!(code == 0 || told.contains("1..=100"), "{told}");
+    }
 }

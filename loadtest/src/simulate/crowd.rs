@@ -98,9 +98,12 @@ pub struct Crowd {
     /// Visitors come as evenly as the rate allows, not by chance
     #[arg(long)]
     pub even: bool,
-    /// The same seed, the same run
+    /// The seed of the first run; the others take the next ones. Equal seeds give equal runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// How many runs to play, each with a seed of its own, 1 to 100
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: u64,
 }
 
 fn shown<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {

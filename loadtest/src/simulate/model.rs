@@ -65,6 +65,8 @@ pub struct Simulated {
     pub waiting_for: u64,
     /// When the last of the line was let in.
     pub line_ended: u64,
+    /// Ended before it was over.
+    pub interrupted: bool,
 }
 
 /// One in line.
@@ -95,16 +97,18 @@ struct Room<'a> {
     result: Simulated,
 }
 
-/// Plays a crowd by these rules; `tell` hears now and then how many have come.
+/// Plays a crowd by these rules; `tell` gets each second how many visitors have come in it.
 pub fn simulate(
     arrivals: &Arrivals,
     crowd: &Crowd,
     rules: &Rules,
+    seed: u64,
     cancelled: &CancellationToken,
     tell: impl Fn(u64),
 ) -> Simulated {
-    let mut room = Room::new(crowd, rules);
-    let times = StdRng::seed_from_u64(crowd.seed.wrapping_add(1));
+    let mut room = Room::new(crowd, rules, seed);
+    // Not the draws of the room, nor those of a neighbouring seed.
+    let times = StdRng::seed_from_u64(!seed);
     let mut coming = arrivals.instants(crowd.even, times).peekable();
     let end = micros(arrivals.length()) + AFTER_THE_LAST;
     let (mut now, mut sweep, mut sample) = (0, 0, SAMPLE);
@@ -122,22 +126,23 @@ pub fn simulate(
         room.tick(before, now);
         if now >= sample {
             sample += SAMPLE;
+            tell(room.sample.joined);
             room.write_down();
-            tell(room.result.visitors);
         }
     }
     room.write_down();
     room.result.left_standing = room.depth;
+    room.result.interrupted = cancelled.is_cancelled();
     room.result
 }
 
 impl<'a> Room<'a> {
-    fn new(crowd: &'a Crowd, rules: &'a Rules) -> Self {
+    fn new(crowd: &'a Crowd, rules: &'a Rules, seed: u64) -> Self {
         let rate = rules.batch.map(|batch| Rate::new(batch, micros(rules.interval), rules.pace));
         Self {
             rules,
             crowd,
-            random: StdRng::seed_from_u64(crowd.seed),
+            random: StdRng::seed_from_u64(seed),
             rate,
             line: VecDeque::new(),
             leaving: BinaryHeap::new(),
@@ -158,6 +163,7 @@ impl<'a> Room<'a> {
                 taken_while_waiting: 0,
                 waiting_for: 0,
                 line_ended: 0,
+                interrupted: false,
             },
         }
     }
