@@ -1,5 +1,7 @@
 //! From what a service bears to the rules of its waiting room.
 
+pub mod flags;
+
 mod apply;
 mod options;
 mod patch;
@@ -8,7 +10,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use options::{Options, below_all};
+pub use flags::share_below_all as below_all;
+pub use options::Options;
 pub use patch::patch;
 
 /// Of `plan.json`; grows when a program that reads it has to change.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use url::Url;
 
-use super::{Basis, Plan, apply, patch};
+use super::{Basis, Plan, apply, flags, patch};
 use crate::exit::Usage;
 use crate::progress::say;
 use crate::report::{Part, Report};
@@ -18,13 +18,15 @@ const PLAN: &str = "plan.json";
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The interval of the plan, 1s to 1h
-    #[arg(long, default_value = "10s", value_parser = interval)]
+    #[arg(long, default_value = "10s", value_parser = flags::time(flags::INTERVAL))]
     pub interval: Duration,
-    /// The share of those let in who show up, above 0%
-    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = above_none)]
+    /// The share of those let in who show up, above 0% to 100%
+    #[arg(long, value_name = "SHARE", default_value = "100%",
+        value_parser = flags::share_above_none)]
     pub show_up: f64,
-    /// claim_ttl of the queue: so long a turn is kept for those who do not show up, 1s to 1h
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
+    /// claim_ttl of the queue: so long a turn is kept for those who do not show up, 5s to 1h
+    #[arg(long, value_name = "TIME", default_value = "60s",
+        value_parser = flags::time(flags::CLAIM_TTL))]
     pub claim_ttl: Duration,
     /// The queue that the plan is for
     #[arg(long, value_name = "NAME", default_value = "concert", value_parser = queue)]
@@ -108,47 +110,6 @@ impl Options {
     }
 }
 
-/// Whole milliseconds, as a queue takes them.
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    let whole = interval.subsec_nanos() % 1_000_000 == 0;
-    let allowed = Duration::from_secs(1)..=Duration::from_secs(3600);
-    if whole && allowed.contains(&interval) {
-        return Ok(interval);
-    }
-    Err("an interval is 1s to 1h, in whole milliseconds".to_owned())
-}
-
-/// `80%` or `0.8`.
-fn share(text: &str) -> Result<f64, String> {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
-    let share = match text.strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text),
-    };
-    share
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "a share is 0% to 100%".to_owned())
-}
-
-fn above_none(text: &str) -> Result<f64, String> {
-    share(text)
-        .and_then(|share| if share > 0.0 { Ok(share) } else { Err("must be above 0%".to_owned()) })
-}
-
-/// Reads a share below 100%, such as a headroom: `20%` or `0.2`.
-///
-/// # Errors
-///
-/// Why it is none.
-pub fn below_all(text: &str) -> Result<f64, String> {
-    share(text).and_then(
-        |share| {
-            if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
-        },
-    )
-}
-
 /// The operator's key.
 fn key() -> Option<String> {
     std::env::var("ANTEROOM_KEY").ok()
@@ -169,22 +130,4 @@ fn queue(text: &str) -> Result<String, String> {
     let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let name = (1..=40).contains(&text.len()) && text.chars().all(letter);
     if name { Ok(text.to_owned()) } else { Err("a queue's name is [a-z0-9-]{1,40}".to_owned()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_keep_their_bounds() {
-        assert_eq!(share("80%"), Ok(0.8));
-        assert_eq!(share("0.25"), Ok(0.25));
-        for wrong in ["101%", "-1", "x", "NaN"] {
-            assert!(share(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(interval("10s"), Ok(Duration::from_secs(10)));
-        for wrong in ["999ms", "2h", "1s 1us", "10"] {
-            assert!(interval(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use super::arrivals::Arrivals;
 use super::span::Span;
 use crate::exit::Usage;
+use crate::plan::flags::share;
 
 /// When they come: exactly one of three.
 #[derive(Args, Clone, Debug)]
@@ -18,16 +19,16 @@ use crate::exit::Usage;
 #[command(group = ArgGroup::new("curve").required(true).args(["rate", "spike", "csv"]))]
 #[group(skip)]
 pub struct Coming {
-    /// So many visitors a second
+    /// So many visitors a second, above 0
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
-    /// So many visitors in all (on average, but with --even), most of them at the start
+    /// So many visitors in all, at least 1 (on average, but with --even), most of them at the start
     #[arg(long, value_name = "VISITORS", value_parser = clap::value_parser!(u64).range(1..))]
     spike: Option<u64>,
     /// A file of lines `seconds,arrivals per second`
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// For how long they come, with --rate and --spike
+    /// For how long they come, with --rate and --spike, 1s to 30days
     #[arg(long = "for", value_name = "TIME", conflicts_with = "csv", value_parser = parse_duration, default_value = "10m")]
     length: Duration,
 }
@@ -82,17 +83,17 @@ pub struct Crowd {
     #[arg(long, value_name = "TIMES", default_value = "0s..2s")]
     #[serde(serialize_with = "shown")]
     pub claims_after: Span,
-    /// Share of them who do not come when it is their turn
+    /// Share of them who miss their turn, 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub no_shows: f64,
-    /// Share of them who leave the line when their patience ends
+    /// Share of them who leave the line when their patience ends, 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub drop_outs: f64,
     /// How long the patience of these lasts
     #[arg(long, value_name = "TIMES", default_value = "exponential:10m")]
     #[serde(serialize_with = "shown")]
     pub patience: Span,
-    /// Share of these who say nothing: they are passed over once unseen for the idle time
+    /// Share of these who leave without a word, 0% to 100%: the queue skips them after --idle-ttl
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
     pub silent: f64,
     /// Visitors come as evenly as the rate allows, not by chance
@@ -108,24 +109,4 @@ pub struct Crowd {
 
 fn shown<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(span)
-}
-
-/// `5%` as 0.05.
-fn share(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let share = number.filter(|number| (0.0..=100.0).contains(number));
-    share.map(|share| share / 100.0).ok_or_else(|| "a share from 0% to 100%".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_is_in_per_cent() {
-        assert_eq!([share("5%"), share("0 %"), share("100%")], [Ok(0.05), Ok(0.0), Ok(1.0)]);
-        for wrong in ["5", "101%", "-1%", "NaN%", "%", ""] {
-            assert!(share(wrong).is_err(), "{wrong}");
-        }
-    }
 }

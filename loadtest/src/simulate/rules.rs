@@ -3,43 +3,47 @@
 use std::time::Duration;
 
 use clap::Args;
-use humantime::parse_duration;
 use serde::Serialize;
 
 use crate::exit::Usage;
-use crate::plan::Pace;
+use crate::plan::{Pace, flags};
 
 /// When the head of the line is promoted.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(next_help_heading = "Rules")]
 pub struct Rules {
-    /// At most so many promotions in any interval
+    /// At most so many promotions in any interval, 1 to 1000000
     #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub batch: Option<u64>,
     /// The interval of a batch, 1s to 1h
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s",
+        value_parser = flags::time(flags::INTERVAL))]
     #[serde(with = "seconds")]
     pub interval: Duration,
     /// How a batch is spread over its interval
     #[arg(long, default_value = "even")]
     pub pace: Pace,
-    /// At most so many places ready and active at any instant
+    /// At most so many places ready and active at any instant, 1 to 10000000
     #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub capacity: Option<u64>,
-    /// How long a turn is held for who does not come
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    /// How long a turn is kept for those who miss it, 5s to 1h
+    #[arg(long, value_name = "TIME", default_value = "60s",
+        value_parser = flags::time(flags::CLAIM_TTL))]
     #[serde(with = "seconds")]
     pub claim_ttl: Duration,
-    /// The longest stay
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
+    /// The longest stay, 5s to 7d
+    #[arg(long, value_name = "TIME", default_value = "30m",
+        value_parser = flags::time(flags::SESSION_MAX))]
     #[serde(with = "seconds")]
     pub session_max: Duration,
-    /// How long somebody in line may be unseen before being passed over
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    /// How long a visitor in line may be unseen before the queue skips it, 60s to 24h
+    #[arg(long, value_name = "TIME", default_value = "10m",
+        value_parser = flags::time(flags::IDLE_TTL))]
     #[serde(with = "seconds")]
     pub idle_ttl: Duration,
-    /// How many may stand in line; more are refused
-    #[arg(long, value_name = "PLACES", default_value_t = 1_000_000)]
+    /// How many may stand in line, 1 to 10000000; more are refused
+    #[arg(long, value_name = "PLACES", default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub max_waiting: u64,
 }
 
@@ -54,13 +58,6 @@ impl Rules {
             return Err(Usage(
                 "give --batch, --capacity or both: one of the rules must hold".into(),
             ));
-        }
-        let hour = Duration::from_secs(3_600);
-        if self.interval < Duration::from_secs(1) || self.interval > hour {
-            return Err(Usage("--interval: from 1s to 1h".into()));
-        }
-        if self.claim_ttl.is_zero() {
-            return Err(Usage("--claim-ttl: more than 0s".into()));
         }
         Ok(())
     }

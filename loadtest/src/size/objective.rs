@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::chance::may_be_chance;
 use crate::load::{Durations, Tally};
+use crate::plan::flags::share;
 
 /// An upper bound of one figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,10 +159,9 @@ impl FromStr for Objective {
             format!("`{name}` is none of p50, p95, p99 (any pNN), average, max, errors, 503, 5xx")
         })?;
         let limit = if figure.is_share() {
-            let percent = limit.strip_suffix('%').and_then(|it| it.trim().parse::<f64>().ok());
-            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-            percent.ok_or_else(|| format!("`{limit}`: {name} takes a share from 0% to 100%"))?
-                / 100.0
+            share(limit).map_err(|_| {
+                format!("`{limit}`: {name} takes a share from 0% to 100%, such as 1% or 0.01")
+            })?
         } else {
             let time = humantime::parse_duration(limit);
             let time = time.map_err(|error| {
@@ -213,6 +213,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Objective>().expect(text).to_string(), text);
         }
+        assert_eq!("errors<0.01".parse::<Objective>(), "errors<1%".parse());
     }
 
     #[test]
