@@ -22,11 +22,11 @@ pub enum Command {
     /// Checks what a visitor does, or makes it from a browser's recording
     Scenario(scenario::command::Args),
     /// Plays a rush through the waiting room, and judges its promises from outside
-    Rehearse(rehearse::Rehearse),
+    Rehearse(Box<rehearse::Rehearse>),
     /// Plays a crowd by the rules of a queue, without a cluster
-    Simulate(simulate::Simulate),
+    Simulate(Box<simulate::Simulate>),
     /// Searches for the highest load that holds the objectives
-    Size(size::Size),
+    Size(Box<size::Size>),
 }
 
 impl Command {

@@ -4,11 +4,11 @@
 //! A black box over HTTP: of the services it knows the addresses alone. One command, one module.
 
 pub mod cli;
-mod cpu;
-pub mod descriptors;
+pub mod client;
 pub mod exit;
 pub mod interrupt;
 pub mod load;
+pub mod own_limit;
 pub mod plan;
 pub mod progress;
 pub mod ramp;
@@ -35,7 +35,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
         Ok(Outcome::Missed) => exit::MISSED,
         Err(error) => {
             progress::say(&format!("anteroom-loadtest: {error:#}"));
-            if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }
+            exit::code(&error)
         }
     };
     ExitCode::from(code)

@@ -1,27 +1,27 @@
 //! The closed model, which Goose runs: users who come again as soon as they are done.
 //!
-//! Goose starts and stops the users; each has a client, so a connection, of its own. A turn of the
-//! scenario is one transaction, as Goose stops users between transactions.
+//! Goose starts and stops the users. Each has a connection of its own. A turn of the scenario is
+//! one transaction, as Goose stops users between transactions. Requests go through this program's
+//! client, not through Goose's, so both models have the same faults and limits.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goose::client::GooseClientBuilder;
 use goose::config::{GooseConfiguration, GooseDefault, GooseDefaultType};
-use goose::goose::{
-    GooseMethod, GooseRequest, GooseUser, Scenario as GooseScenario, Transaction, TransactionResult,
-};
+use goose::goose::{GooseUser, Scenario as GooseScenario, Transaction, TransactionResult};
 use goose::{GooseAttack, GooseError};
-use hyper::Method;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::record::Present;
-use super::walk::{Answer, Body, Walk, until};
-use super::{Fault, Measurement, Recorder, Target};
+use super::walk::{Walk, until};
+use super::{Measurement, Recorder};
+use crate::client::{Connection, Fault, Route};
 use crate::progress::Progress;
-use crate::scenario::{Call, Scenario};
+use crate::scenario::Scenario;
 
 /// What is played: 1 → `users` in `ramp`, `hold` at `users`, then down to none in `down`.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub struct Closed {
 /// What Goose says.
 pub async fn run(
     scenario: &Arc<Scenario>,
-    target: &Arc<Target>,
+    route: &Arc<Route>,
     closed: &Closed,
     cancelled: &CancellationToken,
 ) -> anyhow::Result<Measurement> {
@@ -56,14 +56,14 @@ pub async fn run(
         format!("{users},{}s;{users},{}s;0,{}s", ramp.as_secs(), hold.as_secs(), down.as_secs());
     let stage = Stage {
         scenario: Arc::clone(scenario),
-        target: Arc::clone(target),
+        route: Arc::clone(route),
         recorder: Arc::clone(&recorder),
         timeout: closed.timeout,
         over: CancellationToken::new(),
         stopped: CancellationToken::new(),
     };
     let (over, stopped) = (stage.over.clone(), stage.stopped.clone());
-    let attack = attack(stage, target, &plan)?;
+    let attack = attack(stage, &plan)?;
     let goose = tokio::spawn(async move { attack.execute().await.map_err(Box::new) });
     let progress = Progress::new("closed load", u64::try_from(length.as_millis())?);
     let mut told = tokio::time::interval(Duration::from_millis(200));
@@ -97,30 +97,25 @@ const NO_CONNECTION: Duration = Duration::from_millis(200);
 /// What the users share.
 struct Stage {
     scenario: Arc<Scenario>,
-    target: Arc<Target>,
+    route: Arc<Route>,
     recorder: Arc<Recorder>,
     timeout: Duration,
-    /// Nobody asks any more.
+    /// Users ask nothing any more.
     over: CancellationToken,
-    /// Nobody waits for an answer any more.
+    /// Users do not wait for answers any more.
     stopped: CancellationToken,
 }
 
-/// What a user has between turns; Goose wants a type that it could clone.
-#[derive(Clone)]
+/// What a user keeps between turns.
 struct Session {
-    walk: Arc<Mutex<Option<Walk>>>,
-    _present: Arc<Present>,
+    walk: Option<Walk>,
+    connection: Connection,
+    _present: Present,
 }
 
-impl Session {
-    fn walk(&self) -> MutexGuard<'_, Option<Walk>> {
-        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn attack(stage: Stage, target: &Target, plan: &str) -> Result<GooseAttack, GooseError> {
+fn attack(stage: Stage, plan: &str) -> Result<GooseAttack, GooseError> {
     let stage = Arc::new(stage);
+    let host = stage.route.target.url.to_string();
     let begin = {
         let stage = Arc::clone(&stage);
         transaction(move |user| Box::pin(begin(Arc::clone(&stage), user)))
@@ -132,15 +127,16 @@ fn attack(stage: Stage, target: &Target, plan: &str) -> Result<GooseAttack, Goos
     // Nothing of Goose's own is read from this program's command line, written or listened on.
     let mut configuration = GooseConfiguration::default();
     configuration.no_telnet = true;
+    configuration.no_metrics = true;
     configuration.no_print_metrics = true;
     configuration.no_error_summary = true;
     configuration.quiet = 1;
-    // Replaced when the user begins; without it Goose would make one for each before the start.
+    // Not used. Without it Goose would make one for each user.
     let unused = GooseClientBuilder::new().without_cookies();
     let attack = GooseAttack::initialize_with_config(configuration)?
         .set_client_builder_without_cookies(unused)?
         .register_scenario(scenario)
-        .set_default(GooseDefault::Host, target.url.as_str())?
+        .set_default(GooseDefault::Host, host.as_str())?
         .set_default(GooseDefault::TestPlan, plan)?;
     Ok(*attack)
 }
@@ -153,37 +149,30 @@ fn transaction(
     Transaction::new(Arc::new(function))
 }
 
-/// A new user, with a client of its own.
+/// A new user, with a connection of its own.
 async fn begin(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
-    // Goose logs each request that failed as a warning; by now it has set its own level.
-    log::set_max_level(log::LevelFilter::Error);
-    let mut client = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        .timeout(stage.timeout)
-        .pool_max_idle_per_host(1);
-    if stage.target.url.scheme() == "http" {
-        // The system's certificates are not needed, and reading them takes a user's worth of time.
-        client = client.tls_certs_only([]);
-    }
-    user.set_client_builder(client).await.map_err(Box::new)?;
-    let present = Arc::new(stage.recorder.enter());
-    user.set_session_data(Session { walk: Arc::default(), _present: present });
+    let session = Session {
+        walk: None,
+        connection: Connection::new(&stage.route),
+        _present: stage.recorder.enter(),
+    };
+    user.set_session_data(Arc::new(Mutex::new(session)));
     Ok(())
 }
 
 /// The next turn of the user's visit, or the first of a new one.
 async fn turn(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
     let number = user.weighted_users_index as u64 + 1;
-    let Some(session) = user.get_session_data::<Session>().cloned() else { return Ok(()) };
+    let Some(session) = user.get_session_data::<Arc<Mutex<Session>>>() else { return Ok(()) };
     if stage.over.is_cancelled() {
         // Goose is about to stop this user; meanwhile it asks nothing.
         tokio::time::sleep(LEAVING).await;
         return Ok(());
     }
-    let walk = session.walk().take();
-    let mut walk = walk
-        .unwrap_or_else(|| Walk::begin(&stage.scenario, &stage.recorder, number, Instant::now()));
+    // Goose runs one transaction of a user at a time.
+    let mut session = session.lock().await;
+    let begin = || Walk::begin(&stage.scenario, &stage.recorder, number, Instant::now());
+    let mut walk = session.walk.take().unwrap_or_else(begin);
     let Some((turn, due)) = walk.turn() else {
         // A visit without requests left would else never let others run.
         tokio::task::yield_now().await;
@@ -192,67 +181,16 @@ async fn turn(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
     if stage.over.run_until_cancelled(until(due)).await.is_none() {
         return Ok(());
     }
-    let mut goes_on = true;
     if let Some(call) = &turn.call {
-        let started = Instant::now();
-        let name = &stage.scenario.steps[turn.step].name;
-        walk.asks(started);
-        let answer = stage.stopped.run_until_cancelled(send(&stage.target, user, name, call));
-        let Some(outcome) = answer.await else { return Ok(()) };
-        let connected = !matches!(outcome, Err(Fault::Connect | Fault::Descriptors));
-        goes_on = walk.ended(&turn, started, outcome);
-        if !connected {
+        let asked = walk.ask(&turn, call, Instant::now(), &mut session.connection, stage.timeout);
+        let Some(fault) = stage.stopped.run_until_cancelled(asked).await else { return Ok(()) };
+        if fault.is_some_and(|fault| fault == Fault::Connect || fault.is_own()) {
             stage.over.run_until_cancelled(tokio::time::sleep(NO_CONNECTION)).await;
         }
+        if fault.is_some() {
+            return Ok(());
+        }
     }
-    *session.walk() = goes_on.then_some(walk);
+    session.walk = Some(walk);
     Ok(())
-}
-
-async fn send(
-    target: &Target,
-    user: &mut GooseUser,
-    name: &str,
-    call: &Call,
-) -> Result<Answer, Fault> {
-    let builder = user
-        .client
-        .request(call.method.clone(), target.address(&call.target))
-        .headers(call.headers.clone())
-        .body(call.body.clone());
-    let request = GooseRequest::builder()
-        .method(method(&call.method))
-        .name(name)
-        .set_request_builder(builder)
-        .build();
-    let answer = user.request(request).await.map_err(|_| Fault::Broken)?.response;
-    let fault = |error: reqwest::Error| {
-        let otherwise = if error.is_timeout() {
-            Fault::Timeout
-        } else if error.is_connect() {
-            Fault::Connect
-        } else {
-            Fault::Broken
-        };
-        Fault::of(&error, otherwise)
-    };
-    let mut answer = answer.map_err(fault)?;
-    let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
-    let mut body = Body::default();
-    while let Some(piece) = answer.chunk().await.map_err(fault)? {
-        body.add(&piece);
-    }
-    Ok(Answer { status, headers, body: body.into_bytes() })
-}
-
-fn method(method: &Method) -> GooseMethod {
-    match method.as_str() {
-        "POST" => GooseMethod::Post,
-        "PUT" => GooseMethod::Put,
-        "PATCH" => GooseMethod::Patch,
-        "DELETE" => GooseMethod::Delete,
-        "HEAD" => GooseMethod::Head,
-        // A scenario has no other.
-        _ => GooseMethod::Get,
-    }
 }

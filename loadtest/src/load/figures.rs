@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
+use serde::{Deserialize, Serialize, de, ser};
 
-use super::Fault;
+use super::Sample;
+use crate::client::Fault;
 
 /// Longest latency that is told apart.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -21,10 +25,42 @@ impl Default for Durations {
     }
 }
 
-impl From<Histogram<u64>> for Durations {
-    /// Of microseconds.
-    fn from(micros: Histogram<u64>) -> Self {
-        Self(micros)
+/// Durations as few bytes, without loss: HdrHistogram's own format (V2).
+#[derive(Clone, Debug, Default)]
+pub struct Packed(Vec<u8>);
+
+impl Packed {
+    /// All of them.
+    pub fn durations(&self) -> Durations {
+        // It was packed here, or checked when it was read.
+        Deserializer::new().deserialize(&mut self.0.as_slice()).map(Durations).unwrap_or_default()
+    }
+}
+
+impl Serialize for Packed {
+    fn serialize<S: ser::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Packed {
+    fn deserialize<D: de::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let bytes = STANDARD.decode(String::deserialize(from)?).map_err(de::Error::custom)?;
+        let read = Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice());
+        read.map_err(|error| de::Error::custom(format!("no histogram: {error:?}")))?;
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Durations {
+    fn serialize<S: ser::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.pack().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Durations {
+    fn deserialize<D: de::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Packed::deserialize(from).map(|packed| packed.durations())
     }
 }
 
@@ -36,8 +72,23 @@ impl Durations {
         let _ = self.0.record(micros);
     }
 
+    /// Takes no more room than it needs.
+    pub fn pack(&self) -> Packed {
+        let mut bytes = Vec::new();
+        // Memory takes everything.
+        let _ = V2Serializer::new().serialize(&self.0, &mut bytes);
+        Packed(bytes)
+    }
+
+    /// Removes all.
     pub(super) fn clear(&mut self) {
         self.0.reset();
+    }
+
+    /// Adds all of another.
+    pub fn merge(&mut self, other: &Self) {
+        // It grows to any value, and has as many digits.
+        let _ = self.0.add(&other.0);
     }
 
     /// How many there are.
@@ -67,8 +118,63 @@ impl Durations {
     }
 }
 
+/// Durations in milliseconds, as reports show them.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Percentiles {
+    /// How many.
+    pub count: u64,
+    /// Their average.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// As `p50`.
+    pub p90: f64,
+    /// As `p50`.
+    pub p95: f64,
+    /// As `p50`.
+    pub p99: f64,
+    /// As `p50`.
+    pub p99_9: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl From<&Durations> for Percentiles {
+    fn from(all: &Durations) -> Self {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let at = |share| millis(all.quantile(share));
+        Self {
+            count: all.count(),
+            mean: millis(all.mean()),
+            p50: at(0.5),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            max: millis(all.max()),
+        }
+    }
+}
+
+impl Percentiles {
+    /// What [`Percentiles::cells`] shows.
+    pub const HEAD: [&'static str; 6] = ["average", "p50", "p95", "p99", "p99.9", "max"];
+
+    /// For a table.
+    pub fn cells(&self) -> [String; 6] {
+        let Self { mean, p50, p95, p99, p99_9, max, .. } = *self;
+        [mean, p50, p95, p99, p99_9, max].map(|millis| format!("{millis:.1} ms"))
+    }
+
+    /// For a line.
+    pub fn line(&self) -> String {
+        let cells = Self::HEAD.iter().zip(self.cells());
+        cells.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// What came of requests.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// From the (intended) start to the last byte, or to the timeout.
     pub latency: Durations,
@@ -102,18 +208,64 @@ impl Tally {
         if first == 0 { 1.0 } else { self.requests as f64 / first as f64 }
     }
 
+    /// Adds one more, of a request that took so long. It counts as a request if it `began` in this
+    /// stretch, and as completed if it `ended` in it: so no slow request and no timeout is left
+    /// out, and no throughput is counted that came later.
+    pub fn add(&mut self, sample: &Sample, latency: Duration, began: bool, ended: bool) {
+        self.completed += u64::from(ended && sample.fault.is_none());
+        if !began {
+            return;
+        }
+        if sample.waited() {
+            self.latency.note(latency);
+        }
+        self.requests += 1;
+        self.again += u64::from(sample.again);
+        count(&mut self.statuses, sample.status);
+        count(&mut self.faults, sample.fault);
+    }
+
+    /// Removes requests that failed on this machine: the service was not asked.
+    pub fn forget_own(&mut self) {
+        let own = self.faults.iter().filter(|(fault, _)| fault.is_own());
+        self.requests -= own.map(|(_, count)| count).sum::<u64>();
+        self.faults.retain(|fault, _| !fault.is_own());
+    }
+
+    /// Adds all of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.latency.merge(&other.latency);
+        self.requests += other.requests;
+        self.again += other.again;
+        self.completed += other.completed;
+        add_counts(&mut self.statuses, &other.statuses);
+        add_counts(&mut self.faults, &other.faults);
+    }
+
     /// Statuses and kinds of errors with their counts, for people.
     pub fn outcomes(&self) -> String {
         let statuses = self.statuses.iter().map(|(status, count)| format!("{status}: {count}"));
         let unanswered = |(fault, _): &(&Fault, &u64)| !matches!(fault, Fault::Status);
         let faults = self.faults.iter().filter(unanswered);
-        let faults = faults.map(|(fault, count)| format!("{}: {count}", fault.name()));
+        let faults = faults.map(|(fault, count)| format!("{fault}: {count}"));
         statuses.chain(faults).collect::<Vec<_>>().join(", ")
     }
 }
 
+fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: Option<K>) {
+    if let Some(key) = key {
+        *counts.entry(key).or_default() += 1;
+    }
+}
+
+fn add_counts<K: Ord + Copy>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
+    for (key, count) in others {
+        *counts.entry(*key).or_default() += count;
+    }
+}
+
 /// All figures of a stretch of time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// How long it was.
     pub length: Duration,
@@ -132,6 +284,22 @@ impl Figures {
         Self { steps: vec![Tally::default(); steps], ..Self::default() }
     }
 
+    pub(super) fn add(&mut self, sample: &Sample, latency: Duration, began: bool, ended: bool) {
+        self.total.add(sample, latency, began, ended);
+        self.steps[sample.step].add(sample, latency, began, ended);
+    }
+
+    /// Adds those of another machine, over the same stretch of time.
+    pub fn merge(&mut self, other: &Self) {
+        self.length = self.length.max(other.length);
+        self.total.merge(&other.total);
+        for (own, other) in self.steps.iter_mut().zip(&other.steps) {
+            own.merge(other);
+        }
+        self.visits.merge(&other.visits);
+        self.visits_failed += other.visits_failed;
+    }
+
     /// Requests completed ÷ time, in requests a second.
     pub fn tps(&self) -> f64 {
         self.per_second(self.total.completed)
@@ -148,6 +316,6 @@ impl Figures {
 }
 
 /// A part of a whole; 0 of nothing.
-pub(super) fn share(part: u64, whole: u64) -> f64 {
+pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

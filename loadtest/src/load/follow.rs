@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Fewer visits than these say nothing.
 pub const FEW: u64 = 20;
 
 /// The second half of the window, when what is slow from the start on is no news any more.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SecondHalf {
     /// Visits that began in it.
     pub arrived: u64,
@@ -16,8 +18,19 @@ pub struct SecondHalf {
     pub waiting: [u64; 2],
 }
 
+impl SecondHalf {
+    /// Adds that of another machine.
+    pub fn merge(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.failed += other.failed;
+        for (own, other) in self.waiting.iter_mut().zip(other.waiting) {
+            *own += other;
+        }
+    }
+}
+
 /// The visits that began in one second.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cohort {
     begun: u64,
     ended: u64,
@@ -26,7 +39,7 @@ pub(super) struct Cohort {
 }
 
 /// All visits, by the second in which they began.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cohorts(Vec<Cohort>);
 
 impl Cohorts {
@@ -49,6 +62,17 @@ impl Cohorts {
             self.0.resize_with(second + 1, Cohort::default);
         }
         &mut self.0[second]
+    }
+
+    /// Adds those of another machine.
+    pub fn merge(&mut self, other: &Self) {
+        for (second, other) in other.0.iter().enumerate() {
+            let own = self.of(Duration::from_secs(second as u64));
+            own.begun += other.begun;
+            own.ended += other.ended;
+            own.completed += other.completed;
+            own.stayed += other.stayed;
+        }
     }
 
     /// How long a completed visit takes on average, of those that began from this moment of the

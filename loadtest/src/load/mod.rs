@@ -6,8 +6,6 @@
 //! which the request was to be sent. Both write the same record.
 
 pub mod closed;
-mod connection;
-mod fault;
 mod figures;
 mod follow;
 pub mod open;
@@ -15,9 +13,7 @@ mod record;
 mod sample;
 mod walk;
 
-pub use connection::Target;
-pub use fault::Fault;
-pub use figures::{Durations, Figures, Tally};
+pub use figures::{Durations, Figures, Packed, Percentiles, Tally, share};
 pub use follow::{Cohorts, FEW, SecondHalf};
 pub use record::{Measurement, Recorder};
-pub use sample::Second;
+pub use sample::{Sample, Second, Seconds};

@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::Connection;
 use super::walk::{Walk, until};
-use super::{Measurement, Recorder, Target};
+use super::{Measurement, Recorder};
+use crate::client::{Connection, Route};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 
@@ -56,10 +56,10 @@ pub struct Open {
 ///
 /// # Errors
 ///
-/// When the target leads nowhere.
+/// When it is longer than a clock counts.
 pub async fn run(
     scenario: &Arc<Scenario>,
-    target: &Arc<Target>,
+    route: &Arc<Route>,
     open: &Open,
     cancelled: &CancellationToken,
 ) -> anyhow::Result<Measurement> {
@@ -68,7 +68,7 @@ pub async fn run(
         let elapsed = u64::try_from(recorder.elapsed().as_millis()).unwrap_or(u64::MAX);
         progress.at(elapsed, || recorder.line());
     };
-    play(scenario, target, open, cancelled, tell).await
+    play(scenario, route, open, cancelled, tell).await
 }
 
 /// As [`run`], and tells how far it is to whoever shows progress of their own. When it is dropped,
@@ -76,15 +76,14 @@ pub async fn run(
 ///
 /// # Errors
 ///
-/// When the target leads nowhere.
+/// When it is longer than a clock counts.
 pub async fn play(
     scenario: &Arc<Scenario>,
-    target: &Arc<Target>,
+    route: &Arc<Route>,
     open: &Open,
     cancelled: &CancellationToken,
     tell: impl Fn(&Recorder),
 ) -> anyhow::Result<Measurement> {
-    let route = target.route().await?;
     let steps = scenario.steps.len();
     let recorder = Arc::new(Recorder::new(steps, open.warm_up..open.length));
     let room = Arc::new(Semaphore::new(open.max_in_flight));
@@ -103,13 +102,14 @@ pub async fn play(
         match Arc::clone(&room).try_acquire_owned() {
             Ok(permit) => {
                 let walk = Walk::begin(scenario, &recorder, u64::from(user), due);
-                let connection = Connection::new(target, &route, open.timeout);
+                let connection = Connection::new(route);
                 let (present, over) = (recorder.enter(), over.clone());
+                let timeout = open.timeout;
                 let recorder = Arc::clone(&recorder);
                 visits.spawn(async move {
                     let (_permit, _present) = (permit, present);
                     recorder.visitor_sets_out(due);
-                    over.run_until_cancelled(visit(walk, connection)).await;
+                    over.run_until_cancelled(visit(walk, connection, timeout)).await;
                 });
             }
             Err(_) => recorder.visit_cannot_begin(),
@@ -136,15 +136,12 @@ pub async fn play(
     Ok(recorder.finish(cancelled.is_cancelled()))
 }
 
-async fn visit(mut walk: Walk, mut connection: Connection) {
+async fn visit(mut walk: Walk, mut connection: Connection, timeout: Duration) {
     while let Some((turn, due)) = walk.turn() {
         until(due).await;
-        if let Some(call) = &turn.call {
-            walk.asks(due);
-            let outcome = connection.send(call).await;
-            if !walk.ended(&turn, due, outcome) {
-                return;
-            }
+        let Some(call) = &turn.call else { continue };
+        if walk.ask(&turn, call, due, &mut connection, timeout).await.is_some() {
+            return;
         }
     }
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::Figures;
 use super::figures::Durations;
 use super::follow::{Cohorts, SecondHalf};
-use super::sample::{Sample, Second};
+use super::sample::{self, Sample, Second, Seconds};
 
 /// Takes down what happens, from any task.
 pub struct Recorder {
@@ -25,9 +27,7 @@ pub struct Recorder {
 struct State {
     whole: Figures,
     window: Figures,
-    seconds: Vec<Second>,
-    now: Second,
-    latency: Durations,
+    seconds: Seconds,
     late: Durations,
     /// Of each step, in the first and in the last third of the window.
     thirds: Vec<[Durations; 2]>,
@@ -36,7 +36,7 @@ struct State {
 }
 
 /// What a run has shown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// From the start to the last answer, or to the end of the window if that is later.
     pub whole: Figures,
@@ -70,9 +70,7 @@ impl Recorder {
         let state = State {
             whole: Figures::of(steps),
             window: Figures::of(steps),
-            seconds: Vec::new(),
-            now: Second::default(),
-            latency: Durations::default(),
+            seconds: Seconds::default(),
             late: Durations::default(),
             thirds: vec![<[Durations; 2]>::default(); steps],
             second_half: SecondHalf::default(),
@@ -151,15 +149,9 @@ impl Recorder {
         let ended_inside = self.window.contains(&(now - start));
         let mut state = self.state();
         let state = &mut *state;
-        state.turn(now - start, self.users());
-        state.now.requests += 1;
-        state.now.completed += u64::from(sample.fault.is_none());
-        state.now.errors += u64::from(sample.fault.is_some());
-        if sample.waited() {
-            state.latency.note(latency);
-        }
-        sample.add(&mut state.whole, latency, true, true);
-        sample.add(&mut state.window, latency, begun_inside, ended_inside);
+        state.seconds.add(now - start, sample, latency, self.users());
+        state.whole.add(sample, latency, true, true);
+        state.window.add(sample, latency, begun_inside, ended_inside);
         let Range { start: middle, end } = self.second_half();
         let [at_middle, at_end] = &mut state.second_half.waiting;
         *at_middle -= u64::from(now - start <= middle);
@@ -199,12 +191,12 @@ impl Recorder {
     /// What is there by now, in one line.
     pub fn line(&self) -> String {
         let state = self.state();
-        let last = state.seconds.last().cloned().unwrap_or_default();
+        let last = state.seconds.over().last().cloned().unwrap_or_default();
         format!(
             "{} users, {} requests/s, p95 {:.1} ms, {} errors",
             self.users(),
             last.requests,
-            last.p95_ms,
+            last.latency().quantile(0.95).as_secs_f64() * 1e3,
             state.whole.total.errors()
         )
     }
@@ -215,7 +207,7 @@ impl Recorder {
         // The last answer may come before the last distance between arrivals is over.
         let length = if interrupted { elapsed } else { elapsed.max(self.window.end) };
         let mut state = self.state();
-        state.turn(elapsed + Duration::from_secs(1), self.users());
+        state.seconds.turn(elapsed + Duration::from_secs(1), self.users());
         let mut whole = state.whole.clone();
         whole.length = length;
         let mut window = state.window.clone();
@@ -223,7 +215,7 @@ impl Recorder {
         Measurement {
             whole,
             window,
-            seconds: state.seconds.clone(),
+            seconds: state.seconds.over().to_vec(),
             unanswered: self.asked.load(Relaxed).saturating_sub(state.whole.total.requests),
             visits_begun: self.begun.load(Relaxed),
             visits_not_begun: self.not_begun.load(Relaxed),
@@ -249,19 +241,22 @@ impl Drop for Present {
     }
 }
 
-impl State {
-    /// Closes the seconds before this moment.
-    fn turn(&mut self, elapsed: Duration, users: u64) {
-        while self.now.at < elapsed.as_secs() {
-            let millis = |share| self.latency.quantile(share).as_secs_f64() * 1e3;
-            let at = self.now.at;
-            let average_ms = self.latency.mean().as_secs_f64() * 1e3;
-            let (p50_ms, p95_ms, p99_ms) = (millis(0.5), millis(0.95), millis(0.99));
-            let next = Second { at: at + 1, ..Second::default() };
-            let second = std::mem::replace(&mut self.now, next);
-            self.seconds.push(Second { users, average_ms, p50_ms, p95_ms, p99_ms, ..second });
-            self.latency.clear();
+impl Measurement {
+    /// Adds that of another machine, which played the same at the same time.
+    pub fn merge(&mut self, other: &Self) {
+        self.whole.merge(&other.whole);
+        self.window.merge(&other.window);
+        sample::merge(&mut self.seconds, &other.seconds);
+        self.visits_begun += other.visits_begun;
+        self.visits_not_begun += other.visits_not_begun;
+        self.interrupted |= other.interrupted;
+        self.late.merge(&other.late);
+        for (own, other) in self.thirds.iter_mut().flatten().zip(other.thirds.iter().flatten()) {
+            own.merge(other);
         }
+        self.second_half.merge(&other.second_half);
+        self.cohorts.merge(&other.cohorts);
+        self.unanswered += other.unanswered;
     }
 }
 

@@ -1,13 +1,14 @@
-//! One request, and where it counts; one second of them.
+//! One request that ended, and a second of them.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Fault, Figures};
+use super::{Durations, Packed};
+use crate::client::Fault;
 
 /// One request that ended.
+#[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Index of its step.
     pub step: usize,
@@ -17,15 +18,20 @@ pub struct Sample {
     pub status: Option<u16>,
     /// Whether its visit had made it before.
     pub again: bool,
-    /// Why it brought nothing.
+    /// Why it failed.
     pub fault: Option<Fault>,
 }
 
+impl Sample {
+    /// Whether the time that it took says something of the service.
+    pub(super) fn waited(&self) -> bool {
+        self.status.is_some() || self.fault == Some(Fault::Timeout)
+    }
+}
+
 /// One second of a run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Second {
-    /// Seconds since the start.
-    pub at: u64,
     /// Users, or visitors under way, at its end.
     pub users: u64,
     /// Requests that ended in it.
@@ -34,43 +40,67 @@ pub struct Second {
     pub completed: u64,
     /// Those with a fault.
     pub errors: u64,
-    /// Latencies in milliseconds.
-    pub average_ms: f64,
-    /// As `average_ms`.
-    pub p50_ms: f64,
-    /// As `average_ms`.
-    pub p95_ms: f64,
-    /// As `average_ms`.
-    pub p99_ms: f64,
+    latency: Packed,
 }
 
-impl Sample {
-    /// Whether the time that it took says something of the service.
-    pub(super) fn waited(&self) -> bool {
-        self.status.is_some() || self.fault == Some(Fault::Timeout)
+impl Second {
+    /// Of requests with an answer, and of timeouts.
+    pub fn latency(&self) -> Durations {
+        self.latency.durations()
     }
 
-    /// A request counts where it began, as a completion where it ended: so no slow request and no
-    /// timeout is left out, and nothing is throughput that came later.
-    pub(super) fn add(&self, figures: &mut Figures, latency: Duration, begun: bool, ended: bool) {
-        for tally in [&mut figures.total, &mut figures.steps[self.step]] {
-            tally.completed += u64::from(ended && self.fault.is_none());
-            if !begun {
-                continue;
-            }
-            if self.waited() {
-                tally.latency.note(latency);
-            }
-            tally.requests += 1;
-            tally.again += u64::from(self.again);
-            count(&mut tally.statuses, self.status);
-            count(&mut tally.faults, self.fault);
+    fn merge(&mut self, other: &Self) {
+        let mut latency = self.latency();
+        latency.merge(&other.latency());
+        *self = Self {
+            users: self.users + other.users,
+            requests: self.requests + other.requests,
+            completed: self.completed + other.completed,
+            errors: self.errors + other.errors,
+            latency: latency.pack(),
+        };
+    }
+}
+
+/// A run, second by second.
+#[derive(Clone, Debug, Default)]
+pub struct Seconds {
+    over: Vec<Second>,
+    now: Second,
+    latency: Durations,
+}
+
+impl Seconds {
+    /// Adds a request that ended so long after the start, when there were so many users.
+    pub fn add(&mut self, at: Duration, sample: &Sample, latency: Duration, users: u64) {
+        self.turn(at, users);
+        self.now.requests += 1;
+        self.now.completed += u64::from(sample.fault.is_none());
+        self.now.errors += u64::from(sample.fault.is_some());
+        if sample.waited() {
+            self.latency.note(latency);
         }
     }
+
+    /// Ends the seconds before this moment, of which there were so many users in the last.
+    pub fn turn(&mut self, at: Duration, users: u64) {
+        while (self.over.len() as u64) < at.as_secs() {
+            let latency = self.latency.pack();
+            self.latency.clear();
+            self.over.push(Second { users, latency, ..std::mem::take(&mut self.now) });
+        }
+    }
+
+    /// Those that are over.
+    pub fn over(&self) -> &[Second] {
+        &self.over
+    }
 }
 
-fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: Option<K>) {
-    if let Some(key) = key {
-        *counts.entry(key).or_default() += 1;
+/// Adds the seconds of another machine.
+pub fn merge(seconds: &mut Vec<Second>, others: &[Second]) {
+    seconds.resize_with(seconds.len().max(others.len()), Second::default);
+    for (own, other) in seconds.iter_mut().zip(others) {
+        own.merge(other);
     }
 }

@@ -1,39 +1,11 @@
 //! A visit and its record, the same for every driver.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use hyper::body::Bytes;
-use hyper::{HeaderMap, StatusCode};
-
-use super::sample::Sample;
-use super::{Fault, Recorder};
-use crate::scenario::{Scenario, Turn, Visit};
-
-/// A whole answer, of whose body the first [`LONGEST_BODY`] are kept.
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
-}
-
-/// Of an answer, for what is captured of it; the rest is read and forgotten.
-const LONGEST_BODY: usize = 4 << 20;
-
-/// What is kept of a body that comes in pieces.
-#[derive(Default)]
-pub struct Body(Vec<u8>);
-
-impl Body {
-    pub fn add(&mut self, piece: &[u8]) {
-        let room = LONGEST_BODY - self.0.len();
-        self.0.extend_from_slice(&piece[..piece.len().min(room)]);
-    }
-
-    pub fn into_bytes(self) -> Bytes {
-        self.0.into()
-    }
-}
+use super::{Recorder, Sample};
+use crate::client::{Answer, Connection, Fault};
+use crate::scenario::{Call, Scenario, Turn, Visit};
 
 /// A visit under way.
 pub struct Walk {
@@ -76,30 +48,29 @@ impl Walk {
         }
     }
 
-    /// The request of this turn is due.
-    pub fn asks(&self, due: Instant) {
+    /// Makes the request of a turn, which was to be sent at this moment; returns what went wrong.
+    pub async fn ask(
+        &mut self,
+        turn: &Turn,
+        call: &Call,
+        due: Instant,
+        connection: &mut Connection,
+        timeout: Duration,
+    ) -> Option<Fault> {
         self.recorder.request_begins(due);
-    }
-
-    /// Takes what came of a request; returns whether the visit goes on.
-    pub fn ended(&mut self, turn: &Turn, started: Instant, outcome: Result<Answer, Fault>) -> bool {
+        let outcome = connection.call(call, timeout).await;
         let status = outcome.as_ref().ok().map(|answer| answer.status.as_u16());
         let judged = outcome.and_then(|Answer { status, headers, body }| {
             self.visit.answered(status, &headers, &body).map_err(Fault::from)
         });
         let fault = judged.err();
-        self.recorder.request(&Sample {
-            step: turn.step,
-            started,
-            status,
-            again: turn.again,
-            fault,
-        });
+        let (step, again) = (turn.step, turn.again);
+        self.recorder.request(&Sample { step, started: due, status, again, fault });
         if fault.is_some() {
             self.recorder.visit_ends(self.arrived, false);
         }
         self.due = Instant::now();
-        fault.is_none()
+        fault
     }
 }
 

@@ -11,13 +11,13 @@ use anyhow::bail;
 use clap::Args as ClapArgs;
 use tokio_util::sync::CancellationToken;
 
-use crate::cpu;
-use crate::descriptors;
+use crate::client::{Route, Sources, Target};
 use crate::exit::Outcome;
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
-use crate::load::{Fault, Figures, Measurement, Target};
+use crate::load::{Figures, Measurement};
+use crate::own_limit::{self, Cost, OwnLimit, Watch};
 use crate::plan::{self, Basis, Pace, Plan};
 use crate::progress::say;
 use crate::scenario::Scenario;
@@ -34,12 +34,14 @@ Examples:
       --apply http://127.0.0.1:8081
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
-Reports land in --output: ramp.md, ramp.html, ramp.json, plan.json and a kustomize patch. It exits
-with 0, with 1 when the plan was to be applied and the run shows no capacity or was ended early,
-with 64 when called wrongly, and with 70 when the run could not be done.
+Reports are written to --output: ramp.md, ramp.html, ramp.json, plan.json and a kustomize patch.
 
-Where the scenario thinks, visitors of --rate arrive for as long as a visit may think before they
-are looked at.";
+If the scenario has think time, visitors of --rate arrive for the longest think time of a visit
+before the measurement begins.
+
+Exit codes: 0 done; 1 --apply was refused, as the run shows no capacity or was ended early; 64 wrong
+arguments; 70 the run could not be done; 75 this program or its machine was the limit, so there is
+no plan.";
 
 /// Loads a service by a scenario, and works out how many people to let in
 #[derive(ClapArgs, Debug)]
@@ -88,6 +90,11 @@ pub struct Args {
     /// The share of what was measured that the plan keeps back, below 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = plan::below_all)]
     headroom: f64,
+    /// Local addresses that connections come from, in turn: networks or addresses, separated by
+    /// commas, such as 127.0.1.0/24
+    #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
+        value_parser = Sources::parse)]
+    source_addresses: Sources,
     #[command(flatten)]
     options: plan::Options,
 }
@@ -97,10 +104,12 @@ struct Run {
     scenario: Arc<Scenario>,
     measured: Measurement,
     saturation: Saturation,
-    /// None where no visit was completed: then nobody knows what a visit takes.
+    /// None where no visit was completed: then the duration of a visit is not known. None where
+    /// this program was the limit.
     planned: Option<(Basis, Plan)>,
-    /// Processor time that the harness took, in seconds a second: 1 is a whole core.
-    harness_cores: f64,
+    /// What the hold cost this program.
+    cost: Cost,
+    limit: Option<OwnLimit>,
 }
 
 impl Run {
@@ -117,33 +126,77 @@ impl Args {
     /// [`crate::exit::Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
-        self.target.reach(self.timeout).await?;
+        let route = self.target.reach(self.source_addresses.clone(), self.timeout).await?;
+        own_limit::check(self.most_connections(), &self.source_addresses)?;
         self.options.prepare(&self.output).await?;
         let cancelled = interrupt::watch()?;
-        let before = cpu::seconds();
-        let (measured, saturation) = self.play(&scenario, &cancelled).await?;
-        let harness_cores =
-            (cpu::seconds() - before) / measured.whole.length.as_secs_f64().max(1.0);
-        self.warn(&measured);
-        let basis = self.basis(&scenario, &measured);
+        let watch = Watch::start();
+        let measured = self.play(&scenario, &route, &cancelled).await?;
+        let hold = self.hold_of(&scenario);
+        let costs = [watch.cost(hold.clone()), watch.cost(Duration::ZERO..hold.end)];
+        self.conclude(scenario, measured, costs).await
+    }
+
+    /// Reports what was measured, and what follows from it.
+    async fn conclude(
+        self,
+        scenario: Arc<Scenario>,
+        measured: Measurement,
+        [of_hold, of_all]: [Cost; 2],
+    ) -> anyhow::Result<Outcome> {
+        let saturation = match self.rate {
+            Some(_) => saturation::open(&measured),
+            None => saturation::closed(&measured, &scenario, self.users as usize, self.ramp),
+        };
+        let total = &measured.whole.total;
+        let unplayed = || {
+            let (unplayed, begun) = (measured.visits_not_begun, measured.visits_begun);
+            // A service that does not keep up makes visits pile up. More load changes nothing then.
+            let says = self.max_in_flight.is_none() && !saturation.reached;
+            says.then(|| OwnLimit::of_unplayed(unplayed, begun + unplayed)).flatten()
+        };
+        let limit = OwnLimit::of_faults(&total.faults, total.requests)
+            .or_else(unplayed)
+            .or_else(|| of_hold.limit())
+            .or_else(|| of_all.limit());
+        let basis = self.basis(&scenario, &measured).filter(|_| limit.is_none());
         let planned = basis.map(|basis| (basis.clone(), basis.plan()));
-        let run = Run { scenario, measured, saturation, planned, harness_cores };
+        let run = Run { scenario, measured, saturation, planned, cost: of_hold, limit };
         self.report(&run)?;
-        match &run.planned {
-            Some((_, plan)) => self.set_live(&run, plan).await,
-            None if run.measured.interrupted => Ok(Outcome::Held),
-            None => bail!("no visit was completed, so there is no plan; the report tells why"),
+        match (&run.planned, run.limit) {
+            (_, Some(limit)) => Err(limit.into()),
+            (Some((_, plan)), None) => {
+                let (interrupted, reached) = (run.measured.interrupted, run.saturation.reached);
+                self.set_live(interrupted, reached, plan).await
+            }
+            (None, None) if run.measured.interrupted => Ok(Outcome::Held),
+            (None, None) => {
+                bail!("no visit was completed, so there is no plan; the report shows why")
+            }
         }
+    }
+
+    /// As far as it is known before the run.
+    fn most_connections(&self) -> u64 {
+        match (self.rate, self.max_in_flight) {
+            (None, _) => self.users.into(),
+            (Some(_), most) => most.map_or(1, u64::from),
+        }
+    }
+
+    /// The stretch that is measured, from the start on.
+    fn hold_of(&self, scenario: &Scenario) -> std::ops::Range<Duration> {
+        let start = if self.rate.is_some() { scenario.longest_think() } else { self.ramp };
+        start..start + self.hold
     }
 
     async fn play(
         &self,
         scenario: &Arc<Scenario>,
+        route: &Arc<Route>,
         cancelled: &CancellationToken,
-    ) -> anyhow::Result<(Measurement, Saturation)> {
-        let target = Arc::new(self.target.clone());
+    ) -> anyhow::Result<Measurement> {
         let Some(rate) = self.rate else {
-            descriptors::check(u64::from(self.users))?;
             let closed = Closed {
                 users: self.users as usize,
                 ramp: self.ramp,
@@ -151,51 +204,29 @@ impl Args {
                 down: self.down,
                 timeout: self.timeout,
             };
-            let measured = closed::run(scenario, &target, &closed, cancelled).await?;
-            let saturation = saturation::closed(&measured, scenario, closed.users, self.ramp);
-            return Ok((measured, saturation));
+            return closed::run(scenario, route, &closed, cancelled).await;
         };
-        let allowed = descriptors::connections()?;
-        if let Some(most) = self.max_in_flight {
-            descriptors::check(u64::from(most))?;
-        }
-        let bound = self.max_in_flight.map_or(allowed.min(50_000), u64::from);
-        // Then as many are on each of their steps as will be.
-        let warm_up = scenario.longest_think();
-        if !warm_up.is_zero() {
+        let bound = match self.max_in_flight {
+            Some(most) => most.into(),
+            None => own_limit::connections()?.min(MOST_IN_FLIGHT),
+        };
+        let window = self.hold_of(scenario);
+        if !window.start.is_zero() {
             say(&format!(
-                "visitors arrive for {} before they are looked at: as long as a visit may think",
-                humantime::format_duration(warm_up)
+                "visitors arrive for {} before the measurement begins: the longest think time of a \
+                 visit",
+                humantime::format_duration(window.start)
             ));
         }
         let open = Open {
             rate,
             arrivals: self.arrivals,
-            length: warm_up + self.hold,
-            warm_up,
+            length: window.end,
+            warm_up: window.start,
             max_in_flight: usize::try_from(bound)?,
             timeout: self.timeout,
         };
-        let measured = open::run(scenario, &target, &open, cancelled).await?;
-        let saturation = saturation::open(&measured);
-        Ok((measured, saturation))
-    }
-
-    /// What the reader of the figures must know first.
-    fn warn(&self, measured: &Measurement) {
-        let faults = &measured.whole.total.faults;
-        if let Some(count) = faults.get(&Fault::Descriptors) {
-            say(&format!(
-                "{count} requests found no file descriptor here: raise the limit (ulimit -n)"
-            ));
-        }
-        if measured.visits_not_begun > 0 {
-            say(&format!(
-                "{} visitors arrived while as many as allowed were under way, and were not played \
-                 (--max-in-flight)",
-                measured.visits_not_begun
-            ));
-        }
+        open::run(scenario, route, &open, cancelled).await
     }
 
     /// The stretch whose figures are told: the hold, unless the run ended before it.
@@ -231,10 +262,15 @@ impl Args {
         measured.cohorts.stay(if closed { self.ramp } else { Duration::ZERO })
     }
 
-    async fn set_live(&self, run: &Run, plan: &Plan) -> anyhow::Result<Outcome> {
-        let refused = if run.measured.interrupted {
+    async fn set_live(
+        &self,
+        interrupted: bool,
+        reached: bool,
+        plan: &Plan,
+    ) -> anyhow::Result<Outcome> {
+        let refused = if interrupted {
             Some("the run was ended early")
-        } else if !run.saturation.reached {
+        } else if !reached {
             Some("the run shows load, not capacity; use size")
         } else {
             None
@@ -247,6 +283,9 @@ impl Args {
         Ok(Outcome::Held)
     }
 }
+
+/// Visits under way at most, where nothing else is said.
+const MOST_IN_FLIGHT: u64 = 50_000;
 
 fn stretch(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Args, Run};
-use crate::load::{Figures, Second, Tally};
+use crate::load::{Figures, Percentiles, Second, Tally};
 use crate::plan::Plan;
 use crate::progress::say;
 use crate::report::{Curve, Plot, Report};
@@ -31,10 +31,8 @@ impl Args {
             report.text(line);
         }
         report.heading("Figures");
-        report.table(
-            ["step", "requests", "average", "p50", "p95", "p99", "max", "errors", "answers"],
-            self.rows(run, figures),
-        );
+        let head = ["step", "requests"].into_iter().chain(Percentiles::HEAD);
+        report.rows(head.chain(["errors", "answers"]).collect(), self.rows(run, figures));
         if let Some((basis, plan)) = &run.planned {
             self.options.tell(plan, basis, &mut report)?;
         }
@@ -43,12 +41,7 @@ impl Args {
             report.plot(name, plot);
         }
         report.heading("Harness");
-        report.text(format!(
-            "The harness took {:.2} processor cores of {}. Where that is near all of them, the \
-             harness is the limit that was found, not the service.",
-            run.harness_cores,
-            std::thread::available_parallelism().map_or(1, usize::from)
-        ));
+        report.text(run.cost.line());
         report.write(&self.output, "ramp", &self.json(run, figures))?;
         // What was ended early has shown no capacity.
         if let Some((_, plan)) = run.planned.as_ref().filter(|_| !run.measured.interrupted) {
@@ -86,14 +79,10 @@ impl Args {
         let stretch = if whole { "over the whole run" } else { "over the hold" };
         let mut lines = vec![
             format!(
-                "{stretch} ({:.1} s): {:.1} TPS, average {}, p50 {}, p95 {}, p99 {}, max {}",
+                "{stretch} ({:.1} s): {:.1} TPS, {}",
                 figures.length.as_secs_f64(),
                 figures.tps(),
-                millis(total.latency.mean()),
-                millis(total.latency.quantile(0.5)),
-                millis(total.latency.quantile(0.95)),
-                millis(total.latency.quantile(0.99)),
-                millis(total.latency.max())
+                Percentiles::from(&total.latency).line()
             ),
             format!(
                 "{} requests, {} errors ({:.2} %): {}",
@@ -103,10 +92,10 @@ impl Args {
                 total.outcomes()
             ),
             format!(
-                "{} visits completed ({:.1}/s, average {}), {} failed; retry factor {:.3}",
+                "{} visits completed ({:.1}/s, average {:.1} ms), {} failed; retry factor {:.3}",
                 figures.visits.count(),
                 figures.visits_per_second(),
-                millis(figures.visits.mean()),
+                figures.visits.mean().as_secs_f64() * 1e3,
                 figures.visits_failed,
                 total.retry_factor()
             ),
@@ -142,14 +131,15 @@ impl Args {
             ));
         }
         let reason = &run.saturation.reason;
-        lines.push(match run.saturation.reached {
-            true => format!("the service was saturated: {reason}"),
-            false => format!("{LOAD_NOT_CAPACITY}: {reason}"),
+        lines.push(match (&run.limit, run.saturation.reached) {
+            (Some(limit), _) => limit.to_string(),
+            (None, true) => format!("the service was saturated: {reason}"),
+            (None, false) => format!("{LOAD_NOT_CAPACITY}: {reason}"),
         });
         lines
     }
 
-    fn rows(&self, run: &Run, figures: &Figures) -> Vec<[String; 9]> {
+    fn rows(&self, run: &Run, figures: &Figures) -> Vec<Vec<String>> {
         let steps = run.scenario.steps.iter().zip(&figures.steps);
         let asked = steps.filter(|(step, _)| step.ask.is_some());
         let rows = asked.map(|(step, tally)| row(&step.name, tally));
@@ -180,13 +170,14 @@ impl Args {
             "stay_ms": self.stay(&run.measured).map(|stay| stay.as_secs_f64() * 1e3),
             "waiting_at_end_of_hold": run.measured.second_half.waiting[1],
             "unanswered": run.measured.unanswered,
-            "saturated": run.saturation.reached,
+            "saturated": run.saturation.reached && run.limit.is_none(),
             "saturation": run.saturation.reason,
-            "harness_cores": run.harness_cores,
+            "own_limit": run.limit.as_ref().map(ToString::to_string),
+            "harness": run.cost,
             "total": tally_json(&figures.total),
             "steps": steps.collect::<Vec<_>>(),
             "plan": run.plan(),
-            "over_time": run.measured.seconds,
+            "over_time": run.measured.seconds.iter().zip(0..).map(second_json).collect::<Vec<_>>(),
         })
     }
 }
@@ -202,8 +193,7 @@ fn warm_up(scenario: &Scenario) -> String {
 }
 
 fn tally_json(tally: &Tally) -> Value {
-    let millis = |time: Duration| time.as_secs_f64() * 1e3;
-    let latency = &tally.latency;
+    let latency = Percentiles::from(&tally.latency);
     json!({
         "requests": tally.requests,
         "completed": tally.completed,
@@ -211,47 +201,62 @@ fn tally_json(tally: &Tally) -> Value {
         "errors": tally.errors(),
         "statuses": tally.statuses,
         "faults": tally.faults,
-        "average_ms": millis(latency.mean()),
-        "p50_ms": millis(latency.quantile(0.5)),
-        "p95_ms": millis(latency.quantile(0.95)),
-        "p99_ms": millis(latency.quantile(0.99)),
-        "max_ms": millis(latency.max()),
+        "average_ms": latency.mean,
+        "p50_ms": latency.p50,
+        "p95_ms": latency.p95,
+        "p99_ms": latency.p99,
+        "p99_9_ms": latency.p99_9,
+        "max_ms": latency.max,
     })
 }
 
-fn row(name: &str, tally: &Tally) -> [String; 9] {
-    let latency = &tally.latency;
-    [
-        name.to_owned(),
-        tally.requests.to_string(),
-        millis(latency.mean()),
-        millis(latency.quantile(0.5)),
-        millis(latency.quantile(0.95)),
-        millis(latency.quantile(0.99)),
-        millis(latency.max()),
-        tally.errors().to_string(),
-        tally.outcomes(),
-    ]
+fn second_json((second, at): (&Second, u64)) -> Value {
+    let latency = Percentiles::from(&second.latency());
+    json!({
+        "at": at,
+        "users": second.users,
+        "requests": second.requests,
+        "completed": second.completed,
+        "errors": second.errors,
+        "average_ms": latency.mean,
+        "p50_ms": latency.p50,
+        "p95_ms": latency.p95,
+        "p99_ms": latency.p99,
+        "p99_9_ms": latency.p99_9,
+    })
 }
 
-fn millis(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+fn row(name: &str, tally: &Tally) -> Vec<String> {
+    let mut cells = vec![name.to_owned(), tally.requests.to_string()];
+    cells.extend(Percentiles::from(&tally.latency).cells());
+    cells.extend([tally.errors().to_string(), tally.outcomes()]);
+    cells
 }
 
 fn plots(seconds: &[Second]) -> [(&'static str, Plot); 3] {
-    let curve = |name: &str, of: fn(&Second) -> f64| {
-        Curve::new(name, seconds.iter().map(|second| (second.at as f64, of(second))).collect())
+    let curve = |name: &str, of: &dyn Fn(&Second) -> f64| {
+        let points = seconds.iter().zip(0_u32..).map(|(second, at)| (f64::from(at), of(second)));
+        Curve::new(name, points.collect())
+    };
+    let quantile = |name: &str, share| {
+        curve(name, &|second| {
+            let latency = second.latency();
+            // A second without answers leaves a gap.
+            let answered = latency.count() > 0;
+            if answered { latency.quantile(share).as_secs_f64() * 1e3 } else { f64::NAN }
+        })
     };
     let load = vec![
-        curve("users", |second| second.users as f64),
-        curve("requests/s", |second| second.requests as f64),
+        curve("users", &|second| second.users as f64),
+        curve("requests/s", &|second| second.requests as f64),
     ];
     let latency = vec![
-        curve("p50", |second| second.p50_ms),
-        curve("p95", |second| second.p95_ms),
-        curve("p99", |second| second.p99_ms),
+        quantile("p50", 0.5),
+        quantile("p95", 0.95),
+        quantile("p99", 0.99),
+        quantile("p99.9", 0.999),
     ];
-    let errors = vec![curve("errors/s", |second| second.errors as f64)];
+    let errors = vec![curve("errors/s", &|second| second.errors as f64)];
     [
         ("ramp-load", Plot::new("Users and requests", "time (s)", "users, requests/s", load)),
         ("ramp-latency", Plot::new("Latency", "time (s)", "latency (ms)", latency)),

@@ -57,7 +57,8 @@ pub fn closed(
     let most = users as f64;
     // Seconds of the ramp around the half: users in the middle of the second, and requests.
     let before = std::iter::once(0).chain(measured.seconds.iter().map(|second| second.users));
-    let rows = measured.seconds.iter().zip(before).filter(|(second, _)| second.at < ramp.as_secs());
+    let of_ramp = usize::try_from(ramp.as_secs()).unwrap_or(usize::MAX);
+    let rows = measured.seconds.iter().zip(before).take(of_ramp);
     let rows = rows.map(|(second, before)| ((second.users + before) as f64 / 2.0, second));
     let rows: Vec<_> = rows.filter(|(users, _)| (0.3..=0.7).contains(&(users / most))).collect();
     if rows.is_empty() {
@@ -72,9 +73,12 @@ pub fn closed(
     let half_users = rows.iter().map(|row| row.0).sum::<f64>() / rows.len() as f64;
     let thinks = scenario.think_per_visitor().as_secs_f64() * 1e3 / scenario.calls_per_visitor();
     let (shown, times) = if thinks > 0.0 {
-        let weighted = rows.iter().map(|(_, second)| second.average_ms * second.requests as f64);
+        let mut latency = Durations::default();
+        for (_, second) in &rows {
+            latency.merge(&second.latency());
+        }
         let requests: u64 = rows.iter().map(|(_, second)| second.requests).sum();
-        let half = weighted.sum::<f64>() / requests.max(1) as f64;
+        let half = latency.mean().as_secs_f64() * 1e3;
         let full = measured.window.total.latency.mean().as_secs_f64() * 1e3;
         // Who is refused is refused soon, and not served.
         let answered_half = completed as f64 / requests.max(1) as f64;
@@ -129,8 +133,8 @@ pub fn open(measured: &Measurement) -> Saturation {
     let came = (measured.visits_begun + not_begun) as f64;
     if !reached && not_begun as f64 > (1.0 - KEPT_UP) * came {
         return Saturation::no(format!(
-            "{not_begun} of {came} visitors could not be played (--max-in-flight): the service did \
-             not get the load that was to be"
+            "{not_begun} of {came} visitors were not played (--max-in-flight): the service did not \
+             get the whole load"
         ));
     }
     Saturation {
@@ -157,8 +161,10 @@ fn grows(measured: &Measurement) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
-    use crate::load::{Figures, Second, Tally};
+    use crate::load::{Figures, Sample, Seconds, Tally};
 
     fn half(arrived: u64, failed: u64, waiting: [u64; 2]) -> Saturation {
         let second_half = SecondHalf { arrived, failed, waiting };
@@ -187,7 +193,7 @@ mod tests {
         let open_of = |thirds, refused| {
             let second_half = SecondHalf { arrived: 50, failed: 0, waiting: [51, 80] };
             let mut total = Tally { requests: 100, ..Tally::default() };
-            total.faults.insert(crate::load::Fault::Timeout, refused);
+            total.faults.insert(crate::client::Fault::Timeout, refused);
             let whole = Figures { total, ..Figures::default() };
             open(&Measurement { second_half, thirds: vec![thirds], whole, ..Default::default() })
         };
@@ -207,20 +213,21 @@ mod tests {
 
     /// Up to so many users in four seconds; 100 requests each second, all of the same latency.
     fn up(users: u64, latency: [u64; 2], completed: [u64; 2]) -> Measurement {
-        let seconds = (0..4).map(|at| Second {
-            at,
-            users: users * (at + 1) / 4,
-            requests: completed[0],
-            completed: completed[0],
-            average_ms: latency[0] as f64,
-            ..Second::default()
-        });
+        let (mut seconds, started) = (Seconds::default(), Instant::now());
+        let sample = Sample { step: 0, started, status: Some(200), again: false, fault: None };
+        for at in 0..4 {
+            let (from, users) = (Duration::from_secs(at), users * (at + 1) / 4);
+            for _ in 0..completed[0] {
+                seconds.add(from, &sample, Duration::from_millis(latency[0]), users);
+            }
+            seconds.turn(from + Duration::from_secs(1), users);
+        }
         let mut total = Tally { completed: 4 * completed[1], ..Tally::default() };
         let mut durations = Durations::default();
         durations.note(Duration::from_millis(latency[1]));
         total.latency = durations;
         let window = Figures { length: Duration::from_secs(4), total, ..Figures::default() };
-        Measurement { seconds: seconds.collect(), window, ..Measurement::default() }
+        Measurement { seconds: seconds.over().to_vec(), window, ..Measurement::default() }
     }
 
     fn judge(scenario: &str, users: u64, measured: &Measurement) -> Saturation {
@@ -251,7 +258,7 @@ mod tests {
         // Three of four are refused at once.
         let mut refused = up(40, [5, 5], [100, 100]);
         refused.window.total.requests = 400;
-        refused.window.total.faults.insert(crate::load::Fault::Status, 300);
+        refused.window.total.faults.insert(crate::client::Fault::Status, 300);
         assert!(judge(THINKS, 40, &refused).reached);
     }
 }

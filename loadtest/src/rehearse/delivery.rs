@@ -6,7 +6,7 @@ use anteroom_witness::{Call, Heard};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::rehearse::answer::{Answer, Failure};
+use crate::client::{Answer, Fault};
 
 /// Which connections visitors ask on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -59,19 +59,20 @@ const PUT_OFF: [&str; 5] =
 
 impl Delivery {
     /// One more, and what came of it.
-    pub fn add(&mut self, answer: &Result<Answer, Failure>) {
+    pub fn add(&mut self, answer: &Result<Answer, Fault>) {
         self.requests += 1;
         let lost = match answer {
-            Ok(answer) if answer.status < 500 => return,
+            Ok(answer) if !answer.status.is_server_error() => return,
             Ok(answer) => {
-                let code = Heard::answer(Call::Place, answer.status, |_| None, &answer.body).code;
+                let status = answer.status.as_u16();
+                let code = Heard::answer(Call::Place, status, |_| None, &answer.body).code;
                 if PUT_OFF.contains(&code.as_str()) {
                     self.put_off += 1;
                     return;
                 }
-                format!("{} {code}", answer.status).trim_end().to_owned()
+                format!("{status} {code}").trim_end().to_owned()
             }
-            Err(failure) => failure.to_string(),
+            Err(fault) => fault.to_string(),
         };
         *self.lost.entry(lost).or_default() += 1;
     }
@@ -88,7 +89,7 @@ impl Delivery {
 
 #[cfg(test)]
 mod tests {
-    use hyper::{HeaderMap, body::Bytes};
+    use hyper::{HeaderMap, StatusCode, body::Bytes};
 
     use super::*;
 
@@ -96,7 +97,7 @@ mod tests {
     fn what_is_lost_is_told_from_what_is_refused_and_put_off() {
         let answer = |status, body: &'static str| {
             Ok(Answer {
-                status,
+                status: StatusCode::from_u16(status).expect("a status"),
                 headers: HeaderMap::new(),
                 body: Bytes::from_static(body.as_bytes()),
             })
@@ -108,13 +109,13 @@ mod tests {
             answer(503, "{\"code\":\"store_unavailable\"}"),
             answer(503, "{\"code\":\"gate_unavailable\"}"),
             answer(502, "<html>"),
-            Err(Failure::Cut),
+            Err(Fault::Broken),
         ] {
             delivery.add(&answered);
         }
         assert_eq!(
             delivery.line(),
-            "6 sent, 3 lost (502: 1, 503 gate_unavailable: 1, connection cut: 1), 1 put off"
+            "6 sent, 3 lost (502: 1, 503 gate_unavailable: 1, connection broken: 1), 1 put off"
         );
     }
 }

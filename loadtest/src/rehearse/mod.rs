@@ -2,16 +2,13 @@
 //! it keeps its promises.
 
 mod address;
-mod answer;
 mod cheat;
 mod connection;
-mod cost;
 mod delivery;
 mod follow;
-mod histogram;
 mod judge;
 mod mix;
-mod peer;
+mod present;
 mod report;
 mod result;
 mod room;
@@ -26,10 +23,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anteroom_witness::{Record, Rules};
 use clap::Args;
-use url::Url;
+use url::Host;
 
 use crate::{
-    descriptors,
+    client::{Route, Sources, Target},
     exit::{Outcome, Usage},
     interrupt,
     progress::say,
@@ -40,7 +37,7 @@ use crate::{
 use connection::Connections;
 use delivery::Reuse;
 use mix::Mix;
-use peer::Peer;
+use present::Present;
 use result::Rehearsal;
 use room::RulesWatch;
 use tally::Tally;
@@ -77,19 +74,21 @@ room last says so. In bypass everybody passes, and promise 6 is not judged.
 Objectives are those of `size`, held against all requests of a run to the service, each from its
 sending; what is an error the scenario says.
 
-Exit codes: 0 all promises and, with the waiting room, all objectives held; 1 one did not, or visits
-were refused for good or not over in time; 64 wrong arguments, 70 it could not be done.";
+Exit codes: 0 all promises were kept and, with the waiting room, all objectives met; 1 one was not,
+or visits were refused for good or not over in time; 64 wrong arguments; 70 the run could not be
+done; 75 this program or its machine was the limit.";
 
 /// Plays a rush through the waiting room and judges its promises from outside
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Rehearse {
     /// Public port of admission
-    #[arg(long, value_name = "URL", required_unless_present = "without_room")]
-    anteroom: Option<Url>,
+    #[arg(long, value_name = "URL", required_unless_present = "without_room",
+        value_parser = Target::parse)]
+    anteroom: Option<Target>,
     /// Service port of admission: the rules in force are read there
-    #[arg(long, value_name = "URL")]
-    service: Option<Url>,
+    #[arg(long, value_name = "URL", value_parser = Target::parse)]
+    service: Option<Target>,
     /// Key of an operator for the service port
     #[arg(long, env = "ANTEROOM_KEY", hide_env_values = true, hide = true)]
     key: Option<String>,
@@ -107,8 +106,9 @@ pub struct Rehearse {
     #[arg(long, value_name = "HABIT=WEIGHT,…", default_value_t = Mix::default())]
     mix: Mix,
     /// The protected service, which visitors use while they are inside
-    #[arg(long, value_name = "URL", required_if_eq_any([("without_room", "true"), ("both", "true")]))]
-    target: Option<Url>,
+    #[arg(long, value_name = "URL", value_parser = Target::parse,
+        required_if_eq_any([("without_room", "true"), ("both", "true")]))]
+    target: Option<Target>,
     /// What a visitor does there (TOML); the concert's scenario if left out
     #[arg(long, value_name = "FILE", requires = "target")]
     scenario: Option<PathBuf>,
@@ -133,6 +133,11 @@ pub struct Rehearse {
     /// Which connections visitors ask on
     #[arg(long, value_enum, default_value_t)]
     connections: Reuse,
+    /// Local addresses that connections come from, in turn: networks or addresses, separated by
+    /// commas [default: 127.0.1.1 to 127.0.1.250 for servers on the loopback]
+    #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
+        value_parser = Sources::parse)]
+    source_addresses: Sources,
     /// Whoever is done comes again as somebody else, until --limit or Ctrl-C: a line that stays
     #[arg(long)]
     again: bool,
@@ -156,12 +161,13 @@ pub struct Rehearse {
 
 /// What all visitors of a run share.
 pub struct Stage {
-    public: Peer,
+    public: Arc<Route>,
     queue: String,
     visitors: u32,
     record: Record,
     tally: Tally,
     connections: Arc<Connections>,
+    present: Present,
     claim_ttl: Duration,
     /// Absent where they cannot be read.
     rules: Option<Arc<RulesWatch>>,
@@ -169,16 +175,18 @@ pub struct Stage {
     patience: Duration,
     visit: Visit,
     gate: Option<String>,
-    reuse: Reuse,
     follow: bool,
 }
 
-/// Who is asked.
-struct Peers {
-    public: Peer,
-    service: Option<Peer>,
-    target: Option<Peer>,
+/// The ways to those who are asked.
+struct Routes {
+    public: Arc<Route>,
+    service: Option<Arc<Route>>,
+    target: Option<Arc<Route>>,
 }
+
+/// A server that does not accept a connection in this time does not answer.
+const REACHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Between the two runs of `--both` the service comes to rest.
 const REST: Duration = Duration::from_secs(5);
@@ -191,17 +199,16 @@ impl Rehearse {
     /// [`Usage`] for a wrong argument; anything else when nobody answers, or the report cannot be
     /// written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        let peers = self.peers()?;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
+        let routes = self.routes().await?;
+        let rules = self.looks_first(&routes).await?.map(Arc::new);
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
-        let descriptors = usize::try_from(descriptors::connections()?)?;
-        let rules = self.looks_first(&peers).await?.map(Arc::new);
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut result = Rehearsal::new(&self, seed, rules.as_ref().map(|rules| rules.first()));
         if self.both || self.without_room {
-            let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
+            let stage = self.stage(&routes, &scenario, rules.as_ref())?;
             let ran = run::without_room(&self, stage, seed, &interrupted).await;
             result.add(ran, &self.slo, &self.output)?;
             if self.both && !interrupted.is_cancelled() {
@@ -210,48 +217,54 @@ impl Rehearse {
             }
         }
         if !self.without_room && !interrupted.is_cancelled() {
-            let stage = self.stage(&peers, &scenario, descriptors, rules.as_ref());
+            let stage = self.stage(&routes, &scenario, rules.as_ref())?;
             let following = self.follow.then(|| follow::seconds(&stage));
-            let ran = run::with_room(&self, stage, seed, &interrupted).await;
+            let ran = run::with_room(&self, Arc::clone(&stage), seed, &interrupted).await;
             if let Some(following) = following {
                 following.abort();
             }
             result.add(ran, &self.slo, &self.output)?;
+            present::all_leave(&stage).await;
         }
         report::document(&result).write(&self.output, "rehearse", &result)?;
         if let Some(run) = result.with_room.as_ref().filter(|_| self.follow) {
             follow::verdict(run);
         }
-        if let Some(run) = result.with_room.as_ref().filter(|run| run.refused > 0) {
-            say(&format!("{} visits were refused for good", run.refused));
-        }
+        say(&report::verdict(&result));
         say(&format!("the report: {}", self.output.join("rehearse.html").display()));
-        Ok(if result.held() { Outcome::Held } else { Outcome::Missed })
+        result.outcome()
     }
 
-    fn peers(&self) -> Result<Peers, Usage> {
-        let peer = |argument, url: &Option<Url>| {
-            url.as_ref().map(|url| Peer::new(argument, url)).transpose()
+    async fn routes(&self) -> anyhow::Result<Routes> {
+        let route = async |target: &Option<Target>| match target {
+            Some(target) => {
+                let reached = target.reach(self.sources(target), REACHED_WITHIN).await;
+                anyhow::Ok(Some(reached?))
+            }
+            None => Ok(None),
         };
-        let target = peer("--target", &self.target)?;
-        // Without a room nobody asks it.
-        let public = peer("--anteroom", &self.anteroom)?.or(target.clone());
+        let target = route(&self.target).await?;
+        // Without a room no visitor asks it.
+        let public = route(&self.anteroom).await?.or(target.clone());
         let public = public.ok_or_else(|| Usage("--anteroom: must be named".to_owned()))?;
-        Ok(Peers { public, service: peer("--service", &self.service)?, target })
+        Ok(Routes { public, service: route(&self.service).await?, target })
     }
 
-    /// Before anybody comes: whether there is a room, and what is known of it.
-    async fn looks_first(&self, peers: &Peers) -> anyhow::Result<Option<RulesWatch>> {
-        if let Some(target) = &peers.target {
-            target.reach().await?;
-        }
+    fn sources(&self, target: &Target) -> Sources {
+        let loopback = matches!(target.url.host(), Some(Host::Ipv4(ip)) if ip.is_loopback());
+        let none_is_named = self.source_addresses.is_empty();
+        if loopback && none_is_named { Sources::loopback() } else { self.source_addresses.clone() }
+    }
+
+    /// Before the first visitor comes: whether there is a room, and what is known of it.
+    async fn looks_first(&self, routes: &Routes) -> anyhow::Result<Option<RulesWatch>> {
         let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
             return Ok(None);
         };
-        if !room::look(&peers.public, queue).await?.open {
+        if !room::look(&routes.public, queue).await?.open {
             say(&format!("the queue {queue} is not open, or is paused: visitors may wait long"));
         }
-        let Some(service) = &peers.service else {
+        let Some(service) = &routes.service else {
             say("without --service the rules are not known: promises 1 and 2 are not judged");
             return Ok(None);
         };
@@ -260,37 +273,44 @@ impl Rehearse {
 
     fn stage(
         &self,
-        peers: &Peers,
+        routes: &Routes,
         scenario: &Arc<Scenario>,
-        descriptors: usize,
         rules: Option<&Arc<RulesWatch>>,
-    ) -> Arc<Stage> {
-        let connections = Arc::new(Connections::new(self.visitors, descriptors));
+    ) -> anyhow::Result<Arc<Stage>> {
+        let sources = self.sources(&routes.public.target);
+        let connections = Connections::new(self.visitors, &sources, self.connections)?;
         if !connections.kept {
             say(&format!(
-                "{} visitors, {} connections at once (`ulimit -n` and the ports of one address \
-                 bound them): each visitor closes its own between two requests",
+                "{} visitors, {} connections at once (`ulimit -n` and the local ports bound them): \
+                 each visitor closes its own between two requests",
                 self.visitors,
                 connections.bound()
             ));
         }
-        let (target, patience) = (peers.target.clone(), self.patience);
-        Arc::new(Stage {
-            public: peers.public.clone(),
+        let (target, patience) = (routes.target.clone(), self.patience);
+        Ok(Arc::new(Stage {
+            public: Arc::clone(&routes.public),
             queue: self.queue.clone().unwrap_or_default(),
             visitors: self.visitors,
             record: Record::new(),
             tally: Tally::new(),
-            connections,
+            connections: Arc::new(connections),
+            present: Present::default(),
             claim_ttl: rules.map_or(Rules::default().claim_ttl, |rules| rules.first().claim_ttl),
             rules: rules.cloned(),
             sleep: self.sleep,
             patience,
             visit: Visit { target, scenario: Arc::clone(scenario), stay: self.stay, patience },
             gate: self.gate.clone(),
-            reuse: self.connections,
             follow: self.follow,
-        })
+        }))
+    }
+}
+
+impl Stage {
+    /// How many connections were opened, to the room and to the service.
+    fn opened(&self) -> u64 {
+        self.public.opened() + self.visit.target.as_ref().map_or(0, |target| target.opened())
     }
 }
 

@@ -1,12 +1,13 @@
 //! The result of a rehearsal, for people.
 
 use crate::{
+    load::{Percentiles, share},
     rehearse::{
         mix::Habit,
         result::{Held, Rehearsal, Room, Run},
         run::Over,
         tally::End,
-        traffic::{SecondSummary, TrafficSummary, float, share},
+        traffic::{SecondSummary, TrafficSummary},
     },
     report::{Curve, Plot, Report},
 };
@@ -27,15 +28,11 @@ pub fn document(rehearsal: &Rehearsal) -> Report {
     report.text(format!(
         "{} visitors within {} s, {}; seed {}.",
         rehearsal.visitors,
-        float(rehearsal.arrive_ms) / 1_000.0,
+        rehearsal.arrive_ms as f64 / 1e3,
         rehearsal.mix,
         rehearsal.seed
     ));
-    let runs = [
-        ("with the waiting room", rehearsal.with_room.as_ref()),
-        ("without", rehearsal.without_room.as_ref()),
-    ];
-    let runs: Vec<_> = runs.into_iter().filter_map(|(name, run)| Some((name, run?))).collect();
+    let runs: Vec<_> = rehearsal.runs().collect();
     if let Some(room) = rehearsal.with_room.as_ref().and_then(|run| run.room.as_ref()) {
         promises(&mut report, rehearsal, room);
         waits(&mut report, room);
@@ -53,11 +50,6 @@ pub fn document(rehearsal: &Rehearsal) -> Report {
 
 fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
     report.heading("Promises");
-    let says = |held: Option<bool>| match held {
-        Some(true) => "held",
-        Some(false) => "BROKEN",
-        None => "not judged",
-    };
     let rows = PROMISES
         .iter()
         .zip(&room.promises.held)
@@ -69,7 +61,7 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
             "Certainly inside at once: {} of {}; certainly promoted within {} s: {} of {}.",
             room.promises.most_inside,
             limit(rules.capacity),
-            float(rules.interval_ms) / 1_000.0,
+            rules.interval_ms as f64 / 1e3,
             room.promises.most_promoted,
             limit(rules.batch)
         ));
@@ -112,8 +104,10 @@ fn waits(report: &mut Report, room: &Room) {
         ]],
     );
     let curve = |name: &str, looks: &[Option<u64>]| {
-        let points =
-            looks.iter().zip(0_u64..).map(|(look, at)| (float(at), look.map_or(f64::NAN, float)));
+        let points = looks
+            .iter()
+            .zip(0_u32..)
+            .map(|(look, at)| (f64::from(at), look.map_or(f64::NAN, |it| it as f64)));
         Curve::new(name, points.collect())
     };
     report.plot(
@@ -147,11 +141,11 @@ fn cheaters(report: &mut Report, room: &Room) {
 fn service(report: &mut Report, runs: &[(&str, &Run)]) {
     report.heading("The protected service");
     let rows = runs.iter().map(|(name, run)| traffic(name, &run.service));
-    report.table(TRAFFIC, rows.collect());
+    table(report, rows.collect());
     let curves = |value: &dyn Fn(&SecondSummary) -> Option<f64>| {
         let curve = |(name, run): &(&str, &Run)| {
-            let points = run.service.seconds.iter().zip(0_u64..);
-            let point = |(second, at)| (float(at), value(second).unwrap_or(f64::NAN));
+            let points = run.service.seconds.iter().zip(0_u32..);
+            let point = |(second, at)| (f64::from(at), value(second).unwrap_or(f64::NAN));
             Curve::new(*name, points.map(point).collect())
         };
         runs.iter().map(curve).collect()
@@ -185,20 +179,16 @@ fn objectives(report: &mut Report, runs: &[(&str, &Run)]) {
     }
 }
 
-const TRAFFIC: [&str; 7] = ["run", "requests", "errors", "p50", "p95", "p99", "longest"];
+fn table(report: &mut Report, rows: Vec<Vec<String>>) {
+    let head = ["run", "requests", "errors"].into_iter().chain(Percentiles::HEAD);
+    report.rows(head.collect(), rows);
+}
 
-fn traffic(name: &str, traffic: &TrafficSummary) -> [String; 7] {
-    let latency = traffic.latency_ms;
-    let millis = |millis: f64| format!("{millis:.1} ms");
-    [
-        name.to_owned(),
-        traffic.requests.to_string(),
-        format!("{} ({:.2} %)", traffic.errors, 100.0 * traffic.error_share),
-        millis(latency.p50),
-        millis(latency.p95),
-        millis(latency.p99),
-        millis(latency.max),
-    ]
+fn traffic(name: &str, traffic: &TrafficSummary) -> Vec<String> {
+    let errors = format!("{} ({:.2} %)", traffic.errors, 100.0 * traffic.error_share);
+    let mut cells = vec![name.to_owned(), traffic.requests.to_string(), errors];
+    cells.extend(traffic.latency_ms.cells());
+    cells
 }
 
 fn visits(report: &mut Report, name: &str, run: &Run) {
@@ -231,16 +221,13 @@ fn visits(report: &mut Report, name: &str, run: &Run) {
         ["habit", "served", "failed", "gave up", "dropped out", "did not show up", "refused"];
     report.table(head, rows.collect());
     if let Some(room) = &run.room {
-        report.table(TRAFFIC, vec![traffic("requests to the room", &room.traffic)]);
-        let list = |counts: &std::collections::BTreeMap<String, u64>| {
-            let counts = counts.iter().map(|(what, count)| format!("{what}: {count}"));
-            counts.collect::<Vec<_>>().join(", ")
-        };
+        table(report, vec![traffic("requests to the room", &room.traffic)]);
         if !room.refusals.is_empty() {
             report.text(format!("Refusals by the room: {}.", list(&room.refusals)));
         }
-        if !room.traffic.errors_by_kind.is_empty() {
-            report.text(format!("By status: {}.", list(&room.traffic.errors_by_kind)));
+        report.text(format!("Its answers by status: {}.", list(&room.traffic.statuses)));
+        if !room.traffic.faults.is_empty() {
+            report.text(format!("Requests to it that failed: {}.", list(&room.traffic.faults)));
         }
         if room.refusals.contains_key("join_limited") {
             report.text(
@@ -256,20 +243,49 @@ fn visits(report: &mut Report, name: &str, run: &Run) {
     }
     let requests = run.service.requests + run.room.as_ref().map_or(0, |it| it.traffic.requests);
     report.text(format!(
-        "The harness itself: {:.0} requests/s, {:.1} s of processor time, {:.0} MiB resident at \
-         most, {} connections.",
-        float(requests) / run.seconds.max(1.0),
-        run.cost.cpu_seconds,
-        float(run.cost.max_rss_bytes) / 1_048_576.0,
-        run.cost.connections
+        "{} It sent {:.0} requests/s on {} connections, for which visitors waited {:.0} ms (p95), in \
+         no latency.",
+        run.harness.line(),
+        requests as f64 / run.seconds.max(1.0),
+        run.opened,
+        run.connection_wait_ms.p95
     ));
-    if run.cost.is_late() {
-        report.text(format!(
-            "The harness, or the machine that it shares, was at its limit: what was due began {:.0} ms \
-              late (p95), and visitors waited {:.0} ms (p95) for a connection of the \
-             harness before they asked. Latencies are longer than the visitors of so many \
-             machines would see: play fewer, or more slowly, or from a machine of its own.",
-            run.cost.late_p95_ms, run.cost.connection_wait_p95_ms
-        ));
+    if let Some(limit) = run.own_limit.clone().or(run.harness.limit().map(|it| it.to_string())) {
+        report.text(format!("Latencies are those of the harness: {limit}"));
+    }
+}
+
+fn list<K: std::fmt::Display>(counts: &std::collections::BTreeMap<K, u64>) -> String {
+    let counts = counts.iter().map(|(what, count)| format!("{what}: {count}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// For the terminal: promises and objectives, with and without the waiting room.
+pub fn verdict(rehearsal: &Rehearsal) -> String {
+    let mut lines = Vec::new();
+    if let Some(room) = rehearsal.with_room.as_ref().and_then(|run| run.room.as_ref()) {
+        for (text, (number, held)) in PROMISES.iter().zip(&room.promises.held) {
+            lines.push(format!("promise {number}, {}: {text}", says(*held)));
+        }
+        lines.extend(room.promises.violations.iter().take(3).cloned());
+    }
+    for (name, run) in rehearsal.runs() {
+        for Held { objective, held, value } in &run.objectives {
+            let says = if *held { "met" } else { "MISSED" };
+            lines.push(format!("{objective} {name}: {says} ({value})"));
+        }
+        if run.refused > 0 {
+            lines.push(format!("{} visits were refused for good", run.refused));
+        }
+        lines.extend(run.own_limit.clone());
+    }
+    lines.join("\n")
+}
+
+fn says(held: Option<bool>) -> &'static str {
+    match held {
+        Some(true) => "kept",
+        Some(false) => "BROKEN",
+        None => "not judged",
     }
 }

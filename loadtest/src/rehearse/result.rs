@@ -6,21 +6,23 @@ use anteroom_witness::{Rules, write_lines};
 use serde::Serialize;
 
 use crate::{
+    exit::Outcome,
+    load::Percentiles,
+    own_limit::{Cost, OwnLimit},
     rehearse::{
         Rehearse,
         cheat::{Trick, Tried},
-        cost::Cost,
         delivery::Deliveries,
         mix::Habit,
         run::{Over, Ran},
-        tally::End,
-        traffic::{Percentiles, TrafficSummary, float},
+        tally::{Counts, End},
+        traffic::TrafficSummary,
     },
     size::objective::Objective,
 };
 
 /// Goes up when a field changes its meaning or is taken away.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// What is known after a rehearsal.
 #[derive(Serialize)]
@@ -88,7 +90,15 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<Room>,
     /// What it cost this process.
-    pub cost: Cost,
+    pub harness: Cost,
+    /// Connections that were opened.
+    pub opened: u64,
+    /// How long visitors waited for a connection of the harness before they asked, in no latency.
+    pub connection_wait_ms: Percentiles,
+    /// The limit of this program, if it was at one.
+    pub own_limit: Option<String>,
+    #[serde(skip)]
+    limit: Option<OwnLimit>,
 }
 
 /// An objective, over all requests of a run to the protected service.
@@ -158,6 +168,13 @@ impl Rehearsal {
         }
     }
 
+    /// The runs, each with its name.
+    pub fn runs(&self) -> impl Iterator<Item = (&'static str, &Run)> {
+        let names = ["with the waiting room", "without the waiting room"];
+        let runs = [&self.with_room, &self.without_room];
+        names.into_iter().zip(runs).filter_map(|(name, run)| Some((name, run.as_ref()?)))
+    }
+
     /// Adds a run; where a promise was broken the record is kept in the folder.
     ///
     /// # Errors
@@ -176,20 +193,29 @@ impl Rehearsal {
         Ok(())
     }
 
-    /// Whether all promises were kept, nobody was refused for good, all visits were over where
-    /// nobody ended the run early, and the service held its objectives: with the waiting room,
-    /// where there was one.
-    pub fn held(&self) -> bool {
+    /// How the command ends: a broken promise is one, whatever this program was; objectives say
+    /// nothing of the service where this program was the limit.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnLimit`].
+    pub fn outcome(&self) -> anyhow::Result<Outcome> {
+        let runs = || [&self.without_room, &self.with_room].into_iter().flatten();
+        let kept = runs().all(|run| {
+            let held = run.room.iter().flat_map(|room| room.promises.held.values());
+            run.refused == 0 && held.into_iter().all(|it| *it != Some(false))
+        });
+        if !kept {
+            return Ok(Outcome::Missed);
+        }
+        if let Some(limit) = runs().find_map(|run| run.limit.clone()) {
+            return Err(limit.into());
+        }
         let judged = self.with_room.as_ref().or(self.without_room.as_ref());
         let mut objectives = judged.into_iter().flat_map(|run| &run.objectives);
-        let runs = [&self.without_room, &self.with_room];
-        let kept = runs.into_iter().flatten().all(|run| {
-            let rooms = run.room.iter();
-            run.over != Over::TimeLimit
-                && run.refused == 0
-                && rooms.flat_map(|room| room.promises.held.values()).all(|it| *it != Some(false))
-        });
-        kept && objectives.all(|objective| objective.held)
+        let in_time = runs().all(|run| run.over != Over::TimeLimit);
+        let held = in_time && objectives.all(|objective| objective.held);
+        Ok(if held { Outcome::Held } else { Outcome::Missed })
     }
 }
 
@@ -209,14 +235,17 @@ impl RulesInForce {
 
 impl Run {
     fn new(ran: Ran, slo: &[Objective], rules: Option<&RulesInForce>, rules_changed: bool) -> Self {
-        let counts = ran.stage.tally.counts();
+        let mut counts = ran.stage.tally.counts();
         let came = counts.came.values().sum();
         let seconds = ran.took.as_secs_f64();
-        let answers = counts.service.answers();
+        let answers = (&counts.service.total).into();
         let held = |objective: &Objective| {
             let judged = objective.judge(&answers);
             Held { objective: objective.to_string(), held: judged.held, value: judged.value }
         };
+        let limit = limit(&ran, &counts, !slo.is_empty());
+        let (service, room_traffic) =
+            (counts.service.summary(ran.took), counts.room.summary(ran.took));
         let room = ran.verdict.map(|verdict| {
             let looks = || counts.looks.iter();
             let mut violations: Vec<_> = verdict.violations.clone();
@@ -235,11 +264,11 @@ impl Run {
                 (judged(promise) || !kept).then_some(kept)
             };
             Room {
-                wait_ms: Percentiles::of(&counts.waits, 1.0),
+                wait_ms: (&counts.waits).into(),
                 greatest_depth: looks().flatten().map(|look| look.depth).max().unwrap_or(0),
                 depth: looks().map(|look| look.map(|it| it.depth)).collect(),
                 inside: looks().map(|look| look.map(|it| it.inside)).collect(),
-                traffic: counts.room.summary(),
+                traffic: room_traffic,
                 refusals: counts.refusals.clone(),
                 tricks: counts.tricks.clone(),
                 promises: Promises {
@@ -261,13 +290,27 @@ impl Run {
             refused: counts.ended_as(End::Refused),
             connections: ran.stage.connections.deliveries(),
             unfinished: came.max(ran.stage.visitors.into()).saturating_sub(counts.over()),
-            served_per_minute: 60.0 * float(counts.ended_as(End::Served)) / seconds.max(1.0),
-            service: counts.service.summary(),
+            served_per_minute: 60.0 * counts.ended_as(End::Served) as f64 / seconds.max(1.0),
+            service,
             objectives: slo.iter().map(held).collect(),
             room,
-            cost: ran.cost,
+            harness: ran.cost,
+            opened: ran.stage.opened(),
+            connection_wait_ms: (&ran.stage.connections.waited()).into(),
+            own_limit: limit.as_ref().map(ToString::to_string),
+            limit,
         }
     }
+}
+
+/// The limit of this program in a run, if it was at one. Whether promises were kept it does not
+/// change, so lateness counts only where objectives were to be met.
+fn limit(ran: &Ran, counts: &Counts, has_objectives: bool) -> Option<OwnLimit> {
+    let [room, service] = [&counts.room.total, &counts.service.total];
+    let mut all = room.clone();
+    all.merge(service);
+    let late = || ran.cost.limit().filter(|_| has_objectives);
+    OwnLimit::of_faults(&all.faults, all.requests).or_else(late)
 }
 
 fn millis(time: Duration) -> u64 {

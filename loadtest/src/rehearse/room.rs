@@ -14,10 +14,7 @@ use http_body_util::Full;
 use hyper::header;
 use serde_json::Value;
 
-use crate::rehearse::{
-    connection::{Connection, Connections},
-    peer::Peer,
-};
+use crate::client::{Connection, Route};
 
 /// A look at the public state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +34,7 @@ pub struct Look {
 /// # Errors
 ///
 /// When there is no answer that shows it.
-pub async fn look(public: &Peer, queue: &str) -> anyhow::Result<Look> {
+pub async fn look(public: &Arc<Route>, queue: &str) -> anyhow::Result<Look> {
     let state = get_json(public, &format!("/v1/queues/{queue}"), None).await?;
     let number = |name: &str| {
         state[name].as_u64().with_context(|| format!("the state of {queue} has no {name}"))
@@ -52,7 +49,7 @@ pub async fn look(public: &Peer, queue: &str) -> anyhow::Result<Look> {
 /// # Errors
 ///
 /// When there is no answer that shows them.
-async fn rules(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Result<Rules> {
+async fn rules(service: &Arc<Route>, queue: &str, key: Option<&str>) -> anyhow::Result<Rules> {
     read(&get_json(service, &format!("/v1/admin/queues/{queue}"), key).await?)
 }
 
@@ -86,26 +83,26 @@ fn read(state: &Value) -> anyhow::Result<Rules> {
 /// # Errors
 ///
 /// When there is no answer, or another one than 200.
-async fn get_json(peer: &Peer, path: &str, key: Option<&str>) -> anyhow::Result<Value> {
-    let mut request = peer.request("GET", path);
+async fn get_json(route: &Arc<Route>, path: &str, key: Option<&str>) -> anyhow::Result<Value> {
+    let mut request = route.target.request("GET", path);
     if let Some(key) = key {
         request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
     }
-    let request = request.body(Full::default()).context("a request")?;
-    let place = format!("http://{}{}{path}", peer.authority(), peer.base());
-    let mut connection = Connection::new(peer, &Arc::new(Connections::new(1, 1)), false);
-    let answer = connection.send(request, Duration::from_secs(5)).await;
-    let answer = answer.map_err(|failure| anyhow::anyhow!("{place}: {failure}"))?;
+    let request =
+        request.body(Full::default()).context("ANTEROOM_KEY: must be one line of text")?;
+    let place = route.target.at(path);
+    let answer = Connection::new(route).send(request, Duration::from_secs(5)).await;
+    let answer = answer.map_err(|fault| anyhow::anyhow!("{place}: {fault}"))?;
     if answer.status != 200 {
         let body = String::from_utf8_lossy(&answer.body);
-        anyhow::bail!("{place} answers {}: {}", answer.status, body.trim());
+        anyhow::bail!("{place} answers {}: {}", answer.status.as_u16(), body.trim());
     }
     serde_json::from_slice(&answer.body).with_context(|| format!("{place}: not JSON"))
 }
 
 /// The rules in force, looked at again and again.
 pub struct RulesWatch {
-    service: Peer,
+    service: Arc<Route>,
     queue: String,
     key: Option<String>,
     first: Rules,
@@ -120,10 +117,10 @@ impl RulesWatch {
     /// # Errors
     ///
     /// When there is no answer that shows them.
-    pub async fn new(service: &Peer, queue: &str, key: Option<&str>) -> anyhow::Result<Self> {
+    pub async fn new(service: &Arc<Route>, queue: &str, key: Option<&str>) -> anyhow::Result<Self> {
         let first = rules(service, queue, key).await?;
         Ok(Self {
-            service: service.clone(),
+            service: Arc::clone(service),
             queue: queue.to_owned(),
             key: key.map(str::to_owned),
             together: Mutex::new(first.clone()),

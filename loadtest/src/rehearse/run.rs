@@ -11,10 +11,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    own_limit::{Cost, Watch},
     progress::Progress,
     rehearse::{
         Rehearse, Stage,
-        cost::{Cost, Meter},
         judge::{Verdict, judge},
         mix::Habit,
         room,
@@ -57,14 +57,14 @@ pub async fn without_room(
     seed: u64,
     interrupted: &CancellationToken,
 ) -> Ran {
-    let meter = Meter::start();
+    let harness = Watch::start();
     let never = CancellationToken::new();
     let watching = watch("without the room", &stage, None);
     let visit = |visitor: Visitor| visitor.goes_straight();
     let over = crowd(rehearse, &stage, seed, visit, [interrupted, &never]).await;
     let took = stage.tally.elapsed();
     watching.abort();
-    Ran { cost: meter.cost(&stage.connections), stage, over, took, verdict: None }
+    Ran { cost: harness.cost_so_far(), stage, over, took, verdict: None }
 }
 
 /// The crowd goes through the waiting room, under the eyes of the witness.
@@ -74,7 +74,7 @@ pub async fn with_room(
     seed: u64,
     interrupted: &CancellationToken,
 ) -> Ran {
-    let meter = Meter::start();
+    let harness = Watch::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
     let judging = tokio::spawn(judge(Arc::clone(&stage), ended.clone(), broken.clone()));
     let watching = watch("with the room", &stage, Some(broken.clone()));
@@ -94,7 +94,7 @@ pub async fn with_room(
     };
     let kept = verdict.violations.is_empty() && stage.tally.counts().accepted().next().is_none();
     let over = if kept { over } else { Over::PromiseBroken };
-    Ran { cost: meter.cost(&stage.connections), stage, over, took, verdict: Some(verdict) }
+    Ran { cost: harness.cost_so_far(), stage, over, took, verdict: Some(verdict) }
 }
 
 /// All come at moments of their own, until the last is done.

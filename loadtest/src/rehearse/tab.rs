@@ -3,14 +3,13 @@
 
 use std::{sync::Arc, time::Instant};
 
-use anteroom_witness::{Call, Heard, Line, Token};
+use anteroom_witness::{Call, Heard, Line, Token, Told};
 use http_body_util::Full;
 use hyper::body::Bytes;
 
-use crate::rehearse::{
-    Stage, address,
-    answer::{Answer, Failure},
-    connection::{Connection, Out},
+use crate::{
+    client::{Answer, Fault, Outgoing},
+    rehearse::{Stage, address, connection::Connection, present::Key},
 };
 
 /// A tab of a visitor.
@@ -20,7 +19,7 @@ pub struct Tab {
     /// Whose place it is, for the witness.
     identity: u32,
     /// The Idempotency-Key.
-    key: u128,
+    key: Key,
     /// The token of the last join.
     pub token: Option<Token>,
     /// To the waiting room.
@@ -31,10 +30,34 @@ impl Tab {
     /// The first tab of an identity. Its key is no other run's, whatever the seed: it would have a
     /// place of that run.
     pub fn new(stage: &Arc<Stage>, visitor: u32, identity: u32) -> Self {
-        let connection =
-            Connection::new(&stage.public, &stage.connections, stage.reuse.keeps(visitor));
+        let connection = Connection::new(&stage.public, &stage.connections, visitor);
         let (stage, key) = (Arc::clone(stage), rand::random());
         Self { stage, visitor, identity, key, token: None, connection }
+    }
+
+    /// A tab of a visitor who joined with this key.
+    pub fn of_key(stage: &Arc<Stage>, visitor: u32, key: Key) -> Self {
+        Self { key, ..Self::new(stage, visitor, visitor) }
+    }
+
+    /// Gives the place of the key up. No record and no figure counts it.
+    pub async fn gives_up(mut self, token: Option<String>) {
+        let token = match token {
+            Some(token) => Some(token),
+            // The answer to the join was cut off. The same key has the same place.
+            None => match self.sends(Call::Join, None).await {
+                Ok(answer) => {
+                    let status = answer.status.as_u16();
+                    let heard = Heard::answer(Call::Join, status, |_| None, &answer.body);
+                    heard.token.map(|token| token.text)
+                }
+                Err(_) => None,
+            },
+        };
+        if token.is_some() {
+            // A place that is not given up ends by itself, in time.
+            let _ = self.sends(Call::Leave, token.as_deref()).await;
+        }
     }
 
     /// Another tab of the same browser, or with the key alone: of another one.
@@ -63,9 +86,9 @@ impl Tab {
         let heard = match &answer {
             Ok(answer) => {
                 let header = |name: &str| answer.headers.get(name).and_then(|it| it.to_str().ok());
-                Heard::answer(call, answer.status, header, &answer.body)
+                Heard::answer(call, answer.status.as_u16(), header, &answer.body)
             }
-            Err(failure) => Heard::nothing(failure),
+            Err(fault) => Heard::nothing(fault),
         };
         under_way.hears(&heard);
         if heard.status.is_some_and(|status| status >= 400) {
@@ -73,22 +96,34 @@ impl Tab {
             *self.stage.tally.counts().refusals.entry(code.to_owned()).or_default() += 1;
         }
         if let Some(token) = &heard.token {
+            self.stage.present.joins(self.key, self.visitor, &token.text);
             self.token = Some(token.clone());
+        }
+        let left = call == Call::Leave && heard.status.is_some_and(|status| status < 300);
+        if left || matches!(heard.told, Told::Gone { .. }) {
+            self.stage.present.leaves(self.key);
         }
         heard
     }
 
     /// Sends a call with any token, which no record knows of.
-    pub async fn send(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Failure> {
+    pub async fn send(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Fault> {
         self.connection.ready().await;
         let sent = Instant::now();
-        let request = self.request(call, token);
-        let answer = self.connection.send(request, self.stage.patience).await;
-        self.stage.tally.asked_room(sent, answer.as_ref().map_err(|failure| *failure));
+        if call == Call::Join {
+            self.stage.present.may_join(self.key, self.visitor);
+        }
+        let answer = self.sends(call, token).await;
+        self.stage.tally.asked_room(sent, answer.as_ref().map_err(|fault| *fault));
         answer
     }
 
-    fn request(&self, call: Call, token: Option<&str>) -> Out {
+    async fn sends(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Fault> {
+        let request = self.request(call, token);
+        self.connection.send(request, self.stage.patience).await
+    }
+
+    fn request(&self, call: Call, token: Option<&str>) -> Outgoing {
         let (method, path) = match call {
             Call::Join => ("POST", "tokens"),
             Call::Place => ("GET", "token"),
@@ -101,7 +136,7 @@ impl Tab {
             (Call::Authorize, Some(gate)) => gate.clone(),
             _ => format!("/v1/queues/{}/{path}", self.stage.queue),
         };
-        let request = self.connection.peer().request(method, &path);
+        let request = self.connection.route().target.request(method, &path);
         let request = request.header("x-forwarded-for", address::of(self.visitor).to_string());
         let (request, body) = match (call, token) {
             (Call::Join, _) => {

@@ -6,16 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::rehearse::{
-    answer::{Answer, Failure},
-    cheat::{FellFor, Trick, Tried},
-    histogram::{histogram, record},
-    mix::Habit,
-    room::Look,
-    traffic::{Error, Traffic},
+use crate::{
+    client::{Answer, Fault},
+    load::{Durations, Sample},
+    rehearse::{
+        cheat::{FellFor, Trick, Tried},
+        mix::Habit,
+        room::Look,
+        traffic::Traffic,
+    },
 };
 
 /// How a visit ended.
@@ -43,13 +44,14 @@ pub struct Tally {
 }
 
 /// What is counted.
+#[derive(Default)]
 pub struct Counts {
     /// Visitors that have come, by habit.
     pub came: BTreeMap<Habit, u64>,
     /// Visits that are over.
     pub ended: BTreeMap<Habit, BTreeMap<End, u64>>,
-    /// Milliseconds from the join to the turn, of all who were told theirs.
-    pub waits: Histogram<u64>,
+    /// From the join to the turn, of all visitors who learnt theirs.
+    pub waits: Durations,
     /// When places were promoted, in milliseconds, since `--follow` said so last.
     pub promoted_ms: Vec<u64>,
     /// Requests to the waiting room.
@@ -69,19 +71,7 @@ pub struct Counts {
 impl Tally {
     /// Nothing yet; time runs from now on.
     pub fn new() -> Self {
-        let counts = Counts {
-            came: BTreeMap::new(),
-            ended: BTreeMap::new(),
-            waits: histogram(),
-            promoted_ms: Vec::new(),
-            room: Traffic::default(),
-            service: Traffic::default(),
-            refusals: BTreeMap::new(),
-            tricks: BTreeMap::new(),
-            fell_for: Vec::new(),
-            looks: Vec::new(),
-        };
-        Self { started: Instant::now(), counts: Mutex::new(counts) }
+        Self { started: Instant::now(), counts: Mutex::default() }
     }
 
     /// Time since the start.
@@ -104,27 +94,24 @@ impl Tally {
         *self.counts().ended.entry(habit).or_default().entry(end).or_default() += 1;
     }
 
-    /// A request to the waiting room took so long until now. Statuses from 400 on are errors.
-    pub fn asked_room(&self, sent: Instant, answer: Result<&Answer, Failure>) {
-        let at = self.elapsed();
-        let status = answer.ok().map(|answer| answer.status);
-        let error = match answer {
-            Ok(answer) => (answer.status >= 400).then_some(Error::Status(answer.status)),
-            Err(failure) => Some(Error::NoAnswer(failure)),
-        };
-        self.counts().room.add(at, sent.elapsed(), status, error);
+    /// A request to the waiting room has ended. Statuses from 400 on are errors.
+    pub fn asked_room(&self, started: Instant, answer: Result<&Answer, Fault>) {
+        let status = answer.ok().map(|answer| answer.status.as_u16());
+        let refused = status.filter(|status| *status >= 400).map(|_| Fault::Status);
+        let fault = answer.err().or(refused);
+        let sample = Sample { step: 0, started, status, again: false, fault };
+        self.counts().room.add(self.elapsed(), &sample);
     }
 
-    /// A request to the protected service took so long until now. The scenario says what is an
-    /// error.
-    pub fn asked_service(&self, sent: Instant, status: Option<u16>, error: Option<Error>) {
-        let at = self.elapsed();
-        self.counts().service.add(at, sent.elapsed(), status, error);
+    /// A request to the protected service has ended. The scenario defines what is an error.
+    pub fn asked_service(&self, started: Instant, status: Option<u16>, fault: Option<Fault>) {
+        let sample = Sample { step: 0, started, status, again: false, fault };
+        self.counts().service.add(self.elapsed(), &sample);
     }
 
     /// A turn was told; it came so long after the join.
     pub fn waited(&self, micros: u64) {
-        record(&mut self.counts().waits, micros / 1_000);
+        self.counts().waits.note(Duration::from_micros(micros));
     }
 }
 

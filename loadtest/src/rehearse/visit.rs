@@ -5,19 +5,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http_body_util::Full;
-use hyper::{StatusCode, body::Bytes};
+use hyper::header::HeaderValue;
 use rand::Rng;
 
 use crate::{
-    rehearse::{connection::Connection, peer::Peer, tally::Tally, traffic::Error},
-    scenario::{self, Call, Failure, Scenario},
+    client::{Fault, Route},
+    rehearse::{connection::Connection, tally::Tally},
+    scenario::{self, Call, Scenario},
 };
 
 /// The visit of everybody who is inside.
 pub struct Visit {
     /// The protected service; without it a visitor only stays.
-    pub target: Option<Peer>,
+    pub target: Option<Arc<Route>>,
     /// What is done there.
     pub scenario: Arc<Scenario>,
     /// How long a visitor takes over the answers in all, half to one and a half of it, besides what
@@ -39,36 +39,25 @@ impl Visit {
         from: &str,
         tally: &Tally,
     ) -> bool {
-        let mut request = connection.peer().request(call.method.as_str(), &call.target);
-        if let Some(headers) = request.headers_mut() {
-            headers.extend(call.headers.clone());
-        }
-        request = request.header("x-forwarded-for", from);
-        // A gateway in front of the service, or the service itself, asks the room by it.
-        if let Some(token) = token {
-            request = request.header("x-anteroom-token", token);
-        }
         connection.ready().await;
         let sent = Instant::now();
-        let Ok(request) = request.body(Full::new(Bytes::from(call.body.clone()))) else {
-            tally.asked_service(sent, None, Some(Error::Scenario(Failure::Value)));
-            return false;
-        };
-        let answer = connection.send(request, self.patience).await;
-        let status = answer.as_ref().ok().map(|answer| answer.status);
-        let error = match &answer {
-            Ok(answer) => {
-                let status = StatusCode::from_u16(answer.status).unwrap_or_default();
-                let judged = visit.answered(status, &answer.headers, &answer.body);
-                judged.err().map(|failure| match failure {
-                    Failure::Status => Error::Status(answer.status),
-                    failure => Error::Scenario(failure),
-                })
+        let mut status = None;
+        let outcome = async {
+            let mut request = connection.route().target.call(call)?;
+            let headers = request.headers_mut();
+            let value = |text: &str| HeaderValue::from_str(text).map_err(|_| Fault::Value);
+            headers.insert("x-forwarded-for", value(from)?);
+            // A gateway in front of the service, or the service itself, asks the room with it.
+            if let Some(token) = token {
+                headers.insert("x-anteroom-token", value(token)?);
             }
-            Err(failure) => Some(Error::NoAnswer(*failure)),
+            let answer = connection.send(request, self.patience).await?;
+            status = Some(answer.status.as_u16());
+            Ok(visit.answered(answer.status, &answer.headers, &answer.body)?)
         };
-        tally.asked_service(sent, status, error);
-        error.is_none()
+        let fault = outcome.await.err();
+        tally.asked_service(sent, status, fault);
+        fault.is_none()
     }
 
     /// Takes the time over one answer of so many.

@@ -176,8 +176,7 @@ impl Visitor {
             stage.visit.stays(1.0, &mut self.random).await;
             return End::Served;
         };
-        let mut connection =
-            Connection::new(target, &stage.connections, stage.reuse.keeps(self.number));
+        let mut connection = Connection::new(target, &stage.connections, self.number);
         let from = address::of(self.number).to_string();
         let scenario = &stage.visit.scenario;
         let calls = scenario.calls_per_visitor();

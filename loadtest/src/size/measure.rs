@@ -1,18 +1,16 @@
 //! What a step of the search asks of a driver, and what it gets.
 
 use std::future::Future;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::steady::Visits;
-use crate::descriptors;
+use crate::client::Route;
 use crate::load::open::{Arrivals, Open, play};
-use crate::load::{Fault, Measurement, Tally, Target};
+use crate::load::{Measurement, Tally};
+use crate::own_limit::{Cost, OwnLimit, Watch};
 use crate::scenario::Scenario;
 
 /// Offers a load and tells what came of it: visitors arrive whatever the service does (an open
@@ -59,9 +57,9 @@ pub struct Measured {
     /// seconds. A service that cannot keep up has a line that grows by its overload: at 1.1 times
     /// what it can do, whoever comes a second later waits about a tenth of a second longer.
     pub growth: f64,
-    /// How late the driver itself let visitors set out, at their 95th percentile.
-    pub late: Duration,
-    /// Visitors, or their requests, for which the driver had no connection left.
+    /// The limit of this program, if it was at one.
+    pub own_limit: Option<OwnLimit>,
+    /// Visitors who arrived while as many as allowed were under way.
     pub unplayed: u64,
 }
 
@@ -69,24 +67,16 @@ pub struct Measured {
 pub struct Visitors {
     /// What they do.
     pub scenario: Arc<Scenario>,
-    /// The service.
-    pub target: Arc<Target>,
+    /// The way to the service.
+    pub route: Arc<Route>,
     /// Of each request.
     pub timeout: Duration,
     /// Visits under way at most.
     pub max_in_flight: usize,
-    /// Whether it was said that a load comes near that.
-    pub warned: AtomicBool,
 }
 
 impl Measure for Visitors {
     async fn at(&self, load: &Load) -> anyhow::Result<Measured> {
-        // As many as come before the first of them gives up.
-        let longest = (self.scenario.longest_think() + self.timeout).as_secs_f64();
-        let connections = (load.rate * longest).ceil() as u64;
-        if connections > u64::try_from(self.max_in_flight)? && !self.warned.swap(true, Relaxed) {
-            descriptors::check(connections)?;
-        }
         let open = Open {
             rate: load.rate,
             arrivals: load.arrivals,
@@ -97,8 +87,9 @@ impl Measure for Visitors {
         };
         // It ends when it is dropped.
         let never = CancellationToken::new();
-        let measured = play(&self.scenario, &self.target, &open, &never, |_| {}).await?;
-        Ok(Measured::of(&measured, load, &self.scenario))
+        let watch = Watch::start();
+        let measured = play(&self.scenario, &self.route, &open, &never, |_| {}).await?;
+        Ok(Measured::of(&measured, load, &self.scenario, &watch.cost_so_far()))
     }
 
     /// Where visitors think, until those who try nothing again end their visits.
@@ -108,7 +99,7 @@ impl Measure for Visitors {
 }
 
 impl Measured {
-    fn of(measured: &Measurement, load: &Load, scenario: &Scenario) -> Self {
+    fn of(measured: &Measurement, load: &Load, scenario: &Scenario, cost: &Cost) -> Self {
         // Visits that think nowhere are looked at from the first to the last, with what they try
         // again at the end; of those that think, all that is asked in a stretch of time.
         let thinks = !load.warm_up.is_zero();
@@ -122,16 +113,16 @@ impl Measured {
             if thinks { visits.steady_after(load.warm_up, load.length) } else { Duration::ZERO };
         // What had no connection here was not asked of the service.
         let mut total = figures.total.clone();
-        let descriptors = total.faults.remove(&Fault::Descriptors).unwrap_or_default();
-        total.requests -= descriptors;
+        let own_limit = OwnLimit::of_faults(&total.faults, total.requests).or_else(|| cost.limit());
+        total.forget_own();
         Self {
             total,
             arrived,
             stay: visits.stay,
             steady_after,
             growth: growth(measured, load.rate),
-            late: measured.late.quantile(0.95),
-            unplayed: measured.visits_not_begun + descriptors,
+            own_limit,
+            unplayed: measured.visits_not_begun,
         }
     }
 }

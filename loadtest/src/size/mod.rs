@@ -13,15 +13,15 @@ mod result;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use humantime::parse_duration;
 
-use crate::descriptors;
+use crate::client::{Route, Sources, Target};
 use crate::exit::{Outcome, Usage};
-use crate::load::Target;
+use crate::own_limit;
 use crate::plan::{self, Basis, Pace};
 use crate::progress::say;
 use crate::scenario::Scenario;
@@ -86,6 +86,11 @@ pub struct Size {
     /// How long a visitor stays; else as measured, where the scenario thinks
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     stay: Option<Duration>,
+    /// Local addresses that connections come from, in turn: networks or addresses, separated by
+    /// commas, such as 127.0.1.0/24
+    #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
+        value_parser = Sources::parse)]
+    source_addresses: Sources,
     /// Measures also what batches let in all at once would do; takes a minute more
     #[arg(long)]
     paces: bool,
@@ -105,8 +110,10 @@ impl Size {
         let deadline = Instant::now() + self.within;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let cancelled = crate::interrupt::watch()?;
-        let visitors = self.visitors(&scenario)?;
-        self.target.reach(visitors.timeout.min(self.within)).await?;
+        let timeout = timeout(&self.slo);
+        let sources = self.source_addresses.clone();
+        let route = self.target.reach(sources, timeout.min(self.within)).await?;
+        let visitors = visitors(&scenario, route, timeout)?;
         self.options.prepare(&self.output).await?;
         let search = search::Search {
             measure: &visitors,
@@ -139,6 +146,7 @@ impl Size {
             scenario: scenario.name.clone(),
             timeout_seconds: visitors.timeout.as_secs_f64(),
         };
+        let own_limit = found.own_limit.clone();
         let sized = Sized::new(subject, found, paces, basis);
         let report = sized.report(&self.slo, &self.options)?;
         report.write(&self.output, "size", &sized)?;
@@ -147,6 +155,9 @@ impl Size {
         }
         say(&report.markdown());
         say(&format!("written to {}", self.output.join("size.html").display()));
+        if let Some(limit) = own_limit {
+            return Err(limit.into());
+        }
         let Some(plan) = &sized.plan else {
             self.options.refuse("no three runs agree on a load that lasts");
             return Ok(Outcome::Missed);
@@ -157,17 +168,6 @@ impl Size {
         }
         self.options.set_live(plan).await?;
         Ok(Outcome::Held)
-    }
-
-    fn visitors(&self, scenario: &Arc<Scenario>) -> anyhow::Result<Visitors> {
-        let timeout = timeout(&self.slo);
-        Ok(Visitors {
-            scenario: Arc::clone(scenario),
-            target: Arc::new(self.target.clone()),
-            timeout,
-            max_in_flight: usize::try_from(descriptors::connections()?.min(MOST_IN_FLIGHT))?,
-            warned: AtomicBool::new(false),
-        })
     }
 
     /// What the plan is worked out from: what the nearest load brought, at the load that held.
@@ -205,6 +205,15 @@ impl Size {
         };
         Err(Usage(rule.to_owned()))
     }
+}
+
+fn visitors(
+    scenario: &Arc<Scenario>,
+    route: Arc<Route>,
+    timeout: Duration,
+) -> anyhow::Result<Visitors> {
+    let max_in_flight = usize::try_from(own_limit::connections()?.min(MOST_IN_FLIGHT))?;
+    Ok(Visitors { scenario: Arc::clone(scenario), route, timeout, max_in_flight })
 }
 
 /// Who is not served after some times the largest limit of a latency will not be in time.

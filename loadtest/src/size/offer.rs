@@ -11,7 +11,7 @@ use crate::load::open::Arrivals;
 /// A load that missed so often is one that is not held.
 const MISSES: usize = 2;
 /// Measurements of one load in which this program itself may be late.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 6;
 
 impl<M: Measure> Search<'_, M> {
     /// Whether a load holds. A miss is measured once more, as the machine may have had a hiccup,
@@ -24,20 +24,12 @@ impl<M: Measure> Search<'_, M> {
         watch: &mut Watch,
     ) -> Result<bool, End> {
         let known = watch.missed.is_some_and(|missed| rate >= missed);
-        let (mut misses, mut without_connection) = (usize::from(known), 0);
+        let (mut misses, mut own_limit) = (usize::from(known), None);
         let mut length = self.step;
         for _ in 0..ATTEMPTS {
             let step = self.steady(rate, length, watch).await?;
-            let (held, counts) = (step.held(), !step.is_of_the_driver());
-            without_connection += usize::from(!counts && step.unplayed > 0);
-            if without_connection == MISSES {
-                return Err(End::Early(format!(
-                    "at {rate:.1} visitors/s this program had no connection left for {} of its \
-                     visitors or requests: it has run out of file descriptors, raise their limit \
-                     (`ulimit -n`)",
-                    step.unplayed
-                )));
-            }
+            own_limit = step.own_limit();
+            let (held, counts) = (step.held(), own_limit.is_none());
             let unsure = length == self.step && step.may_be_chance();
             if counts {
                 found.steps.push(step);
@@ -59,10 +51,8 @@ impl<M: Measure> Search<'_, M> {
                 return Ok(true);
             }
         }
-        Err(End::Early(format!(
-            "at {rate:.1} visitors/s this program itself was late: it, or the machine that it runs \
-             on, is the bottleneck"
-        )))
+        let unsure = || End::Early(format!("{rate:.1} visitors/s is neither held nor missed"));
+        Err(own_limit.map_or_else(unsure, End::Own))
     }
 
     /// Offers a load; again, with a longer warm-up, where it only held because fewer were there
@@ -121,11 +111,13 @@ impl<M: Measure> Search<'_, M> {
         let load = Load { rate, arrivals: Arrivals::Even, warm_up, length };
         loop {
             let step = self.offer(&load, watch).await?;
-            if step.held() || step.may_be_chance() || (step.is_of_the_driver() && step.unplayed > 0)
-            {
+            if step.held() || step.may_be_chance() {
                 return Ok(());
             }
             if begun.elapsed() >= self.recovery {
+                if let Some(limit) = step.own_limit() {
+                    return Err(End::Own(limit));
+                }
                 break;
             }
         }

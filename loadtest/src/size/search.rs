@@ -11,6 +11,7 @@ use super::measure::Measure;
 use super::objective::Objective;
 use super::step::Step;
 use super::watch::{End, LONGER, Watch};
+use crate::own_limit::OwnLimit;
 
 /// Between a load that held and one that missed, when a run is over.
 const PRECISION: f64 = 1.04;
@@ -61,6 +62,8 @@ pub struct Found {
     pub warm_up: Duration,
     /// Every load that was measured, in order, but for those that only looked for calm.
     pub steps: Vec<Step>,
+    /// The limit of this program that ended the search.
+    pub own_limit: Option<OwnLimit>,
     /// What else there is to say.
     pub remarks: Vec<String>,
 }
@@ -104,10 +107,14 @@ impl<M: Measure> Search<'_, M> {
         match searched {
             Ok(()) => {}
             Err(End::Early(why)) => found.remarks.push(why),
+            Err(End::Own(limit)) => {
+                found.remarks.push(limit.to_string());
+                found.own_limit = Some(limit);
+            }
             Err(End::Failed(error)) => return Err(error),
         }
         let agreed = agree(found.last_runs());
-        found.agree = agreed && found.lasts != Some(false);
+        found.agree = agreed && found.own_limit.is_none() && found.lasts != Some(false);
         found.held = found.held.or_else(|| median(found.last_runs()));
         if found.held.is_none() {
             // Not one run to its end: what held so far is at least true.
@@ -187,7 +194,7 @@ impl<M: Measure> Search<'_, M> {
                 return Err(End::Early(unsure));
             }
             let step = self.steady(rate, length, watch).await?;
-            let (held, of_the_driver) = (step.held(), step.is_of_the_driver());
+            let (held, of_the_driver) = (step.held(), step.own_limit().is_some());
             let refused = step.refused();
             if !of_the_driver {
                 found.steps.push(step);

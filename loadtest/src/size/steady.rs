@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 
-use crate::load::{Fault, Tally};
+use crate::client::Fault;
+use crate::load::Tally;
 use crate::scenario::{Scenario, Step};
 
 /// The part of a load's requests that may be missing in what is looked at.

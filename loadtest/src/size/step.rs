@@ -6,13 +6,12 @@ use serde::Serialize;
 
 use super::measure::Measured;
 use super::objective::Objective;
-use crate::load::Fault;
+use crate::client::Fault;
+use crate::own_limit::OwnLimit;
 
 /// Latency that grows by so many seconds a second is a line that grows: the load is past what the
 /// service can do, though its answers may still be in time while the step lasts.
 const GROWS: f64 = 0.05;
-/// A driver that begins its visitors so late measures itself.
-const DRIVER_LATE: Duration = Duration::from_millis(50);
 
 /// A load that was offered.
 #[derive(Clone, Debug, Serialize)]
@@ -45,10 +44,10 @@ pub struct Step {
     #[serde(skip)]
     pub steady_after: Duration,
     #[serde(skip)]
-    late: Duration,
-    /// Visitors, or their requests, for which the driver had no connection left.
+    own_limit: Option<OwnLimit>,
+    /// Visitors who arrived while as many as allowed were under way.
     #[serde(skip)]
-    pub unplayed: u64,
+    unplayed: u64,
     /// Of all requests, those with a status that is none of the expected.
     #[serde(skip)]
     unexpected: f64,
@@ -98,7 +97,7 @@ pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
         calls_per_visitor: per_visitor(total.requests - total.again),
         stay_seconds: measured.stay.as_secs_f64(),
         steady_after: measured.steady_after,
-        late: measured.late,
+        own_limit: measured.own_limit.clone(),
         unplayed: measured.unplayed,
         unexpected: total
             .faults
@@ -137,11 +136,15 @@ impl Step {
         if late || self.overloaded { 0.0 } else { self.unexpected }
     }
 
-    /// Whether the driver measured itself. Whom it could not play would only have been more load,
-    /// so a load that was missed by those whom it did play is one.
-    pub fn is_of_the_driver(&self) -> bool {
-        let unplayed = self.unplayed > 0 && (self.held() || self.played == 0);
-        self.late > DRIVER_LATE || unplayed
+    /// The limit of this program, if it was at one. More visitors would only have been more load,
+    /// so a load that was missed by those who were played is one.
+    pub fn own_limit(&self) -> Option<OwnLimit> {
+        let unplayed = || {
+            let all = self.played + self.unplayed;
+            let says = self.held() || self.played == 0;
+            says.then(|| OwnLimit::of_unplayed(self.unplayed, all)).flatten()
+        };
+        self.own_limit.clone().or_else(unplayed)
     }
 
     /// For whoever watches.
@@ -159,8 +162,11 @@ impl Step {
             })
             .collect();
         let grows = if self.overloaded { ", the line grows" } else { "" };
-        let ours =
-            if self.is_of_the_driver() { "not counted, as this program fell short: " } else { "" };
+        let ours = if self.own_limit().is_some() {
+            "not counted, as this program fell short: "
+        } else {
+            ""
+        };
         format!("{:.1} visitors/s: {ours}{}{grows}", self.rate, figures.join(", "))
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::step::Step;
+use crate::own_limit::OwnLimit;
 use crate::progress::Progress;
 
 /// So many times as long is a load offered of which a step says too little.
@@ -36,6 +37,8 @@ impl Watch {
 pub enum End {
     /// Neither time nor wish for more.
     Early(String),
+    /// This program was at its own limit.
+    Own(OwnLimit),
     Failed(anyhow::Error),
 }
 

@@ -13,8 +13,13 @@ use tokio_rustls::TlsAcceptor;
 
 use super::service::Service;
 
-const CLOSED: &[&str] = &["--users", "3", "--ramp", "1s", "--hold", "2s", "--down", "1s"];
-const OPEN: &[&str] = &["--rate", "20", "--hold", "2s"];
+/// Each command that asks a service.
+const COMMANDS: [(&str, &[&str]); 4] = [
+    ("ramp", &["--users", "3", "--ramp", "1s", "--hold", "2s", "--down", "1s"]),
+    ("ramp", &["--rate", "20", "--hold", "2s"]),
+    ("size", &["--from", "5", "--most", "5", "--step", "1s", "--slo", "p95<1s"]),
+    ("rehearse", &["--without-room", "--visitors", "20", "--arrive", "1s"]),
+];
 
 /// TLS with a certificate of the folder.
 fn tls(folder: &Path) -> TlsAcceptor {
@@ -28,37 +33,35 @@ fn tls(folder: &Path) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// `ramp` at an address; the authority is trusted or not.
-async fn ramp(url: String, model: &[&str], folder: &Path, trusted: bool) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-    std::fs::write(folder.join("test.toml"), "[[steps]]\npath = '/'\nthink = '50ms'").unwrap();
-    command.args(["ramp", "--target", &url, "--scenario"]).arg(folder.join("test.toml"));
-    command.arg("--output").arg(folder.join("out")).args(model);
+/// A command at an address; the authority is trusted or not.
+async fn run(url: String, command: &str, args: &[&str], folder: &Path, trusted: bool) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    std::fs::write(folder.join("test.toml"), "[[steps]]\npath = '/'").unwrap();
+    program.args([command, "--target", &url, "--scenario"]).arg(folder.join("test.toml"));
+    program.arg("--output").arg(folder.join("out")).args(args);
     if trusted {
-        command.env("SSL_CERT_FILE", folder.join(Certificates::CA));
+        program.env("SSL_CERT_FILE", folder.join(Certificates::CA));
     }
-    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
+    tokio::task::spawn_blocking(move || program.output()).await.unwrap().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_behind_tls_is_measured_where_its_certificate_is_trusted() {
+async fn every_command_measures_a_service_behind_tls_where_its_certificate_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let answer = |_| async { (200, String::new()) };
     let service = Service::start_with(Some(tls(folder.path())), answer).await;
     let url = service.url().replace("http:", "https:");
-    for model in [CLOSED, OPEN] {
-        let output = ramp(url.clone(), model, folder.path(), true).await;
+    for (command, args) in COMMANDS {
+        let before = service.connections();
+        let output = run(url.clone(), command, args, folder.path(), true).await;
+        // It could be done, whatever it showed.
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{model:?}: {told}");
-        let report = std::fs::read(folder.path().join("out/ramp.json")).unwrap();
-        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
-        let total = &report["total"];
-        assert!(total["requests"].as_u64().unwrap() >= 20, "{model:?}: {total}");
-        assert_eq!(total["errors"], 0, "{model:?}: {total}");
+        assert!(matches!(output.status.code(), Some(0 | 1 | 75)), "{command}: {told}");
+        assert!(service.connections() > before + 3, "{command}: {told}");
 
-        let output = ramp(url.clone(), model, folder.path(), false).await;
+        let output = run(url.clone(), command, args, folder.path(), false).await;
         let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(70), "{model:?}: {told}");
-        assert!(told.contains("certificate"), "{model:?}: {told}");
+        assert_eq!(output.status.code(), Some(70), "{command}: {told}");
+        assert!(told.contains("certificate"), "{command}: {told}");
     }
 }

@@ -5,5 +5,6 @@ mod applied;
 mod https;
 mod interrupt;
 mod open;
+mod own_limit;
 mod ramp;
 mod service;

@@ -45,6 +45,18 @@ pub fn ramp(folder: &Path, target: &str, args: &[&str]) -> Command {
     command
 }
 
+/// The end of a run. A run that was void, as this machine was busy, is made again, twice at most.
+pub async fn played(folder: &Path, target: &str, args: &[&str]) -> Output {
+    let mut output = ramp(folder, target, args).output().await.unwrap();
+    for _ in 0..2 {
+        if output.status.code() != Some(75) {
+            break;
+        }
+        output = ramp(folder, target, args).output().await.unwrap();
+    }
+    output
+}
+
 pub fn told(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
@@ -71,7 +83,7 @@ const SHORT: [&str; 8] = ["--users", "30", "--ramp", "3s", "--hold", "4s", "--do
 async fn a_saturated_service_gives_its_plan() {
     let service = limited().await;
     let folder = folder(TWO);
-    let output = ramp(folder.path(), &service.url(), &SHORT).output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &SHORT).await;
     let told = told(&output);
     assert!(output.status.success(), "{told}");
     assert!(told.contains("the service was saturated"), "{told}");
@@ -105,7 +117,7 @@ async fn where_no_visit_is_completed_there_is_no_plan() {
     })
     .await;
     let folder = folder(TWO);
-    let output = ramp(folder.path(), &service.url(), &SHORT).output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &SHORT).await;
     let told = told(&output);
     assert_eq!(output.status.code(), Some(70), "{told}");
     assert!(told.contains("no visit was completed"), "{told}");
@@ -130,7 +142,7 @@ async fn the_retry_factor_is_measured() {
     .await;
     let folder = folder(TWO);
     let one = ["--users", "1", "--ramp", "1s", "--hold", "4s", "--down", "1s"];
-    let output = ramp(folder.path(), &service.url(), &one).output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &one).await;
     assert!(output.status.success(), "{}", told(&output));
     let report = read(&folder, "ramp.json");
     let factor = report["retry_factor"].as_f64().unwrap();
@@ -145,8 +157,7 @@ async fn load_is_not_capacity_and_is_not_applied() {
     let folder = folder("[[steps]]\npath = '/'\nthink = '200ms..400ms'");
     let url = service.url();
     let apply = ["--apply", &url];
-    let output = ramp(folder.path(), &service.url(), &[&SHORT[..], &apply[..]].concat());
-    let output = { output }.output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &[&SHORT[..], &apply[..]].concat()).await;
     assert_eq!(output.status.code(), Some(1), "{}", told(&output));
     assert!(told(&output).contains("load, not capacity: use size"), "{}", told(&output));
     assert_eq!(read(&folder, "ramp.json")["saturated"], false);
@@ -159,7 +170,7 @@ async fn an_open_load_past_the_limit_is_capacity() {
     let service = limited().await;
     let folder = folder("[[steps]]\npath = '/'");
     let open = ["--rate", "150", "--hold", "3s"];
-    let output = ramp(folder.path(), &service.url(), &open).output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &open).await;
     assert!(output.status.success(), "{}", told(&output));
     let report = read(&folder, "ramp.json");
     assert_eq!((&report["model"], &report["visits_begun"]), (&json!("open"), &json!(450)));
@@ -173,10 +184,10 @@ async fn visitors_who_think_are_looked_at_when_as_many_go_as_come() {
     let service = Service::start(|_| async { (200, String::new()) }).await;
     let folder = folder("[[steps]]\npath = '/'\n[[steps]]\npath = '/b'\nthink = '2s'");
     let open = ["--rate", "20", "--hold", "3s"];
-    let output = ramp(folder.path(), &service.url(), &open).output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &open).await;
     let told = told(&output);
     assert!(output.status.success(), "{told}");
-    assert!(told.contains("visitors arrive for 2s before they are looked at"), "{told}");
+    assert!(told.contains("visitors arrive for 2s before the measurement begins"), "{told}");
     let report = read(&folder, "ramp.json");
     assert_eq!((&report["visits_begun"], &report["seconds"]), (&json!(100), &json!(3.0)));
     let stay = report["stay_ms"].as_f64().unwrap();
@@ -194,33 +205,11 @@ async fn requests_without_an_answer_at_the_end_of_the_hold_are_told() {
     let service = Service::start(|_| std::future::pending()).await;
     let folder = folder("[[steps]]\npath = '/'");
     let hole = ["--users", "5", "--ramp", "1s", "--hold", "1s", "--down", "1s", "--timeout", "5s"];
-    let output = ramp(folder.path(), &service.url(), &hole).output().await.unwrap();
+    let output = played(folder.path(), &service.url(), &hole).await;
     let told = told(&output);
     assert_eq!(output.status.code(), Some(70), "{told}");
     assert!(told.contains("5 requests had no answer yet at the end of the hold"), "{told}");
     assert_eq!(read(&folder, "ramp.json")["waiting_at_end_of_hold"], 5);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn too_few_descriptors_are_told_before_the_run_and_by_kind() {
-    let service = Service::start(|_| async { (200, String::new()) }).await;
-    // Who finds no connection does not ask as fast as it can.
-    let folder = folder("[[steps]]\npath = '/'");
-    let inside = ramp(folder.path(), &service.url(), &["--users", "200"]);
-    let inside = inside.as_std();
-    let mut command = Command::new("sh");
-    command.args(["-c", r#"ulimit -n 120; exec "$0" "$@""#]).arg(inside.get_program());
-    command.args(inside.get_args()).args(["--ramp", "2s", "--hold", "2s", "--down", "1s"]);
-    let output = command.kill_on_drop(true).output().await.unwrap();
-    let told = told(&output);
-    assert!(output.status.success(), "{told}");
-    let first = told.lines().next().unwrap();
-    assert!(first.contains("raise the limit, such as with `ulimit -n 300`"), "{told}");
-    let total = &read(&folder, "ramp.json")["total"];
-    assert!(total["faults"]["descriptors"].as_u64().unwrap() > 0, "{total}");
-    assert!(total["statuses"].get("0").is_none(), "{total}");
-    assert!(told.contains("out of file descriptors here"), "{told}");
-    assert!(told.lines().count() < 40, "{} lines: {told:.1000}", told.lines().count());
 }
 
 #[tokio::test]
@@ -234,6 +223,7 @@ async fn what_is_called_wrongly_ends_with_64() {
         (&["--interval", "2h"], "an interval is 1s to 1h"),
         (&["--show-up", "0"], "must be above 0%"),
         (&["--headroom", "100%"], "must be below 100%"),
+        (&["--source-addresses", "here"], "neither an address nor a network"),
         (&["--queue", "A"], "a queue's name is"),
         (&["--apply", "http://me:secret@127.0.0.1:9"], "the key is in ANTEROOM_KEY"),
     ] {
@@ -245,6 +235,6 @@ async fn what_is_called_wrongly_ends_with_64() {
     assert_eq!(output.status.code(), Some(64));
     let output = ramp(folder.path(), "http://127.0.0.1:9", &[]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(70));
-    assert!(told(&output).contains("nobody answers at http://127.0.0.1:9/"), "{}", told(&output));
+    assert!(told(&output).contains("no answer at http://127.0.0.1:9/"), "{}", told(&output));
     assert!(!folder.path().join("out").exists());
 }

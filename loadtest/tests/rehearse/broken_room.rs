@@ -172,6 +172,7 @@ async fn promise_01_a_room_that_lets_all_in_is_found_out() {
     }
     assert_eq!(active, 6, "{violation}");
     assert!(run.file("rehearse.md").contains("`capacity` | BROKEN |"), "the report says it");
+    assert!(run.said().contains("promise 1, BROKEN: Cap"), "{}", run.said());
 }
 
 #[tokio::test(flavor = "multi_thread")]

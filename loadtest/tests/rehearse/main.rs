@@ -19,8 +19,19 @@ struct Rehearsed {
     folder: TempDir,
 }
 
-/// Runs `anteroom-loadtest rehearse` to its end.
+/// Runs `anteroom-loadtest rehearse` to its end. A run that was void, as this machine was busy, is
+/// made again, twice at most.
 async fn rehearse(arguments: &[&str]) -> Rehearsed {
+    for _ in 0..2 {
+        let run = rehearse_once(arguments).await;
+        if run.code() != 75 {
+            return run;
+        }
+    }
+    rehearse_once(arguments).await
+}
+
+async fn rehearse_once(arguments: &[&str]) -> Rehearsed {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
     command.arg("rehearse").args(arguments).arg("--output").arg(folder.path());

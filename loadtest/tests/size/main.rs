@@ -8,10 +8,10 @@ mod search;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_loadtest::load::Target;
+use anteroom_loadtest::client::{Sources, Target};
 use anteroom_loadtest::scenario::Scenario;
 use anteroom_loadtest::size::measure::Visitors;
 use anteroom_loadtest::size::objective::Objective;
@@ -34,12 +34,12 @@ fn millis(count: u64) -> Duration {
 async fn found(service: impl Service, recovery: Duration) -> Found {
     let address = serve(service).await;
     let target = Target::parse(&format!("http://{address}/")).expect("an address");
+    let route = target.reach(Sources::default(), Duration::from_secs(5)).await.expect("it answers");
     let visitors = Visitors {
         scenario: Arc::new(Scenario::parse(SCENARIO, "test.toml").expect("a scenario")),
-        target: Arc::new(target),
+        route,
         timeout: Duration::from_secs(1),
         max_in_flight: 10_000,
-        warned: AtomicBool::new(false),
     };
     let objectives: Vec<Objective> =
         ["p95<200ms", "errors<1%"].map(|text| text.parse().expect("an objective")).into();
@@ -254,5 +254,5 @@ async fn nothing_that_holds_is_a_missed_objective_and_nonsense_is_usage() {
         assert!(code == 64 && said.contains(rule), "{flags:?}: {code}: {said}");
     }
     let (code, said) = size("127.0.0.1:1".to_owned(), &["--slo", "p95<1s"], folder.path()).await;
-    assert!(code == 70 && said.contains("nobody answers"), "{code}: {said}");
+    assert!(code == 70 && said.contains("no answer at"), "{code}: {said}");
 }

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anteroom_loadtest::load::{Fault, Tally};
+use anteroom_loadtest::client::Fault;
+use anteroom_loadtest::load::Tally;
 use anteroom_loadtest::size::measure::{Load, Measure, Measured};
 use anteroom_loadtest::size::objective::Objective;
 use anteroom_loadtest::size::search::{Found, Search};
@@ -125,7 +126,7 @@ async fn a_load_that_does_not_end_is_given_up_when_the_time_is_over() {
 async fn a_program_without_connections_says_so_and_blames_no_service() {
     let (found, _) = search(100.0, |_| Measured { unplayed: 40, ..Measured::default() }).await;
     assert!(found.held.is_none() && found.steps.is_empty(), "{}", told(&found));
-    assert!(told(&found).contains("file descriptors"), "{}", told(&found));
+    assert!(told(&found).contains("no file descriptor"), "{}", told(&found));
 }
 
 #[tokio::test]
