@@ -10,11 +10,12 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "overlays/dev",
     "overlays/prod",
     "checks/overlays/hpa-requests",
     "checks/overlays/keda",
+    "checks/overlays/loadtest",
     "checks/overlays/plan",
     "checks/overlays/sentinel",
     "checks/overlays/webhook",
@@ -54,6 +55,11 @@ impl Rendered {
     /// The name of its snapshot.
     pub fn name(&self) -> &'static str {
         self.folder.rsplit('/').next().unwrap()
+    }
+
+    /// Whether it is made of `overlays/dev`, with its secrets that everyone can read.
+    pub fn is_development(&self) -> bool {
+        ["dev", "loadtest", "plan"].contains(&self.name())
     }
 
     pub fn find(&self, kind: &str, name: &str) -> Option<&Value> {

@@ -24,7 +24,7 @@ fn sha256(text: &str) -> String {
 #[test]
 fn only_the_development_overlay_has_secrets_and_they_say_so() {
     for rendered in all() {
-        let is_dev = ["dev", "plan"].contains(&rendered.name());
+        let is_dev = rendered.is_development();
         let secrets: Vec<_> = of_kind(&rendered.objects, "Secret").collect();
         assert_eq!(secrets.is_empty(), !is_dev, "{}", rendered.folder);
         for secret in secrets {

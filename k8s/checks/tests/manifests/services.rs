@@ -146,13 +146,13 @@ const MEANT_IN_DEVELOPMENT: [&str; 3] = [
 #[test]
 fn the_services_take_what_every_overlay_gives_them() {
     for rendered in all() {
-        let is_dev = ["dev", "plan"].contains(&rendered.name());
         for service in ["admission", "scheduler", "issuer"] {
             let Some((code, said)) = checked(rendered, service, with_keys) else { continue };
             assert_eq!(code, Some(0), "{}: {service}: {said}", rendered.folder);
             let mut warnings = said.lines().filter(|line| line.starts_with("warn"));
             let meant = |line: &str| {
-                is_dev && MEANT_IN_DEVELOPMENT.iter().any(|warning| line.contains(warning))
+                rendered.is_development()
+                    && MEANT_IN_DEVELOPMENT.iter().any(|warning| line.contains(warning))
             };
             assert!(warnings.all(meant), "{}: {service}: {said}", rendered.folder);
         }
@@ -162,7 +162,7 @@ fn the_services_take_what_every_overlay_gives_them() {
 /// Else it would run with keys that no caller has.
 #[test]
 fn admission_refuses_the_placeholders_of_production() {
-    for rendered in all().iter().filter(|it| !["dev", "plan"].contains(&it.name())) {
+    for rendered in all().iter().filter(|it| !it.is_development()) {
         let mut left = vec!['0', '1'];
         left.retain(|digit| rendered.text.contains(&digest_of(*digit)));
         assert!(!left.is_empty(), "{}", rendered.folder);

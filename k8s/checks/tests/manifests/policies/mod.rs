@@ -1,6 +1,7 @@
 //! What every manifest of ours must hold, by checks that are themselves checked: each finds the
 //! violation that is planted for it.
 
+mod jobs;
 mod network;
 mod planted;
 mod pods;
@@ -17,7 +18,7 @@ use crate::rendered::{all, name_of, of_kind};
 /// What is wrong with the objects of an overlay; nothing, if all is right.
 type Policy = fn(&[Value]) -> Findings;
 
-const POLICIES: [(&str, Policy); 18] = [
+const POLICIES: [(&str, Policy); 19] = [
     ("one namespace", one_namespace),
     ("restricted", pods::restricted),
     ("read-only root", pods::read_only_root),
@@ -36,6 +37,7 @@ const POLICIES: [(&str, Policy); 18] = [
     ("rolls", roll_outs::rolls_without_a_gap),
     ("ends in time", roll_outs::ends_in_time),
     ("one store", roll_outs::never_two_stores),
+    ("shares", jobs::shares_are_whole),
 ];
 
 #[derive(Default)]

@@ -33,6 +33,11 @@ fn planted() -> Vec<Planted> {
         "namespaceSelector": {},
         "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
     });
+    let in_loadtest =
+        |policy, object, at, value| (policy, "checks/overlays/loadtest", object, at, value);
+    let job = ("Job", "loadtest");
+    let protected = json!({"matchLabels": {"anteroom.dev/protected": "true"}});
+    let loadtest = "ghcr.io/anteroom/anteroom/loadtest:0.0.9";
     let site = json!("set_real_ip_from 10.0.0.0/8;\n");
     let labels = "/spec/template/metadata/labels";
     let paths = "/spec/rules/0/http/paths/0/backend";
@@ -98,6 +103,14 @@ fn planted() -> Vec<Planted> {
         ),
         in_dev("one store", ("StatefulSet", "redis"), "/spec/replicas", json!(2)),
         in_dev("one store", ("StatefulSet", "redis"), "/spec/volumeClaimTemplates", json!([])),
+        in_loadtest("protected", policy("loadtest-target"), "/spec/podSelector", protected),
+        in_loadtest("images", job, "C/image", json!(loadtest)),
+        in_loadtest("shares", job, "/spec/completions", json!(5)),
+        in_loadtest("shares", job, "/spec/parallelism", json!(2)),
+        in_loadtest("shares", job, "/spec/completionMode", Value::Null),
+        in_loadtest("shares", job, "/spec/backoffLimitPerIndex", json!(1)),
+        in_loadtest("shares", job, "/spec/suspend", Value::Null),
+        in_loadtest("shares", job, "C/args/5", json!("--share=$(JOB_COMPLETION_INDEX)/8")),
     ]
 }
 

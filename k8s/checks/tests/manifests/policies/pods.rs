@@ -101,7 +101,8 @@ pub fn limits(objects: &[Value]) -> Findings {
 /// else it needs: an outage of the store would else restart everything.
 pub fn probes(objects: &[Value]) -> Findings {
     let mut findings = Findings::default();
-    for workload in workloads(objects) {
+    // What comes to an end by itself is not restarted and is not called.
+    for workload in workloads(objects).filter(|workload| workload["kind"] != "Job") {
         let name = name_of(workload);
         for container in items(&pod(workload)["containers"]) {
             for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
@@ -134,7 +135,7 @@ pub fn images(objects: &[Value]) -> Findings {
             let is_of_registry = path.split('/').next().is_some_and(|host| host.contains('.'));
             findings.unless(is_version && is_of_registry, image);
             findings.unless(container["imagePullPolicy"] == "IfNotPresent", name_of(workload));
-            let is_ours = path == "ghcr.io/anteroom/anteroom";
+            let is_ours = path.starts_with("ghcr.io/anteroom/anteroom");
             findings.unless(!is_ours || tag == env!("CARGO_PKG_VERSION"), image);
         }
     }
