@@ -9,7 +9,7 @@ use url::Url;
 use super::{Basis, Plan, apply, flags, patch};
 use crate::exit::Usage;
 use crate::progress::say;
-use crate::report::{Part, Report};
+use crate::report::{Part, Report, rounded_json};
 
 /// The file of a plan.
 const PLAN: &str = "plan.json";
@@ -45,7 +45,7 @@ impl Options {
     pub fn tell(&self, plan: &Plan, basis: &Basis, report: &mut Report) -> anyhow::Result<()> {
         report.heading("Plan");
         report.text(basis.derivation());
-        let fields = serde_json::to_value(plan)?;
+        let fields = rounded_json(serde_json::to_value(plan)?);
         let fields = fields.as_object().into_iter().flatten();
         let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
         report.table(["field", "value"], rows.collect());
@@ -85,7 +85,7 @@ impl Options {
     ///
     /// When they cannot be written.
     pub fn write(&self, plan: &Plan, folder: &Path) -> anyhow::Result<()> {
-        let text = format!("{:#}\n", serde_json::to_value(plan)?);
+        let text = format!("{:#}\n", rounded_json(serde_json::to_value(plan)?));
         std::fs::write(folder.join(PLAN), text)?;
         Ok(std::fs::write(folder.join(self.patch()), patch(plan, &self.queue))?)
     }

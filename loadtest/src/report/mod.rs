@@ -5,7 +5,7 @@ mod number;
 mod page;
 mod plot;
 
-pub use number::number;
+pub use number::{number, rounded_json};
 pub use plot::{Curve, Plot};
 
 use std::io;
@@ -71,7 +71,7 @@ impl Report {
 
     /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, which is made.
     ///
-    /// `result` is what the JSON shows; it has a `schema_version`.
+    /// `result` is what the JSON shows, its decimal numbers rounded; it has a `schema_version`.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Report {
         }
         put(format!("{name}.md"), &self.markdown())?;
         put(format!("{name}.html"), &self.html())?;
-        put(format!("{name}.json"), &format!("{:#}", serde_json::to_value(result)?))
+        put(format!("{name}.json"), &format!("{:#}", rounded_json(serde_json::to_value(result)?)))
     }
 }
 

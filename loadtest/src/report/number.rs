@@ -1,6 +1,8 @@
 //! How many digits a report shows: 4 significant ones, and all before the decimal point. A load
 //! test repeats no more than that.
 
+use serde_json::Value;
+
 /// With no more digits than a report shows.
 pub fn rounded(value: f64) -> f64 {
     if value.abs() >= 1e3 {
@@ -24,9 +26,22 @@ pub fn number(value: f64) -> String {
     rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
 }
 
+/// A result whose decimal numbers are [`rounded`]; whole numbers stay.
+pub fn rounded_json(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => number.as_f64().map(rounded).into(),
+        Value::Array(values) => values.into_iter().map(rounded_json).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, rounded_json(value))).collect()
+        }
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn numbers_are_short() {
@@ -43,5 +58,14 @@ mod tests {
         ] {
             assert_eq!(number(value), shown);
         }
+    }
+
+    #[test]
+    fn a_result_keeps_its_whole_numbers() {
+        let seed = 12_345_678_901_234_567_890_u64;
+        let result =
+            json!({ "seed": seed, "runs": [203.042_17, { "p95_ms": 12_345.678 }], "a": "b" });
+        let short = json!({ "seed": seed, "runs": [203.0, { "p95_ms": 12_346.0 }], "a": "b" });
+        assert_eq!(rounded_json(result), short);
     }
 }

@@ -160,11 +160,13 @@ mod tests {
     fn a_report_is_a_page_a_text_a_json_and_its_plots() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().join("new");
-        let result = serde_json::json!({ "schema_version": 1 });
+        let result = serde_json::json!({ "schema_version": 1, "held": 203.042_17 });
         report().write(&folder, "size", &result).expect("files");
         for file in ["size.md", "size.html", "size.json", "line.svg"] {
             assert!(folder.join(file).is_file(), "{file}");
         }
+        let json = std::fs::read_to_string(folder.join("size.json")).expect("a file");
+        assert!(json.contains("\"held\": 203.0,"), "4 digits: {json}");
         let error = report().write(&folder.join("line.svg"), "size", &result).expect_err("a file");
         assert!(error.to_string().contains("line.svg"), "{error}");
     }

@@ -100,8 +100,9 @@ async fn a_saturated_service_gives_its_plan() {
     assert_eq!(service.connections(), 31);
     let plan = read(&folder, "plan.json");
     let visitors = plan["visitors_per_minute"].as_f64().unwrap();
-    assert!((visitors - tps * 60.0 / 2.0).abs() < 1e-6);
-    assert_eq!(plan["batch"], (visitors / 6.0) as u64);
+    // Decimal numbers have four digits.
+    assert!((visitors / (tps * 60.0 / 2.0) - 1.0).abs() < 1e-3, "{visitors}: {tps}");
+    assert!((plan["batch"].as_f64().unwrap() - visitors / 6.0).abs() < 1.5, "{plan}");
     assert_eq!(plan["capacity"], Value::Null);
     for file in ["ramp.md", "ramp.html", "ramp-latency.svg", "concert.patch.yaml"] {
         assert!(folder.path().join("out").join(file).is_file(), "{file}");
