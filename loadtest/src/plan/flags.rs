@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-/// A share: `20%`, or the same as `0.2`.
-///
-/// # Errors
-///
-/// Names the value and the range.
+/// A share: `20%`, or the same as `0.2`. An error names the range.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let share = match text.trim().strip_suffix('%') {
@@ -18,27 +14,14 @@ pub fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be a share from 0% to 100%, such as 20% or 0.2".to_owned())
 }
 
-/// A share of which there is some.
-///
-/// # Errors
-///
-/// As [`share`].
+/// A [`share`] of which there is some.
 pub fn share_above_none(text: &str) -> Result<f64, String> {
-    share(text)
-        .and_then(|share| if share > 0.0 { Ok(share) } else { Err("must be above 0%".to_owned()) })
+    share(text).and_then(|share| (share > 0.0).then_some(share).ok_or("must be above 0%".into()))
 }
 
-/// A share that leaves some.
-///
-/// # Errors
-///
-/// As [`share`].
+/// A [`share`] that leaves some.
 pub fn share_below_all(text: &str) -> Result<f64, String> {
-    share(text).and_then(
-        |share| {
-            if share < 1.0 { Ok(share) } else { Err("must be below 100%".to_owned()) }
-        },
-    )
+    share(text).and_then(|share| (share < 1.0).then_some(share).ok_or("must be below 100%".into()))
 }
 
 /// The shortest and the longest time.
