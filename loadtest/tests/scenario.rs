@@ -168,6 +168,26 @@ fn a_body_of_json_is_sent_as_such_and_escapes_its_values() {
 }
 
 #[test]
+fn a_form_escapes_its_values() {
+    let text = r#"
+        [[steps]]
+        path = "/a"
+        capture.token = { header = "x-token" }
+        [[steps]]
+        method = "POST"
+        path = "/b"
+        headers.content-type = "application/x-www-form-urlencoded; charset=utf-8"
+        body = 'token={token}&page=1'"#;
+    let scenario = Arc::new(parse(text).unwrap());
+    let mut visit = Visit::new(&scenario, 9);
+    visit.turn().unwrap();
+    let headers = HeaderMap::from_iter([("x-token".parse().unwrap(), "a+b/c=&d".parse().unwrap())]);
+    visit.answered(StatusCode::OK, &headers, b"").unwrap();
+    let call = visit.turn().unwrap().unwrap().call.unwrap();
+    assert_eq!(call.body, "token=a%2Bb%2Fc%3D%26d&page=1");
+}
+
+#[test]
 fn a_visit_keeps_its_cookies() {
     let text = "[[steps]]\npath = '/a'\n[[steps]]\npath = '/b'\n[[steps]]\npath = '/c'";
     let scenario = Arc::new(parse(text).unwrap());

@@ -19,7 +19,8 @@ pub struct Capture {
 enum Place {
     /// A JSON pointer (RFC 6901) in which a segment `*` stands for every element.
     Json(String),
-    Header(HeaderName),
+    /// In it, the match of a pattern if there is one.
+    Header(HeaderName, Option<Regex>),
     Regex(Regex),
 }
 
@@ -46,22 +47,21 @@ impl TryFrom<Written> for Capture {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let place = match (written.json, written.header, written.regex) {
+        let regex = written.regex.as_deref().map(Regex::new).transpose();
+        let regex = regex.map_err(|error| error.to_string())?;
+        let place = match (written.json, written.header, regex) {
             (Some(pointer), None, None) => {
                 if !(pointer.is_empty() || pointer.starts_with('/')) {
                     return Err(format!("a JSON pointer begins with '/', {pointer:?} does not"));
                 }
                 Place::Json(pointer)
             }
-            (None, Some(name), None) => {
+            (None, Some(name), regex) => {
                 let header = name.parse().map_err(|_| format!("{name:?} is no header name"))?;
-                Place::Header(header)
+                Place::Header(header, regex)
             }
-            (None, None, Some(pattern)) => {
-                let regex = Regex::new(&pattern).map_err(|error| error.to_string())?;
-                Place::Regex(regex)
-            }
-            _ => return Err("a capture names one of json, header and regex".to_owned()),
+            (None, None, Some(regex)) => Place::Regex(regex),
+            _ => return Err("a capture names json, header, regex, or header and regex".to_owned()),
         };
         Ok(Self { place, pick: written.pick })
     }
@@ -72,23 +72,28 @@ impl Capture {
     pub fn of(&self, headers: &HeaderMap, body: &[u8]) -> Option<String> {
         let found = match &self.place {
             Place::Json(pointer) => in_json(&serde_json::from_slice(body).ok()?, pointer),
-            Place::Header(name) => {
-                let values = headers.get_all(name).iter();
-                values.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect()
+            Place::Header(name, regex) => {
+                let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+                let found = |value: &str| match regex {
+                    Some(regex) => in_text(value, regex),
+                    None => vec![value.to_owned()],
+                };
+                values.flat_map(found).collect()
             }
-            // Of a pattern with a group the group is meant.
-            Place::Regex(regex) => {
-                let text = String::from_utf8_lossy(body);
-                let matches = regex.captures_iter(&text);
-                let meant = matches.filter_map(|found| found.get(1).or_else(|| found.get(0)));
-                meant.map(|found| found.as_str().to_owned()).collect()
-            }
+            Place::Regex(regex) => in_text(&String::from_utf8_lossy(body), regex),
         };
         match self.pick {
             Pick::First => found.into_iter().next(),
             Pick::Random => found.choose(&mut rand::rng()).cloned(),
         }
     }
+}
+
+/// The matches of a pattern; of one with a group, the group.
+fn in_text(text: &str, regex: &Regex) -> Vec<String> {
+    let matches = regex.captures_iter(text);
+    let meant = matches.filter_map(|found| found.get(1).or_else(|| found.get(0)));
+    meant.map(|found| found.as_str().to_owned()).collect()
 }
 
 /// The scalars at a pointer, in the order of the document.
@@ -145,6 +150,8 @@ mod tests {
             ("json = '/seats'", None),
             ("header = 'Location'", Some("/api/reservations/9")),
             ("header = 'etag'", None),
+            ("header = 'location'\nregex = '/reservations/([^/]+)'", Some("9")),
+            ("header = 'location'\nregex = '/orders/(.+)'", None),
             (r#"regex = '"id":(\d+)'"#, Some("7")),
             (r#"regex = 'n.ne'"#, Some("none")),
         ] {
@@ -163,8 +170,9 @@ mod tests {
     #[test]
     fn a_place_that_cannot_be_is_refused() {
         for (toml, rule) in [
-            ("", "one of json"),
-            ("json = '/a'\nheader = 'b'", "one of json"),
+            ("", "names json"),
+            ("json = '/a'\nheader = 'b'", "names json"),
+            ("json = '/a'\nregex = 'b'", "names json"),
             ("json = 'a'", "begins with '/'"),
             ("header = 'a b'", "no header name"),
             ("regex = '('", "unclosed group"),

@@ -12,6 +12,9 @@ use rand::distr::{Distribution as _, weighted::WeightedIndex};
 use super::template::{Escape, Values};
 use super::{Ask, Scenario};
 
+/// The media type of a form, in which values are percent-encoded.
+const FORM: &[u8] = b"application/x-www-form-urlencoded";
+
 /// A visit under way.
 pub struct Visit {
     scenario: Arc<Scenario>,
@@ -192,7 +195,11 @@ impl Ask {
                 headers.entry(CONTENT_TYPE).or_insert(json);
                 fill(body, Escape::Json)?
             }
-            Some(body) => fill(body, Escape::Plain)?,
+            Some(body) => {
+                let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+                let is_form = kind.to_ascii_lowercase().starts_with(FORM);
+                fill(body, if is_form { Escape::Url } else { Escape::Plain })?
+            }
             None => String::new(),
         };
         Ok(Call { method: self.method.clone(), target, headers, body })
