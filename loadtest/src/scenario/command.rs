@@ -34,12 +34,13 @@ enum Action {
     },
     /// Makes a scenario of a browser's recording (HAR), on standard output
     ///
-    /// Requests of the origin that served most of the pages are kept; static files, cookies and
-    /// authorization are left out. What a name or its looks tell to be a secret becomes a value
-    /// that `scenario check` asks for; standard error tells what and where. Look through the file
-    /// before you share it. Times between requests become think times.
+    /// Keeps the requests to the origin that served most of the pages, with the time between them.
+    /// Leaves out static files, cookies, authorization and most headers. A secret or an id becomes
+    /// a capture from an earlier answer. If no answer shows it, it is a value to fill in, which
+    /// `scenario check` asks for. Standard error lists all of these. Look through the file before
+    /// you share it.
     FromHar {
-        /// The recording: in the browser's developer tools, Network, "Save all as HAR"
+        /// The recording with contents: developer tools, Network, "Save all as HAR" or "Export HAR"
         file: PathBuf,
     },
 }
@@ -59,8 +60,9 @@ impl Args {
                     .map_err(|error| Usage(format!("{name}: {error}")))?;
                 let made = har::scenario(&text);
                 let made = made.map_err(|rule| Usage(format!("{name}: {rule}")))?;
-                progress::say(&made.notes.join("\n"));
-                made.to_string()
+                let notes = made.lines().map_while(|line| line.strip_prefix("# "));
+                progress::say(&notes.collect::<Vec<_>>().join("\n"));
+                made
             }
         };
         std::io::stdout().write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! What is read of a recording; the rest, such as the bodies of answers, is passed over.
+//! What is read of a recording.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -23,30 +23,33 @@ pub struct Entry {
     /// The load of a page that it belongs to.
     #[serde(rename = "pageref")]
     pub page: Option<String>,
-    pub request: Request,
-    pub response: Option<Response>,
+    pub request: Message,
+    pub response: Option<Message>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Request {
+/// A request or an answer.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Message {
     pub method: String,
-    /// None for what is no address.
-    #[serde(deserialize_with = "address")]
-    pub url: Option<Url>,
-    #[serde(default)]
-    pub headers: Vec<Header>,
-    pub post_data: Option<Body>,
+    url: String,
+    status: i64,
+    #[serde(rename = "redirectURL")]
+    redirect_url: Option<String>,
+    pub headers: Vec<Field>,
+    #[serde(alias = "postData")]
+    pub content: Option<Body>,
 }
 
+/// A header, or a field of a form.
 #[derive(Deserialize)]
-pub struct Header {
+pub struct Field {
     pub name: String,
-    pub value: String,
+    pub value: Option<String>,
 }
 
 /// Its text, or the fields of a form.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Body {
     pub mime_type: Option<String>,
@@ -54,65 +57,29 @@ pub struct Body {
     /// `base64`, of some recorders.
     #[serde(alias = "_encoding")]
     pub encoding: Option<String>,
-    pub params: Option<Vec<Param>>,
+    pub params: Option<Vec<Field>>,
 }
 
-#[derive(Deserialize)]
-pub struct Param {
-    pub name: String,
-    pub value: Option<String>,
-}
-
-/// Recorders give 0 or -1 for the status of what was never answered.
-#[derive(Deserialize)]
-pub struct Response {
-    status: i64,
-    content: Option<Content>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Content {
-    mime_type: Option<String>,
-}
-
-fn address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Url>, D::Error> {
-    Ok(String::deserialize(from)?.parse().ok())
-}
-
-/// A request says what it is about by these; all others a browser adds, or they may be secret.
+/// A request says what it is about by these. A browser adds the others, or they may be secret.
 const KEPT_HEADERS: [&str; 5] =
     ["accept", "accept-language", "content-type", "x-requested-with", "if-match"];
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-const STATIC_TYPES: [&str; 7] =
-    ["image/", "font/", "audio/", "video/", "text/css", "javascript", "application/wasm"];
-const STATIC_ENDINGS: [&str; 15] = [
-    ".css", ".js", ".mjs", ".map", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif",
-    ".ico", ".woff", ".woff2", ".wasm",
-];
+/// Media types and endings of files that a cache serves.
+const STATIC_TYPES: &str = "image/ font/ audio/ video/ text/css javascript application/wasm";
+const STATIC_ENDINGS: &str = "css js mjs map png jpg jpeg gif svg webp avif ico woff woff2 wasm";
 
-/// Why a request is no step.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
-    Static,
-    /// Such as an `OPTIONS` that a browser asks first by itself.
-    Method,
-    /// A web socket, an extension's or a page's own address.
-    NoHttp,
-    Unanswered,
-    /// Another origin than the one that the recording is of.
-    Origin(String),
-}
+impl Message {
+    /// Its headers, their names in lower case; the `Location` is said twice in a recording.
+    pub fn headers(&self) -> impl Iterator<Item = (String, &str)> {
+        let value = |field: &'_ Field| field.name.to_ascii_lowercase();
+        let own = self.headers.iter().map(move |it| (value(it), it.value.as_deref()));
+        let location = self.redirect_url.iter().map(|url| ("location".to_owned(), Some(&**url)));
+        let all = own.chain(location.filter(|(_, url)| *url != Some("")));
+        all.map(|(name, value)| (name, value.unwrap_or_default()))
+    }
 
-impl std::fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Static => f.write_str("for static files"),
-            Self::Method => f.write_str("by other methods"),
-            Self::NoHttp => f.write_str("not over HTTP"),
-            Self::Unanswered => f.write_str("without an answer"),
-            Self::Origin(origin) => write!(f, "of {origin}"),
-        }
+    pub fn kind(&self) -> &str {
+        self.content.as_ref().and_then(|it| it.mime_type.as_deref()).unwrap_or_default()
     }
 }
 
@@ -122,35 +89,39 @@ impl Entry {
     /// # Errors
     ///
     /// Why it cannot.
-    pub fn address(&self) -> Result<&Url, LeftOut> {
-        let http = |url: &&Url| matches!(url.scheme(), "http" | "https");
-        let url = self.request.url.as_ref().filter(http).ok_or(LeftOut::NoHttp)?;
-        if self.status() == 101 {
-            return Err(LeftOut::NoHttp);
+    pub fn address(&self) -> Result<Url, &'static str> {
+        const NO_HTTP: &str = "not over HTTP";
+        let url: Url = self.request.url.parse().map_err(|_| NO_HTTP)?;
+        let (path, kind) = (url.path().to_ascii_lowercase(), self.kind());
+        let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+        if !matches!(url.scheme(), "http" | "https") || self.status() == 101 {
+            Err(NO_HTTP)
+        } else if !METHODS.contains(&self.request.method.as_str()) {
+            // Such as an `OPTIONS` that a browser asks first by itself.
+            Err("other methods")
+        } else if !(100..600).contains(&self.status()) {
+            Err("no answer")
+        } else if STATIC_TYPES.split(' ').any(|part| kind.contains(part))
+            || STATIC_ENDINGS.split(' ').any(|known| known == ending)
+        {
+            Err("static files")
+        } else {
+            Ok(url)
         }
-        if !METHODS.contains(&self.request.method.as_str()) {
-            return Err(LeftOut::Method);
-        }
-        // What never came back tells nothing.
-        if !(100..600).contains(&self.status()) {
-            return Err(LeftOut::Unanswered);
-        }
-        let kind = self.kind();
-        let path = url.path().to_ascii_lowercase();
-        let of_static = STATIC_TYPES.iter().any(|part| kind.contains(part))
-            || STATIC_ENDINGS.iter().any(|ending| path.ends_with(ending));
-        if of_static { Err(LeftOut::Static) } else { Ok(url) }
     }
 
     fn kind(&self) -> String {
-        let content = self.response.as_ref().and_then(|response| response.content.as_ref());
-        let kind = content.and_then(|content| content.mime_type.as_deref());
-        kind.unwrap_or_default().to_ascii_lowercase()
+        self.response.as_ref().map_or("", Message::kind).to_ascii_lowercase()
     }
 
-    /// Of its answer, 0 for none.
+    /// Of its answer; 0 or -1 for none.
     pub fn status(&self) -> i64 {
         self.response.as_ref().map_or(0, |response| response.status)
+    }
+
+    /// Whether it asked for what is not there; no visitor needs that.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.status(), 404 | 410) && ["GET", "HEAD"].contains(&&*self.request.method)
     }
 
     /// Whether it was answered elsewhere.
@@ -160,25 +131,29 @@ impl Entry {
 
     /// Whether a person saw its answer as a page of its own.
     pub fn is_page(&self) -> bool {
-        let framed = |header: &Header| {
-            header.name.eq_ignore_ascii_case("sec-fetch-dest") && header.value.contains("frame")
-        };
-        !self.is_redirect()
-            && self.kind().starts_with("text/html")
-            && !self.request.headers.iter().any(framed)
+        let mut headers = self.request.headers();
+        let framed =
+            headers.any(|(name, value)| name == "sec-fetch-dest" && value.contains("frame"));
+        !self.is_redirect() && self.kind().starts_with("text/html") && !framed
     }
 
-    /// The headers that a step keeps, each once, their names in lower case.
-    pub fn headers(&self) -> Vec<(String, &str)> {
-        let mut kept: Vec<(String, &str)> = Vec::new();
-        for Header { name, value } in &self.request.headers {
-            let name = name.to_ascii_lowercase();
+    /// The headers of the request that a step keeps, each once, and the names of the others.
+    pub fn headers(&self) -> (Vec<(String, &str)>, Vec<String>) {
+        let (mut kept, mut left_out) = (Vec::<(String, &str)>::new(), Vec::new());
+        // Not every recorder writes the type of a body twice.
+        let kind = [("content-type".to_owned(), self.request.kind())];
+        let kind = kind.into_iter().filter(|(_, kind)| !kind.is_empty());
+        // Some of HTTP/2 are no headers: `:path`.
+        let own = self.request.headers().filter(|(name, _)| !name.starts_with(':'));
+        for (name, value) in own.chain(kind) {
             let sent = value.parse::<hyper::header::HeaderValue>().is_ok();
-            let new = kept.iter().all(|(known, _)| *known != name);
-            if sent && new && KEPT_HEADERS.contains(&name.as_str()) {
+            let known = kept.iter().any(|(known, _)| *known == name);
+            if sent && !known && KEPT_HEADERS.contains(&name.as_str()) {
                 kept.push((name, value));
+            } else if !known {
+                left_out.push(name);
             }
         }
-        kept
+        (kept, left_out)
     }
 }

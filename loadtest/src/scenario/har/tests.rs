@@ -23,23 +23,23 @@ fn post_data(data: Value) -> Value {
     json!({ "method": "POST", "url": "https://shop.test/x", "postData": data })
 }
 
-fn page() -> Value {
-    json!({ "status": 200, "content": { "mimeType": "text/html" } })
+/// An answer without a body.
+fn answer(status: i64, kind: &str) -> Value {
+    json!({ "status": status, "content": { "mimeType": kind } })
 }
 
-fn recording(entries: &[Value]) -> String {
-    json!({ "log": { "entries": entries } }).to_string()
+fn made(entries: &[Value]) -> String {
+    scenario(&json!({ "log": { "entries": entries } }).to_string()).expect("it can be had")
 }
 
-fn of_requests(requests: impl IntoIterator<Item = Value>) -> Made {
+fn of_requests(requests: impl IntoIterator<Item = Value>) -> String {
     let entries = requests.into_iter().enumerate();
-    let entries: Vec<_> = entries.map(|(second, it)| entry(second, it, page())).collect();
-    scenario(&recording(&entries)).expect("it can be had")
+    made(&entries.map(|(at, it)| entry(at, it, answer(200, HTML))).collect::<Vec<_>>())
 }
 
 /// What a visit of it sends.
-fn sent(made: &Made) -> Vec<Call> {
-    let scenario = Scenario::parse(&made.to_string(), "shop.toml").expect("it is a scenario");
+fn sent(made: &str) -> Vec<Call> {
+    let scenario = Scenario::parse(made, "shop.toml").expect("it is a scenario");
     let mut visit = Visit::new(&scenario.into(), 1);
     let mut calls = Vec::new();
     while let Some(turn) = visit.turn().expect("its values are known") {
@@ -50,103 +50,96 @@ fn sent(made: &Made) -> Vec<Call> {
 }
 
 const FORM: &str = "application/x-www-form-urlencoded";
+const HTML: &str = "text/html";
 const JSON: &str = "application/json; charset=utf-8";
+/// No kind of a body, but the path of a request.
+const PATH: &str = "";
 
 #[test]
 fn secrets_are_taken_out_wherever_they_stand() {
+    let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden1";
+    let in_path = format!("/in/{jwt}/a");
+    let in_braces = format!(r#"{{"t":"{{{{{jwt}}}}}"}}"#);
+    let quoted = format!("\"{jwt}\"");
+    let graphql = r#"{"query":"mutation{login(user:\"a\",password:\"hidden1\"){id}}"}"#;
+    let texts = [
+        (PATH, "/?pass=hidden1&page=2", "page=2", "query pass"),
+        (PATH, "/?code=hidden1&state=free", "state=free", "query code"),
+        (PATH, "/?sig=hidden1&seat=A12", "seat=A12", "query sig"),
+        (PATH, "/?SAMLResponse=hidden1", "path = \"/?SAML", "query SAMLResponse"),
+        (PATH, "/a?r=%2Freset%3Ftoken%3Dhidden1", "r=%2Freset", "query r token"),
+        (PATH, "/a?r=https%253A%252F%252Fb%252F%253Fsid%253Dhidden1", "r=h", "query r sid"),
+        (PATH, "/a?j=%7B%22pin%22%3A%22hidden1%22%7D", "j=%7B", "query j /pin"),
+        (PATH, &in_path, "/in/{fill_in_in}/a", "path after in"),
+        (PATH, "/reset/hidden1", "GET /reset/{", "path after reset"),
+        (PATH, "/m;jsessionid=hidden1?a=b", "/m;jsessionid={", "path jsessionid"),
+        (PATH, "/?x=aGlkZGVu1hiddenZ9f86d081884c7d6", "/?x={fill_in_x}", "query x"),
+        (FORM, "user=a&otp=hidden1", "user=a&otp={", "body otp"),
+        (FORM, "data=%5B%7B%22cvc%22%3A%22hidden1%22%7D%5D", "data=%5B", "body data /0/cvc"),
+        (JSON, r#"{"id":7,"pass":"hidden1"}"#, r#""id":7"#, "body /pass"),
+        (JSON, r#"{"a":[{"name":"pin","value":"hidden1"}]}"#, r#""pin""#, "body /a/0/value"),
+        (JSON, r#"["pin","hidden1"]"#, r#"["pin","{"#, "body /1"),
+        (JSON, r#"{"card":{"year":true,"number":"hidden1"}}"#, "true", "body /card/number"),
+        (JSON, r#"{"p":"{\"password\":\"hidden1\"}"}"#, "password", "body /p /password"),
+        (JSON, graphql, "{{id}}", "body /query password"),
+        (JSON, r#"{"u":"https://ada:hidden1@a.test/"}"#, "https://ada:{", "body /u"),
+        (JSON, r#"{"t":"Cookie: a=b; sid=hidden1"}"#, "a=b; sid={", "body /t sid"),
+        (JSON, r#"{"t":"as Bearer hidden12"}"#, "as Bearer {", "body /t"),
+        (JSON, &in_braces, r#""t":"{fill_in_t}""#, "body /t"),
+        ("text/plain", &quoted, "body = '\"{fill_in_body}\"'", "body"),
+        ("application/graphql", r#"{a(otp:"hidden1")}"#, r#"{a(otp:"{"#, "body otp"),
+        ("multipart/form-data; boundary=b", "--b\r\n\r\nhidden1", "{fill_in_body}", "whole body"),
+    ];
+    let texts = texts.map(|(kind, text, kept, place)| match kind {
+        PATH => (get(&format!("https://shop.test{text}")), kept, place),
+        kind => (post(kind, text), kept, place),
+    });
     let base64 = json!({ "mimeType": FORM, "encoding": "base64", "text": "cGFzcz1h" });
     let params = json!([{ "name": "otp", "value": "hidden1" }, { "name": "seat", "value": "A1" }]);
-    let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden1";
-    for (request, kept, place) in [
-        (get("https://shop.test/?pass=hidden1&page=2"), "page=2", "query pass"),
-        (get("https://shop.test/?code=hidden1&state=free"), "state=free", "query code"),
-        (get("https://shop.test/?sig=hidden1&seat=A12"), "seat=A12", "query sig"),
-        (get("https://shop.test/?SAMLResponse=hidden1"), "path = \"/?SAML", "query SAMLResponse"),
+    let headers = json!([{ "name": ":authority", "value": "hidden1" },
+        { "name": "Cookie", "value": "hidden1" }, { "name": "Accept", "value": "a/b" },
+        { "name": "9f86d081884c7d659a2feaa0c55hidden1", "value": "hidden1" },
+        { "name": "If-Match", "value": "\"9f86d081884c7d659a2feaa0c55ad015hidden1\"" },
+        { "name": "ACCEPT", "value": "c/d" }]);
+    let with_headers = json!({ "method": "GET", "url": "https://shop.test/", "headers": headers });
+    let others = [
         (get("https://hidden1@shop.test/a?key=hidden1"), "/a?key=", "query key"),
-        (get("https://shop.test/a?r=%2Freset%3Ftoken%3Dhidden1"), "r=%2Freset", "query r token"),
-        (
-            get("https://shop.test/a?r=https%253A%252F%252Fb%252F%253Fsid%253Dhidden1"),
-            "r=h",
-            "query r sid",
-        ),
-        (get("https://shop.test/a?j=%7B%22pin%22%3A%22hidden1%22%7D"), "j=%7B", "query j /pin"),
-        (get(&format!("https://shop.test/in/{jwt}/a")), "/in/{removed_path}/a", "path"),
-        (get("https://shop.test/reset/hidden1"), "GET /reset/{", "path after reset"),
-        (get("https://shop.test/m;jsessionid=hidden1?a=b"), "/m;jsessionid={", "path jsessionid"),
-        (get("https://shop.test/?x=aGlkZGVu1hiddenZ9f86d081884c7d6"), "/?x={removed_x}", "query x"),
-        (post(FORM, "user=a&otp=hidden1"), "user=a&otp={", "body otp"),
-        (post(FORM, "data=%5B%7B%22cvc%22%3A%22hidden1%22%7D%5D"), "data=%5B", "body data /0/cvc"),
-        (post(JSON, r#"{"id":7,"pass":"hidden1"}"#), r#""id":7"#, "body /pass"),
-        (
-            post(JSON, r#"{"a":[{"name":"password","value":"hidden1"}]}"#),
-            "password",
-            "body /a/0/value",
-        ),
-        (post(JSON, r#"["pin","hidden1"]"#), r#"["pin","{"#, "body /1"),
-        (post(JSON, r#"{"card":{"year":2031,"number":"hidden1"}}"#), "year", "body /card/number"),
-        (post(JSON, r#"{"p":"{\"password\":\"hidden1\"}"}"#), "password", "body /p /password"),
-        (
-            post(JSON, r#"{"query":"mutation{login(user:\"a\",password:\"hidden1\"){id}}"}"#),
-            "{{id}}",
-            "body /query password",
-        ),
-        (post(JSON, r#"{"u":"https://ada:hidden1@a.test/"}"#), "https://ada:{", "body /u"),
-        (post(JSON, r#"{"t":"Cookie: a=b; sid=hidden1"}"#), "a=b; sid={", "body /t sid"),
-        (post(JSON, r#"{"t":"as Bearer hidden12"}"#), "as Bearer {", "body /t"),
-        (post(JSON, &format!(r#"{{"t":"{{{{{jwt}}}}}"}}"#)), r#""t":"{removed_t}""#, "body /t"),
-        (post("text/plain", &format!("\"{jwt}\"")), "body = '\"{removed_body}\"'", "body"),
-        (post("application/graphql", r#"{a(otp:"hidden1")}"#), r#"{a(otp:"{"#, "body otp"),
-        (
-            post("multipart/form-data; boundary=b", "--b\r\n\r\nhidden1"),
-            "body = \"{removed_body}\"",
-            "the whole body",
-        ),
-        (post_data(base64.clone()), "{removed_body}", "the whole body"),
+        (post_data(base64), "{fill_in_body}", "the whole body"),
         (post_data(json!({ "mimeType": FORM, "params": params })), "&seat=A1", "body otp"),
-        (
-            json!({ "method": "GET", "url": "https://shop.test/", "headers": [
-            { "name": ":authority", "value": "hidden1" }, { "name": "Cookie", "value": "hidden1" },
-            { "name": "X-Api-Key", "value": "hidden1" }, { "name": "Accept", "value": "a/b" },
-            { "name": "If-Match", "value": "\"9f86d081884c7d659a2feaa0c55ad015hidden1\"" },
-            { "name": "ACCEPT", "value": "c/d" }] }),
-            "headers.accept = \"a/b\"",
-            "header if-match",
-        ),
-    ] {
-        let made = of_requests([request.clone()]);
-        let text = made.to_string();
-        assert!(!text.contains("hidden1") && !text.contains("cGFzcz1h"), "{request}:\n{text}");
+        (with_headers, "headers.accept = \"a/b\"", "header if-match"),
+    ];
+    for (request, kept, place) in texts.into_iter().chain(others) {
+        let text = of_requests([request]);
+        assert!(!text.contains("hidden1") && !text.contains("cGFzcz1h"), "{text}");
         assert!(text.contains(kept), "{kept:?} is not in\n{text}");
-        let note = made.notes.iter().find(|note| note.contains("  step 1: "));
+        let note = text.lines().find(|note| note.starts_with("#   step 1: "));
         assert!(note.is_some_and(|note| note.contains(place)), "{place:?} is not in\n{text}");
         let error = Scenario::parse(&text, "shop.toml").expect_err("it asks for a value").0;
-        assert!(error.contains("{removed_"), "{error}");
+        assert!(error.contains("{fill_in_"), "{error}");
     }
 }
 
 #[test]
 fn what_a_shop_needs_stays() {
-    let id = "550e8400-e29b-41d4-a716-446655440000";
-    let path =
-        format!("/api/shows/{id}/sessions/42/seats/A12?page=3&session=17&state=free&postcode=1");
+    let path = "/api/shows/1/sessions/42/seats/A12?page=3&session=17&state=free&postcode=1";
     let query =
         "query($password: String!){ login(token: $t2, password: $password){ token: accessToken } }";
-    let body = json!({ "query": query, "seats": [id, 4], "remember_password": true, "pin": null });
+    let body =
+        json!({ "query": query, "seats": ["A1", 4], "remember_password": true, "pin": null });
     let body = body.to_string();
     let made = of_requests([get(&format!("https://shop.test{path}")), post(JSON, &body)]);
-    assert!(made.notes.iter().any(|note| note.starts_with("Nothing")), "{made}");
     let calls = sent(&made);
-    assert_eq!((&calls[0].target, &calls[1].body), (&path, &body));
+    assert_eq!((calls[0].target.as_str(), &calls[1].body), (path, &body));
 }
 
 #[test]
 fn one_secret_is_one_value() {
     let login = |password: &str| post(FORM, &format!("password={password}"));
-    let made = of_requests(["a1", "b2", "a1"].map(login)).to_string();
+    let made = of_requests(["a1", "b2", "a1"].map(login));
     let values: Vec<_> = made.lines().filter(|line| line.starts_with("body")).collect();
     let body = |name: &str| format!("body = \"password={{{name}}}\"");
-    let one = body("removed_password");
-    assert_eq!(values, [one.as_str(), &body("removed_password_2"), &one]);
+    let one = body("fill_in_password");
+    assert_eq!(values, [one.as_str(), &body("fill_in_password_2"), &one]);
 }
 
 proptest! {
@@ -165,87 +158,87 @@ proptest! {
     /// Whatever it holds, it becomes a scenario but for the values that it asks for.
     #[test]
     fn any_recording_can_be_read(
-        path in "[a-z/;=%{}A-F0-9.?&+#-]{0,40}",
+        path in "([a-z/;=%{}A-F0-9.?&+#-]{0,20}|[0-9/]{0,20}|/[a-z]/[0-9a-f]{8}[/?]){0,3}",
         body in "[a-z{}\\[\\]\"':=,;&%$ 0-9/?\\\\]{0,60}",
         form in any::<bool>(),
     ) {
         let mut request = post(if form { FORM } else { "application/graphql" }, &body);
         request["url"] = format!("https://shop.test/{path}").into();
-        let made = of_requests([request]).to_string();
+        let mut shown = answer(200, HTML);
+        shown["content"]["text"] = format!("<a href='/{path}'>{body}").into();
+        let first = entry(0, get("https://shop.test"), shown);
+        let made = made(&[first, entry(1, request, answer(200, HTML))]);
         if let Err(error) = Scenario::parse(&made, "shop.toml") {
-            prop_assert!(error.0.contains("{removed_"), "{}", error.0);
+            prop_assert!(error.0.contains("{fill_in_"), "{}", error.0);
         }
     }
 }
 
 #[test]
 fn the_origin_is_that_of_the_pages() {
-    let of = |status: u16, kind: &str| json!({ "status": status, "content": { "mimeType": kind } });
-    let html = || of(200, "text/html");
-    let options = json!({ "method": "OPTIONS", "url": "https://shop.test/buy" });
-    let frame = json!({ "method": "GET", "url": "https://ads.test/2",
-        "headers": [{ "name": "Sec-Fetch-Dest", "value": "iframe" }] });
-    let mut entries = vec![
-        entry(0, get("chrome-extension://abc/x"), of(200, "application/json")),
-        entry(1, get("http://shop.test/"), of(307, "text/html")),
-        entry(2, get("https://shop.test/"), html()),
-        entry(3, get("https://ads.test/1"), html()),
-        entry(4, frame, html()),
-        entry(5, get("https://ads.test/3"), html()),
-        entry(6, get("https://login.test/"), html()),
-        entry(7, get("https://shop.test/back"), html()),
-        entry(8, options, of(204, "")),
-        entry(9, get("https://shop.test/buy"), of(304, "application/json")),
-        entry(10, get("wss://shop.test/live"), of(101, "")),
-        entry(11, get("https://shop.test/live"), of(101, "")),
-        entry(12, get("https://shop.test/a.png"), of(200, "")),
-        entry(13, get("https://shop.test/lost"), json!({ "status": -1 })),
-        entry(14, get("no address"), html()),
-    ];
-    let mut lost = entry(15, get("https://shop.test/lost"), Value::Null);
-    lost.as_object_mut().expect("it is an object").remove("response");
-    entries.push(lost);
-    entries.push(entry(16, get("https://shop.test/lost"), Value::Null));
     // Frames of a page belong to it.
-    for (index, page) in [(2, "1"), (3, "1"), (5, "1"), (6, "2"), (7, "3")] {
-        entries[index]["pageref"] = page.into();
-    }
-    for index in [3, 4, 3, 4] {
-        entries.push(entries[index].clone());
-    }
+    let entries = [
+        ("GET", "chrome-extension://abc/x", 200, JSON, None),
+        ("GET", "http://shop.test/", 307, HTML, None),
+        ("GET", "https://shop.test/", 200, HTML, Some("1")),
+        ("GET", "https://ads.test/1", 200, HTML, Some("1")),
+        ("GET", "https://ads.test/frame", 200, HTML, None),
+        ("GET", "https://ads.test/frame", 200, HTML, None),
+        ("GET", "https://ads.test/3", 200, HTML, Some("1")),
+        ("GET", "https://login.test/", 200, HTML, Some("2")),
+        ("GET", "https://shop.test/back", 200, HTML, Some("3")),
+        ("OPTIONS", "https://shop.test/buy", 204, "", None),
+        ("GET", "https://shop.test/buy", 304, JSON, None),
+        ("GET", "wss://shop.test/live", 101, "", None),
+        ("GET", "https://shop.test/live", 101, "", None),
+        ("GET", "https://shop.test/a.png", 200, "", None),
+        ("GET", "https://shop.test/lost", -1, "", None),
+        ("GET", "no address", 200, HTML, None),
+    ];
+    let entries = (0..).zip(entries).map(|(at, (method, url, status, kind, page))| {
+        let frame = if url.ends_with("frame") { "iframe" } else { "document" };
+        let headers = json!([{ "name": "Sec-Fetch-Dest", "value": frame }]);
+        let request = json!({ "method": method, "url": url, "headers": headers });
+        let mut entry = entry(at, request, answer(status, kind));
+        entry["pageref"] = json!(page);
+        entry
+    });
+    let lost = get("https://shop.test/lost");
+    let without = json!({ "startedDateTime": "2026-01-15T11:01:00Z", "request": lost.clone() });
+    let entries: Vec<_> = entries.chain([entry(59, lost, Value::Null), without]).collect();
     // Windows' byte order mark.
-    let made = scenario(&format!("\u{feff}{}", recording(&entries))).expect("it can be had");
+    let recording = format!("\u{feff}{}", json!({ "log": { "entries": entries } }));
+    let made = scenario(&recording).expect("it can be had");
     let targets: Vec<_> = sent(&made).into_iter().map(|call| call.target).collect();
     assert_eq!(targets, ["/", "/back", "/buy"]);
     assert_eq!(
-        made.notes[..2],
+        made.lines().take(2).collect::<Vec<_>>(),
         [
-            "From a recording of https://shop.test; requests that are steps: 3.",
-            "Left out: 1 for static files, 1 by other methods, 4 not over HTTP, 3 without an \
-             answer, 7 of https://ads.test, 1 of http://shop.test, 1 of https://login.test.",
+            "# From a recording of https://shop.test, steps: 3.",
+            "# Left out: http://shop.test (1), https://ads.test (4), https://login.test (1), \
+             no answer (3), not over HTTP (4), other methods (1), static files (1).",
         ]
     );
 }
 
 #[test]
 fn a_redirect_is_not_what_a_recording_is_of() {
-    let redirect = json!({ "status": 307, "content": { "mimeType": "text/html" } });
-    let first = entry(0, get("http://shop.test/"), redirect);
-    for kind in ["text/html", "application/json"] {
-        let then = json!({ "status": 200, "content": { "mimeType": kind } });
-        let then = entry(1, get("https://shop.test/a"), then);
-        let made = scenario(&recording(&[first.clone(), then])).expect("it can be had");
+    let first = entry(0, get("http://shop.test/"), answer(307, HTML));
+    for kind in [HTML, JSON] {
+        let then = entry(1, get("https://shop.test/a"), answer(200, kind));
+        let made = made(&[first.clone(), then]);
         assert_eq!(sent(&made)[0].target, "/a");
-        assert_eq!(made.notes[1], "Left out: 1 of http://shop.test.");
+        assert_eq!(made.lines().nth(1), Some("# Left out: http://shop.test (1)."));
     }
 }
 
 #[test]
 fn notes_are_bounded_and_hold_no_control_characters() {
-    let others = (0..20).map(|host| get(&format!("https://h{host}.test/")));
+    let others = (0..55).map(|host| get(&format!("https://h{host:02}.test/")));
     let own = (0..2).map(|_| post(JSON, r#"{"\u001b\n token":"hidden"}"#));
-    let made = of_requests(own.chain(others));
-    assert!(made.notes[1].ends_with("1 of https://h15.test, 12 of 12 other origins."), "{made}");
-    assert!(made.notes.iter().all(|note| !note.contains(char::is_control)), "{made}");
-    assert!(made.to_string().contains(r"#   step 1: body /\u{1b}\n token"), "{made}");
+    let text = of_requests(own.chain(others));
+    let notes: Vec<_> = text.lines().take_while(|line| line.starts_with("# ")).collect();
+    assert!(notes[1].ends_with("https://h49.test (1), and 5 more."), "{text}");
+    assert!(notes.iter().all(|note| !note.contains(char::is_control)), "{text}");
+    assert!(text.contains(r"#   step 1: {fill_in_token}: body /\u{1b}\n token"), "{text}");
 }

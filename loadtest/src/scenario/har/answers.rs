@@ -1,0 +1,139 @@
+//! Where an answer of the recording shows a value, as a capture of a scenario says it.
+
+use regex::escape;
+use serde_json::Value;
+use url::{Position, Url};
+
+use super::recording::Entry;
+use super::{quoted, rules};
+
+/// Characters before a value that are looked at, to tell it from others.
+const LONGEST_CONTEXT: usize = 200;
+/// So many times a value is looked for in one text.
+const MOST_TIMES: usize = 5;
+/// What ends a value in a text, besides white space.
+const ENDS: &str = "\"'<>&;,/?#";
+/// Headers that show values, besides `x-…`.
+const HEADERS: [&str; 3] = ["location", "etag", "set-cookie"];
+
+/// The answer to a step.
+pub struct Answer<'r> {
+    url: Url,
+    /// The headers, then the body: how a capture names it, and its text.
+    texts: Vec<(String, &'r str)>,
+    json: Option<Value>,
+    /// Where it leads to and was not followed yet.
+    location: Option<Url>,
+}
+
+impl<'r> Answer<'r> {
+    /// What an error shows is not looked at: a visitor gets another answer in its place.
+    pub fn of(entry: &'r Entry, url: Url) -> Self {
+        let works = entry.response.as_ref().filter(|_| (200..400).contains(&entry.status()));
+        let headers: Vec<_> = works.iter().flat_map(|answer| answer.headers()).collect();
+        let location = headers.iter().find(|(name, _)| entry.is_redirect() && name == "location");
+        // A path of a scenario begins with `/`.
+        let location = location.filter(|(_, to)| to.starts_with('/') || Url::parse(to).is_ok());
+        let location = location.and_then(|(_, to)| url.join(to).ok());
+        let body = works.and_then(|answer| answer.content.as_ref()?.text.as_deref());
+        let shows = |name: &str| name.starts_with("x-") || HEADERS.contains(&name);
+        let headers = headers.into_iter().filter(|(name, _)| shows(name));
+        let headers = headers.map(|(name, text)| (format!("header = {}, ", quoted(&name)), text));
+        let texts = headers.chain(body.map(|text| (String::new(), text)));
+        Self {
+            texts: texts.collect(),
+            json: body.and_then(|text| serde_json::from_str(text).ok()),
+            location: location.filter(|to| to.origin() == url.origin()),
+            url,
+        }
+    }
+
+    /// The place of the `Location` if it leads to this path and query.
+    pub fn leads_to(&mut self, target: &str) -> Option<String> {
+        self.location.take_if(|to| to[Position::BeforePath..Position::AfterQuery] == *target)?;
+        // The origin is another one in a test.
+        Some(r#"{ header = "location", regex = '^(?:(?:https?:)?//[^/?#]+)?(/[^#]*)' }"#.to_owned())
+    }
+
+    /// Where it shows the value. A short number counts only as an id of what it comes after.
+    pub fn shows(&self, value: &str, after: Option<&str>) -> Option<String> {
+        let may_be = |pointer: &str| {
+            let key = pointer.rsplit('/').next().unwrap_or_default();
+            let of = |after| self.url.path().contains(after) || pointer.contains(after);
+            rules::is_clean(pointer) && after.is_none_or(|after| rules::names_id(key) && of(after))
+        };
+        let json = self.json.as_ref().and_then(|json| pointer(json, value, String::new(), &may_be));
+        let in_json = json.map(|pointer| format!("{{ json = {} }}", quoted(&pointer)));
+        in_json.or_else(|| {
+            self.texts.iter().find_map(|(name, text)| {
+                let pattern = self.pattern(text, value, after)?;
+                Some(format!("{{ {name}regex = {} }}", quoted(&pattern)))
+            })
+        })
+    }
+
+    /// A pattern whose first match in a text is the value, with as little before it as is enough.
+    fn pattern(&self, text: &str, value: &str, after: Option<&str>) -> Option<String> {
+        let word = |char: char| char.is_alphanumeric() || char == '-' || char == '_';
+        let origin = self.url.origin().ascii_serialization();
+        for (at, _) in text.match_indices(value).take(MOST_TIMES) {
+            let before = &text[..at];
+            let next = text[at + value.len()..].chars().next();
+            let inside = |next: char| word(next) || value.contains(next);
+            if before.ends_with(word) || next.is_some_and(inside) || value.contains(' ') {
+                continue;
+            }
+            let starts = before.char_indices().rev().map(|(start, _)| start);
+            let starts: Vec<_> = starts.take(LONGEST_CONTEXT).collect();
+            let from = starts.last().copied().unwrap_or_default();
+            let guarded = rules::found(&before[from..]);
+            let starts = starts.into_iter().chain((at == 0).then_some(0));
+            let context = starts.map(|start| before.split_at(start)).find(|(outside, context)| {
+                let whole = outside.is_empty();
+                let begins = outside.ends_with([' ', '\t', '\n', '>', '{', ',', '&', '?', ';']);
+                let tells = context.contains(char::is_alphabetic) && !context.starts_with("value=");
+                let name = context.trim_end_matches('/').trim_end_matches('s');
+                (begins || whole || context.starts_with('<') || outside.ends_with(&origin))
+                    && (whole || tells)
+                    && !context.contains(&origin)
+                    && after.is_none_or(|it| context.ends_with('/') && name.ends_with(it))
+                    && text.find(context) == Some(outside.len())
+                    && rules::is_clean(context)
+                    && guarded.iter().all(|(range, ..)| from + range.end <= outside.len())
+            });
+            if let Some((_, context)) = context {
+                let ends: String = ENDS.chars().filter(|end| !value.contains(*end)).collect();
+                let next = next.filter(|next| !ENDS.contains(*next)).map(|it| it.to_string());
+                let next = escape(&next.unwrap_or_default());
+                let start = if context.is_empty() { "^" } else { "" };
+                return Some(format!(r"{start}{}([^{ends}{next}\s]+)", escape(context)));
+            }
+        }
+        None
+    }
+}
+
+/// The first place of a scalar that may be named.
+fn pointer(
+    json: &Value,
+    wanted: &str,
+    at: String,
+    may_be: &impl Fn(&str) -> bool,
+) -> Option<String> {
+    let is_it = match json {
+        Value::String(text) => text == wanted,
+        Value::Number(number) => number.to_string() == wanted,
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            return items.find_map(|(i, item)| pointer(item, wanted, format!("{at}/{i}"), may_be));
+        }
+        Value::Object(fields) => {
+            return fields.iter().find_map(|(key, value)| {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                pointer(value, wanted, format!("{at}/{key}"), may_be)
+            });
+        }
+        Value::Null | Value::Bool(_) => false,
+    };
+    (is_it && may_be(&at)).then_some(at)
+}
