@@ -67,6 +67,12 @@ fn redirect(status: u16, location: &str) -> Value {
     answer
 }
 
+/// The paths and captures of a scenario whose first answer is this page.
+fn of_page(page: &str, target: &str) -> String {
+    let steps = [(get("/"), answer(200, page)), (get(target), answer(200, ""))];
+    from_har(&recording(&steps)).0
+}
+
 /// The lines of a scenario that begin so.
 fn lines<'t>(scenario: &'t str, start: &str) -> Vec<&'t str> {
     scenario.lines().filter(|line| line.starts_with(start)).collect()
@@ -207,6 +213,20 @@ fn ids_of_a_recording_become_captures_or_are_asked_for() {
 }
 
 #[test]
+fn a_short_number_is_captured_from_a_link_alone() {
+    let style = "<style>b { margin: 1 1 1 1 1 1 2 2 2 2 2 2; }</style>";
+    let button = r#"<button formaction="/shows/1/seats/2/hold">2</button>"#;
+    let page = format!(r#"{style}<a class="b" href="/shows/1/seats">100 of 100</a>{button}"#);
+    let path = |target| lines(&of_page(&page, target), "path")[1].to_owned();
+    assert_eq!(path("/shows/1/seats/2/hold"), "path = \"/shows/{show}/seats/{seat}/hold\"");
+    assert_eq!(path("/rows/2/cells/1"), "path = \"/rows/2/cells/1\"");
+    // Of JSON only an id of the same thing counts.
+    let json = r#"{"count":2,"shows":[{"id":1}],"rows":{"id":2}}"#;
+    assert_eq!(lines(&of_page(json, "/shows/1/2"), "path")[1], "path = \"/shows/{show}/2\"");
+    assert_eq!(lines(&of_page(json, "/seats/2"), "path")[1], "path = \"/seats/2\"");
+}
+
+#[test]
 fn a_capture_shows_no_secret_of_the_answer() {
     const ID: &str = "550e8400-e29b-41d4-a716-446655440000";
     for body in [
@@ -215,15 +235,12 @@ fn a_capture_shows_no_secret_of_the_answer() {
         format!("<a href='/a'></a><a title='Bearer hidden12' href='/a/{ID}'>"),
         format!(r#"{{"hidden-9f86d081884c7d659a2feaa0c55ad015":{{"id":"{ID}"}}}}"#),
     ] {
-        let steps = [(get("/"), answer(200, &body)), (get(&format!("/a/{ID}")), answer(200, ""))];
-        let (written, told) = from_har(&recording(&steps));
-        assert!(!written.contains("hidden") && !told.contains("hidden"), "{written}");
+        let written = of_page(&body, &format!("/a/{ID}"));
+        assert!(!written.contains("hidden"), "{written}");
         assert!(!written.contains(ID), "{written}");
     }
     // Nor another id, which is a new one in each visit.
-    let page = "<a href='/orders/10482/lines/9f86d081'>";
-    let steps = [(get("/"), answer(200, page)), (get("/lines/9f86d081"), answer(200, ""))];
-    let (written, _) = from_har(&recording(&steps));
+    let written = of_page("<a href='/orders/10482/lines/9f86d081'>", "/lines/9f86d081");
     assert!(written.contains("/lines/{fill_in_line}") && !written.contains("10482"), "{written}");
 }
 

@@ -76,13 +76,15 @@ impl<'r> Answer<'r> {
     fn pattern(&self, text: &str, value: &str, after: Option<&str>) -> Option<String> {
         let word = |char: char| char.is_alphanumeric() || char == '-' || char == '_';
         let origin = self.url.origin().ascii_serialization();
-        for (at, _) in text.match_indices(value).take(MOST_TIMES) {
-            let before = &text[..at];
-            let next = text[at + value.len()..].chars().next();
+        let next = |at: usize| text[at + value.len()..].chars().next();
+        let times = text.match_indices(value).filter(|(at, _)| {
             let inside = |next: char| word(next) || value.contains(next);
-            if before.ends_with(word) || next.is_some_and(inside) || value.contains(' ') {
-                continue;
-            }
+            let begins = !text[..*at].ends_with(word) && !value.contains(' ');
+            let ends = !next(*at).is_some_and(inside);
+            begins && ends && after.is_none_or(|_| text[..*at].ends_with('/'))
+        });
+        for (at, _) in times.take(MOST_TIMES) {
+            let before = &text[..at];
             let starts = before.char_indices().rev().map(|(start, _)| start);
             let starts: Vec<_> = starts.take(LONGEST_CONTEXT).collect();
             let from = starts.last().copied().unwrap_or_default();
@@ -92,18 +94,20 @@ impl<'r> Answer<'r> {
                 let whole = outside.is_empty();
                 let begins = outside.ends_with([' ', '\t', '\n', '>', '{', ',', '&', '?', ';']);
                 let tells = context.contains(char::is_alphabetic) && !context.starts_with("value=");
-                let name = context.trim_end_matches('/').trim_end_matches('s');
                 (begins || whole || context.starts_with('<') || outside.ends_with(&origin))
                     && (whole || tells)
                     && !context.contains(&origin)
-                    && after.is_none_or(|it| context.ends_with('/') && name.ends_with(it))
+                    && after.is_none_or(|it| {
+                        context.ends_with(&format!("{it}/"))
+                            || context.ends_with(&format!("{it}s/"))
+                    })
                     && text.find(context) == Some(outside.len())
                     && rules::is_clean(context)
                     && guarded.iter().all(|(range, ..)| from + range.end <= outside.len())
             });
             if let Some((_, context)) = context {
                 let ends: String = ENDS.chars().filter(|end| !value.contains(*end)).collect();
-                let next = next.filter(|next| !ENDS.contains(*next)).map(|it| it.to_string());
+                let next = next(at).filter(|next| !ENDS.contains(*next)).map(|it| it.to_string());
                 let next = escape(&next.unwrap_or_default());
                 let start = if context.is_empty() { "^" } else { "" };
                 return Some(format!(r"{start}{}([^{ends}{next}\s]+)", escape(context)));
