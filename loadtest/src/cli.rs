@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::exit::Outcome;
-use crate::{ramp, rehearse, scenario, simulate, size};
+use crate::{ramp, rehearse, scenario, share, simulate, size};
 
 /// Measures a service, works out how many people to let in, and rehearses the rush.
 #[derive(Debug, Parser)]
@@ -17,6 +17,8 @@ pub struct Arguments {
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Makes one report of the parts that several machines played
+    Merge(share::Merge),
     /// Loads a service by a scenario, and works out how many people to let in
     Ramp(Box<ramp::Args>),
     /// Checks what a visitor does, or makes it from a browser's recording
@@ -37,6 +39,7 @@ impl Command {
     /// [`Usage`](crate::exit::Usage) for a mistake of the caller; anything else could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Merge(merge) => merge.run().await,
             Self::Rehearse(rehearse) => rehearse.run().await,
             Self::Simulate(simulate) => simulate.run().await,
             Self::Size(size) => size.run().await,

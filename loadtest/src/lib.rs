@@ -15,6 +15,7 @@ pub mod ramp;
 pub mod rehearse;
 pub mod report;
 pub mod scenario;
+pub mod share;
 pub mod simulate;
 pub mod size;
 

@@ -277,6 +277,16 @@ impl Cost {
         })
     }
 
+    /// Of two machines that shared a load: the sum of what they used, and the worse of the rest.
+    pub fn or_worse(self, other: Self) -> Self {
+        let worse = if self.limit().is_none() && other.limit().is_some() { other } else { self };
+        Self {
+            cpu_seconds: self.cpu_seconds + other.cpu_seconds,
+            max_rss_bytes: self.max_rss_bytes + other.max_rss_bytes,
+            ..worse
+        }
+    }
+
     /// For people.
     pub fn line(&self) -> String {
         format!(

@@ -1,8 +1,8 @@
 //! The closed model, which Goose runs: users who come again as soon as they are done.
 //!
-//! Goose starts and stops the users. Each has a connection of its own. A turn of the scenario is
-//! one transaction, as Goose stops users between transactions. Requests go through this program's
-//! client, not through Goose's, so both models have the same faults and limits.
+//! Goose starts and stops the users. Each user has a connection of its own.
+//! Requests go through this program's client, not through Goose's, so both models have the same
+//! faults and limits. A Goose user takes 20 KiB, so one stands for several users of a large load.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,15 +13,15 @@ use goose::client::GooseClientBuilder;
 use goose::config::{GooseConfiguration, GooseDefault, GooseDefaultType};
 use goose::goose::{GooseUser, Scenario as GooseScenario, Transaction, TransactionResult};
 use goose::{GooseAttack, GooseError};
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::record::Present;
-use super::walk::{Walk, until};
+use super::walk::{self, Walk};
 use super::{Measurement, Recorder};
 use crate::client::{Connection, Fault, Route};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
+use crate::share::Share;
 
 /// What is played: 1 → `users` in `ramp`, `hold` at `users`, then down to none in `down`.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct Closed {
     pub hold: Duration,
     /// Whole seconds, at least one.
     pub down: Duration,
+    /// The part of the users that is played here; `users` are those of the part.
+    pub share: Share,
     /// Of each request.
     pub timeout: Duration,
 }
@@ -52,18 +54,22 @@ pub async fn run(
     let Closed { users, ramp, hold, down, .. } = *closed;
     let length = ramp + hold + down;
     let recorder = Arc::new(Recorder::new(scenario.steps.len(), ramp..ramp + hold));
-    let plan =
-        format!("{users},{}s;{users},{}s;0,{}s", ramp.as_secs(), hold.as_secs(), down.as_secs());
+    let groups = users.min(GROUPS);
     let stage = Stage {
+        users,
+        groups,
+        playing: TaskTracker::new(),
         scenario: Arc::clone(scenario),
         route: Arc::clone(route),
         recorder: Arc::clone(&recorder),
+        share: closed.share,
         timeout: closed.timeout,
         over: CancellationToken::new(),
         stopped: CancellationToken::new(),
     };
     let (over, stopped) = (stage.over.clone(), stage.stopped.clone());
-    let attack = attack(stage, &plan)?;
+    let playing = stage.playing.clone();
+    let attack = attack(stage, closed)?;
     let goose = tokio::spawn(async move { attack.execute().await.map_err(Box::new) });
     let progress = Progress::new("closed load", u64::try_from(length.as_millis())?);
     let mut told = tokio::time::interval(Duration::from_millis(200));
@@ -84,11 +90,15 @@ pub async fn run(
         }
     }
     goose.await?.map_err(|error: Box<GooseError>| *error)?;
+    playing.close();
+    playing.wait().await;
     Ok(recorder.finish(goose::is_killswitch_triggered()))
 }
 
-/// How often a user whose time is over looks whether it is stopped.
-const LEAVING: Duration = Duration::from_millis(50);
+/// Goose users at most: steps of 0.5 % of the users.
+const GROUPS: usize = 200;
+/// How often a Goose user checks whether it is stopped.
+const STOPPED: Duration = Duration::from_millis(100);
 
 /// Who finds no connection comes again after that: else many users without one would ask as fast as
 /// this machine can fail.
@@ -96,9 +106,13 @@ const NO_CONNECTION: Duration = Duration::from_millis(200);
 
 /// What the users share.
 struct Stage {
+    users: usize,
+    groups: usize,
+    playing: TaskTracker,
     scenario: Arc<Scenario>,
     route: Arc<Route>,
     recorder: Arc<Recorder>,
+    share: Share,
     timeout: Duration,
     /// Users ask nothing any more.
     over: CancellationToken,
@@ -106,24 +120,21 @@ struct Stage {
     stopped: CancellationToken,
 }
 
-/// What a user keeps between turns.
-struct Session {
-    walk: Option<Walk>,
-    connection: Connection,
-    _present: Present,
-}
-
-fn attack(stage: Stage, plan: &str) -> Result<GooseAttack, GooseError> {
+fn attack(stage: Stage, closed: &Closed) -> Result<GooseAttack, GooseError> {
+    let groups = stage.groups;
     let stage = Arc::new(stage);
     let host = stage.route.target.url.to_string();
-    let begin = {
-        let stage = Arc::clone(&stage);
-        transaction(move |user| Box::pin(begin(Arc::clone(&stage), user)))
-    };
-    let turn = transaction(move |user| Box::pin(turn(Arc::clone(&stage), user)));
+    let begin = transaction(move |user| Box::pin(begin(Arc::clone(&stage), user)));
+    // Goose stops users between transactions.
+    let stay = transaction(|_| {
+        Box::pin(async {
+            tokio::time::sleep(STOPPED).await;
+            Ok(())
+        })
+    });
     let scenario = GooseScenario::new("visit")
         .register_transaction(begin.set_on_start())
-        .register_transaction(turn);
+        .register_transaction(stay);
     // Nothing of Goose's own is read from this program's command line, written or listened on.
     let mut configuration = GooseConfiguration::default();
     configuration.no_telnet = true;
@@ -137,8 +148,19 @@ fn attack(stage: Stage, plan: &str) -> Result<GooseAttack, GooseError> {
         .set_client_builder_without_cookies(unused)?
         .register_scenario(scenario)
         .set_default(GooseDefault::Host, host.as_str())?
-        .set_default(GooseDefault::TestPlan, plan)?;
-    Ok(*attack)
+        .set_default(GooseDefault::Users, groups)?;
+    // A test plan would do the same, and print a line to standard output.
+    let Closed { ramp, hold, down, .. } = *closed;
+    let seconds = |time: Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
+    Ok(*if groups < 2 {
+        // Goose takes no time to start and to stop one user.
+        attack.set_default(GooseDefault::RunTime, seconds(ramp + hold + down))?
+    } else {
+        attack
+            .set_default(GooseDefault::IncreaseTime, seconds(ramp))?
+            .set_default(GooseDefault::RunTime, seconds(hold))?
+            .set_default(GooseDefault::DecreaseTime, seconds(down))?
+    })
 }
 
 type Running<'r> = Pin<Box<dyn Future<Output = TransactionResult> + Send + 'r>>;
@@ -149,48 +171,50 @@ fn transaction(
     Transaction::new(Arc::new(function))
 }
 
-/// A new user, with a connection of its own.
-async fn begin(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
-    let session = Session {
-        walk: None,
-        connection: Connection::new(&stage.route),
-        _present: stage.recorder.enter(),
-    };
-    user.set_session_data(Arc::new(Mutex::new(session)));
+/// The users of a new Goose user begin. They end with it.
+async fn begin(stage: Arc<Stage>, group: &mut GooseUser) -> TransactionResult {
+    let stopped = CancellationToken::new();
+    for number in (group.weighted_users_index..stage.users).step_by(stage.groups) {
+        stage.playing.spawn(user(Arc::clone(&stage), number, stopped.clone()));
+    }
+    group.set_session_data(Arc::new(stopped.drop_guard()));
     Ok(())
 }
 
-/// The next turn of the user's visit, or the first of a new one.
-async fn turn(stage: Arc<Stage>, user: &mut GooseUser) -> TransactionResult {
-    let number = user.weighted_users_index as u64 + 1;
-    let Some(session) = user.get_session_data::<Arc<Mutex<Session>>>() else { return Ok(()) };
-    if stage.over.is_cancelled() {
-        // Goose is about to stop this user; meanwhile it asks nothing.
-        tokio::time::sleep(LEAVING).await;
-        return Ok(());
-    }
-    // Goose runs one transaction of a user at a time.
-    let mut session = session.lock().await;
-    let begin = || Walk::begin(&stage.scenario, &stage.recorder, number, Instant::now());
-    let mut walk = session.walk.take().unwrap_or_else(begin);
-    let Some((turn, due)) = walk.turn() else {
-        // A visit without requests left would else never let others run.
-        tokio::task::yield_now().await;
-        return Ok(());
+/// A user: one visit after the other.
+async fn user(stage: Arc<Stage>, number: usize, left: CancellationToken) {
+    let _present = stage.recorder.enter();
+    let number = stage.share.number(u32::try_from(number).unwrap_or(u32::MAX));
+    let mut connection = Connection::new(&stage.route);
+    // A user who leaves, and all at the end, do not wait out their thoughts.
+    let waits = async |until: Instant| {
+        let waited = left.run_until_cancelled(walk::until(until));
+        stage.over.run_until_cancelled(waited).await.flatten().is_some()
     };
-    if stage.over.run_until_cancelled(until(due)).await.is_none() {
-        return Ok(());
-    }
-    if let Some(call) = &turn.call {
-        let asked = walk.ask(&turn, call, Instant::now(), &mut session.connection, stage.timeout);
-        let Some(fault) = stage.stopped.run_until_cancelled(asked).await else { return Ok(()) };
-        if fault.is_some_and(|fault| fault == Fault::Connect || fault.is_own()) {
-            stage.over.run_until_cancelled(tokio::time::sleep(NO_CONNECTION)).await;
+    let begin =
+        || Walk::begin(&stage.scenario, &stage.recorder, u64::from(number) + 1, Instant::now());
+    let mut walk = begin();
+    while !left.is_cancelled() && !stage.over.is_cancelled() {
+        let Some((turn, due)) = walk.turn() else {
+            // A visit without requests left would else never let others run.
+            tokio::task::yield_now().await;
+            walk = begin();
+            continue;
+        };
+        if !waits(due).await {
+            return;
         }
-        if fault.is_some() {
-            return Ok(());
+        let Some(call) = &turn.call else { continue };
+        let asked = walk.ask(&turn, call, Instant::now(), &mut connection, stage.timeout);
+        match stage.stopped.run_until_cancelled(asked).await {
+            None => return,
+            Some(None) => {}
+            Some(Some(fault)) => {
+                if fault == Fault::Connect || fault.is_own() {
+                    waits(Instant::now() + NO_CONNECTION).await;
+                }
+                walk = begin();
+            }
         }
     }
-    session.walk = Some(walk);
-    Ok(())
 }

@@ -25,7 +25,7 @@ impl Default for Durations {
     }
 }
 
-/// Durations as few bytes, without loss: HdrHistogram's own format (V2).
+/// Durations as few bytes, without loss: HdrHistogram's own format (V2), or nothing for none.
 #[derive(Clone, Debug, Default)]
 pub struct Packed(Vec<u8>);
 
@@ -46,8 +46,10 @@ impl Serialize for Packed {
 impl<'de> Deserialize<'de> for Packed {
     fn deserialize<D: de::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let bytes = STANDARD.decode(String::deserialize(from)?).map_err(de::Error::custom)?;
-        let read = Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice());
-        read.map_err(|error| de::Error::custom(format!("no histogram: {error:?}")))?;
+        if !bytes.is_empty() {
+            let read = Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice());
+            read.map_err(|error| de::Error::custom(format!("no histogram: {error:?}")))?;
+        }
         Ok(Self(bytes))
     }
 }
@@ -258,9 +260,10 @@ fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: Option<K>) {
     }
 }
 
-fn add_counts<K: Ord + Copy>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
+/// Adds counts to counts.
+pub fn add_counts<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
     for (key, count) in others {
-        *counts.entry(*key).or_default() += count;
+        *counts.entry(key.clone()).or_default() += count;
     }
 }
 

@@ -18,6 +18,7 @@ use super::{Measurement, Recorder};
 use crate::client::{Connection, Route};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
+use crate::share::Share;
 
 /// Between the last timeout and the end.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -48,6 +49,8 @@ pub struct Open {
     pub warm_up: Duration,
     /// So many visits under way at most; who comes then is not played, and counted as such.
     pub max_in_flight: usize,
+    /// The part of the visitors that is played here.
+    pub share: Share,
     /// Of each request; whoever is under way at the end is given as long to finish.
     pub timeout: Duration,
 }
@@ -91,8 +94,8 @@ pub async fn play(
     let over = CancellationToken::new();
     let _ends_when_dropped = over.clone().drop_guard();
     let end = recorder.started() + open.length;
-    let mut due = recorder.started();
     let mut user = 0_u32;
+    let mut due = recorder.started() + open.first();
     while due < end {
         tokio::select! {
             () = until(due) => {}
@@ -101,7 +104,8 @@ pub async fn play(
         user += 1;
         match Arc::clone(&room).try_acquire_owned() {
             Ok(permit) => {
-                let walk = Walk::begin(scenario, &recorder, u64::from(user), due);
+                let walk =
+                    Walk::begin(scenario, &recorder, u64::from(open.share.number(user)), due);
                 let connection = Connection::new(route);
                 let (present, over) = (recorder.enter(), over.clone());
                 let timeout = open.timeout;
@@ -117,7 +121,7 @@ pub async fn play(
         tell(&recorder);
         due = match open.arrivals {
             Arrivals::Even => recorder.started() + open.at(user),
-            Arrivals::Poisson => due + Duration::from_secs_f64(exponential() / open.rate),
+            Arrivals::Poisson => due + open.by_chance(),
             Arrivals::Batches(interval) => {
                 let batches = open.at(user).as_nanos() / interval.as_nanos().max(1);
                 recorder.started() + interval * u32::try_from(batches)?
@@ -147,13 +151,23 @@ async fn visit(mut walk: Walk, mut connection: Connection, timeout: Duration) {
 }
 
 impl Open {
-    /// When the visitor who has so many before comes, at equal distances.
+    /// When the visitor of this share who has so many before comes, at equal distances.
     fn at(&self, before: u32) -> Duration {
-        Duration::from_secs_f64(f64::from(before) / self.rate)
+        Duration::from_secs_f64(f64::from(self.share.number(before)) / self.rate)
     }
-}
 
-/// A distance of the exponential distribution, 1 on average, by its inverse; 1 − u is never 0.
-fn exponential() -> f64 {
-    -(1.0 - rand::rng().random::<f64>()).ln()
+    /// A distance of the exponential distribution, by its inverse; 1 − u is never 0.
+    fn by_chance(&self) -> Duration {
+        let average = 1.0 / self.share.rate(self.rate);
+        Duration::from_secs_f64(-(1.0 - rand::rng().random::<f64>()).ln() * average)
+    }
+
+    /// When the first visitor comes.
+    fn first(&self) -> Duration {
+        match self.arrivals {
+            Arrivals::Even => self.at(0),
+            Arrivals::Poisson if self.share != Share::WHOLE => self.by_chance(),
+            _ => Duration::ZERO,
+        }
+    }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Figures;
 use super::figures::Durations;
 use super::follow::{Cohorts, SecondHalf};
-use super::sample::{self, Sample, Second, Seconds};
+use super::sample::{Sample, Seconds};
 
 /// Takes down what happens, from any task.
 pub struct Recorder {
@@ -43,7 +43,7 @@ pub struct Measurement {
     /// Of the hold (closed), or of the arrivals (open).
     pub window: Figures,
     /// Second by second.
-    pub seconds: Vec<Second>,
+    pub seconds: Seconds,
     /// Visits that were begun.
     pub visits_begun: u64,
     /// Visitors who arrived and could not be played, because too many were under way.
@@ -215,7 +215,7 @@ impl Recorder {
         Measurement {
             whole,
             window,
-            seconds: state.seconds.over().to_vec(),
+            seconds: state.seconds.clone(),
             unanswered: self.asked.load(Relaxed).saturating_sub(state.whole.total.requests),
             visits_begun: self.begun.load(Relaxed),
             visits_not_begun: self.not_begun.load(Relaxed),
@@ -246,7 +246,7 @@ impl Measurement {
     pub fn merge(&mut self, other: &Self) {
         self.whole.merge(&other.whole);
         self.window.merge(&other.window);
-        sample::merge(&mut self.seconds, &other.seconds);
+        self.seconds.merge(&other.seconds);
         self.visits_begun += other.visits_begun;
         self.visits_not_begun += other.visits_not_begun;
         self.interrupted |= other.interrupted;

@@ -63,7 +63,7 @@ impl Second {
 }
 
 /// A run, second by second.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Seconds {
     over: Vec<Second>,
     now: Second,
@@ -91,16 +91,17 @@ impl Seconds {
         }
     }
 
+    /// Adds those of another machine that are over.
+    pub fn merge(&mut self, other: &Self) {
+        let length = self.over.len().max(other.over.len());
+        self.over.resize_with(length, Second::default);
+        for (own, other) in self.over.iter_mut().zip(&other.over) {
+            own.merge(other);
+        }
+    }
+
     /// Those that are over.
     pub fn over(&self) -> &[Second] {
         &self.over
-    }
-}
-
-/// Adds the seconds of another machine.
-pub fn merge(seconds: &mut Vec<Second>, others: &[Second]) {
-    seconds.resize_with(seconds.len().max(others.len()), Second::default);
-    for (own, other) in seconds.iter_mut().zip(others) {
-        own.merge(other);
     }
 }

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args as ClapArgs;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::client::{Route, Sources, Target};
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
@@ -21,6 +24,7 @@ use crate::own_limit::{self, Cost, OwnLimit, Watch};
 use crate::plan::{self, Basis, Pace, Plan};
 use crate::progress::say;
 use crate::scenario::Scenario;
+use crate::share;
 use saturation::Saturation;
 
 const EXAMPLES: &str = "\
@@ -96,7 +100,17 @@ pub struct Args {
         value_parser = Sources::parse)]
     source_addresses: Sources,
     #[command(flatten)]
+    share: share::Part,
+    #[command(flatten)]
     options: plan::Options,
+}
+
+/// What the part of one machine has shown.
+#[derive(Serialize, Deserialize)]
+pub struct Played {
+    measured: Measurement,
+    /// Of the hold, and of all up to its end.
+    costs: [Cost; 2],
 }
 
 /// What a run was and has shown.
@@ -125,24 +139,62 @@ impl Args {
     ///
     /// [`crate::exit::Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
+        self.share.check()?;
+        if self.share.is_shared() && self.options.apply.is_some() {
+            let rule = "--apply: a share is only a part; apply the plan of `merge`";
+            return Err(Usage(rule.to_owned()).into());
+        }
+        if self.rate.is_none() && self.share.part().of(self.users) == 0 {
+            let rule = "--users: fewer users than shares";
+            return Err(Usage(rule.to_owned()).into());
+        }
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let route = self.target.reach(self.source_addresses.clone(), self.timeout).await?;
         own_limit::check(self.most_connections(), &self.source_addresses)?;
         self.options.prepare(&self.output).await?;
         let cancelled = interrupt::watch()?;
-        let watch = Watch::start();
+        self.share.wait(&cancelled).await;
+        let (watch, started_at) = (Watch::start(), Timestamp::now());
         let measured = self.play(&scenario, &route, &cancelled).await?;
         let hold = self.hold_of(&scenario);
         let costs = [watch.cost(hold.clone()), watch.cost(Duration::ZERO..hold.end)];
-        self.conclude(scenario, measured, costs).await
+        let played = Played { measured, costs };
+        self.share.write(&self.output, started_at, &scenario, &played)?;
+        self.conclude(scenario, played).await
+    }
+
+    /// One report of all shares, and the plan that follows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Args::run`].
+    pub async fn merged(
+        mut self,
+        scenario: Arc<Scenario>,
+        shares: Vec<Played>,
+        output: PathBuf,
+        apply: Option<Url>,
+    ) -> anyhow::Result<Outcome> {
+        self.options.apply = apply;
+        self.output = output;
+        self.options.prepare(&self.output).await?;
+        let mut shares = shares.into_iter();
+        // There is one at least.
+        let Some(mut whole) = shares.next() else { bail!("no share") };
+        for share in shares {
+            whole.measured.merge(&share.measured);
+            for (worst, cost) in whole.costs.iter_mut().zip(share.costs) {
+                *worst = worst.or_worse(cost);
+            }
+        }
+        self.conclude(scenario, whole).await
     }
 
     /// Reports what was measured, and what follows from it.
     async fn conclude(
         self,
         scenario: Arc<Scenario>,
-        measured: Measurement,
-        [of_hold, of_all]: [Cost; 2],
+        Played { measured, costs: [of_hold, of_all] }: Played,
     ) -> anyhow::Result<Outcome> {
         let saturation = match self.rate {
             Some(_) => saturation::open(&measured),
@@ -159,7 +211,8 @@ impl Args {
             .or_else(unplayed)
             .or_else(|| of_hold.limit())
             .or_else(|| of_all.limit());
-        let basis = self.basis(&scenario, &measured).filter(|_| limit.is_none());
+        let may_plan = limit.is_none() && !self.share.is_shared();
+        let basis = self.basis(&scenario, &measured).filter(|_| may_plan);
         let planned = basis.map(|basis| (basis.clone(), basis.plan()));
         let run = Run { scenario, measured, saturation, planned, cost: of_hold, limit };
         self.report(&run)?;
@@ -169,7 +222,7 @@ impl Args {
                 let (interrupted, reached) = (run.measured.interrupted, run.saturation.reached);
                 self.set_live(interrupted, reached, plan).await
             }
-            (None, None) if run.measured.interrupted => Ok(Outcome::Held),
+            (None, None) if run.measured.interrupted || self.share.is_shared() => Ok(Outcome::Held),
             (None, None) => {
                 bail!("no visit was completed, so there is no plan; the report shows why")
             }
@@ -179,7 +232,7 @@ impl Args {
     /// As far as it is known before the run.
     fn most_connections(&self) -> u64 {
         match (self.rate, self.max_in_flight) {
-            (None, _) => self.users.into(),
+            (None, _) => self.share.part().of(self.users).into(),
             (Some(_), most) => most.map_or(1, u64::from),
         }
     }
@@ -198,10 +251,11 @@ impl Args {
     ) -> anyhow::Result<Measurement> {
         let Some(rate) = self.rate else {
             let closed = Closed {
-                users: self.users as usize,
+                users: self.share.part().of(self.users) as usize,
                 ramp: self.ramp,
                 hold: self.hold,
                 down: self.down,
+                share: self.share.part(),
                 timeout: self.timeout,
             };
             return closed::run(scenario, route, &closed, cancelled).await;
@@ -224,6 +278,7 @@ impl Args {
             length: window.end,
             warm_up: window.start,
             max_in_flight: usize::try_from(bound)?,
+            share: self.share.part(),
             timeout: self.timeout,
         };
         open::run(scenario, route, &open, cancelled).await

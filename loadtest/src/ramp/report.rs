@@ -37,7 +37,7 @@ impl Args {
             self.options.tell(plan, basis, &mut report)?;
         }
         report.heading("Over time");
-        for (name, plot) in plots(&run.measured.seconds) {
+        for (name, plot) in plots(run.measured.seconds.over()) {
             report.plot(name, plot);
         }
         report.heading("Harness");
@@ -132,6 +132,9 @@ impl Args {
         }
         let reason = &run.saturation.reason;
         lines.push(match (&run.limit, run.saturation.reached) {
+            (None, _) if self.share.is_shared() => {
+                "this is one share of a load; `anteroom-loadtest merge` makes the plan".to_owned()
+            }
             (Some(limit), _) => limit.to_string(),
             (None, true) => format!("the service was saturated: {reason}"),
             (None, false) => format!("{LOAD_NOT_CAPACITY}: {reason}"),
@@ -177,7 +180,7 @@ impl Args {
             "total": tally_json(&figures.total),
             "steps": steps.collect::<Vec<_>>(),
             "plan": run.plan(),
-            "over_time": run.measured.seconds.iter().zip(0..).map(second_json).collect::<Vec<_>>(),
+            "over_time": run.measured.seconds.over().iter().zip(0..).map(second_json).collect::<Vec<_>>(),
         })
     }
 }

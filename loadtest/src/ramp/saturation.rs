@@ -56,9 +56,10 @@ pub fn closed(
     }
     let most = users as f64;
     // Seconds of the ramp around the half: users in the middle of the second, and requests.
-    let before = std::iter::once(0).chain(measured.seconds.iter().map(|second| second.users));
+    let before =
+        std::iter::once(0).chain(measured.seconds.over().iter().map(|second| second.users));
     let of_ramp = usize::try_from(ramp.as_secs()).unwrap_or(usize::MAX);
-    let rows = measured.seconds.iter().zip(before).take(of_ramp);
+    let rows = measured.seconds.over().iter().zip(before).take(of_ramp);
     let rows = rows.map(|(second, before)| ((second.users + before) as f64 / 2.0, second));
     let rows: Vec<_> = rows.filter(|(users, _)| (0.3..=0.7).contains(&(users / most))).collect();
     if rows.is_empty() {
@@ -227,7 +228,7 @@ mod tests {
         durations.note(Duration::from_millis(latency[1]));
         total.latency = durations;
         let window = Figures { length: Duration::from_secs(4), total, ..Figures::default() };
-        Measurement { seconds: seconds.over().to_vec(), window, ..Measurement::default() }
+        Measurement { seconds, window, ..Measurement::default() }
     }
 
     fn judge(scenario: &str, users: u64, measured: &Measurement) -> Saturation {

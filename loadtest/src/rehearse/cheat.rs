@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anteroom_witness::{Call, Heard, Token, Told};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     client::Answer,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A way to cheat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trick {
     /// The own token, with the first ticket in it.
@@ -31,7 +31,7 @@ pub enum Trick {
 }
 
 /// How often something was tried, and with what success.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// Tried.
     pub tried: u64,
@@ -43,8 +43,18 @@ pub struct Tried {
     pub accepted: u64,
 }
 
+impl Tried {
+    /// Adds those of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.tried += other.tried;
+        self.refused += other.refused;
+        self.turn_had_come += other.turn_had_come;
+        self.accepted += other.accepted;
+    }
+}
+
 /// A trick that the room fell for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FellFor {
     trick: Trick,
     call: Call,
@@ -174,11 +184,7 @@ pub async fn tries(
     }
     result.accepted = u64::from(fell_for.is_some());
     let mut counts = stage.tally.counts();
-    let tried = counts.tricks.entry(trick).or_default();
-    tried.tried += result.tried;
-    tried.refused += result.refused;
-    tried.turn_had_come += result.turn_had_come;
-    tried.accepted += result.accepted;
+    counts.tricks.entry(trick).or_default().merge(&result);
     counts.fell_for.extend(fell_for.map(|(call, how)| FellFor { trick, call, how }));
     own
 }

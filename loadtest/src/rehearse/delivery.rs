@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use anteroom_witness::{Call, Heard};
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::client::{Answer, Fault};
+use crate::load::add_counts;
 
 /// Which connections visitors ask on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -32,7 +33,7 @@ impl Reuse {
 }
 
 /// All requests of a run, to the room and to the service.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Deliveries {
     /// On connections that visitors keep.
     pub kept: Delivery,
@@ -41,7 +42,7 @@ pub struct Deliveries {
 }
 
 /// Requests on connections of one kind.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Delivery {
     /// Sent.
     pub requests: u64,
@@ -51,6 +52,17 @@ pub struct Delivery {
     /// Answered by the room with a 5xx of its own: the store is away or slow, the queue is full or
     /// closed. Nothing is lost by it, the visitor is told when to ask again.
     pub put_off: u64,
+}
+
+impl Deliveries {
+    /// Adds those of another machine.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, other) in [(&mut self.kept, &other.kept), (&mut self.new, &other.new)] {
+            own.requests += other.requests;
+            own.put_off += other.put_off;
+            add_counts(&mut own.lost, &other.lost);
+        }
+    }
 }
 
 /// The codes of such answers.

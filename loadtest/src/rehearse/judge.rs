@@ -6,6 +6,7 @@ use std::{
 };
 
 use anteroom_witness::{Busiest, Line, Rules, busiest, check};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::rehearse::{Stage, room::unknown_rules};
@@ -16,18 +17,36 @@ const EVERY: Duration = Duration::from_secs(5);
 const SHARE: u32 = 10;
 
 /// What the witness found.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// Each with its promise, and the lines that prove it.
     pub violations: Vec<(u8, String)>,
-    /// How close the run came to the limits.
-    pub busiest: Busiest,
+    /// Certainly ready or active at once.
+    pub most_inside: usize,
+    /// Certainly promoted within one interval.
+    pub most_promoted: usize,
     /// The whole record.
-    pub lines: Vec<Line>,
+    #[serde(skip)]
+    pub record: Vec<Line>,
+    /// How many lines it has.
+    pub lines: usize,
     /// How often it was checked.
     pub checks: u32,
     /// How long the last check took.
     pub last_check: Duration,
+}
+
+impl Verdict {
+    /// Adds that of another machine. Each has seen its own visitors alone, so what they saw at once
+    /// is not added.
+    pub fn merge(&mut self, other: Self) {
+        self.violations.extend(other.violations);
+        self.most_inside = self.most_inside.max(other.most_inside);
+        self.most_promoted = self.most_promoted.max(other.most_promoted);
+        self.lines += other.lines;
+        self.checks = self.checks.max(other.checks);
+        self.last_check = self.last_check.max(other.last_check);
+    }
 }
 
 /// Judges the record again and again until the visits are `over`, then once more; with the first
@@ -72,8 +91,17 @@ pub async fn judge(
             // The visits end now; the last check sees what they still heard.
             broken.cancel();
         }
-        if let Some(busiest) = busiest {
-            return Verdict { violations, busiest, lines, checks, last_check };
+        if let Some(Busiest { inside: most_inside, promoted: most_promoted }) = busiest {
+            let (count, record) = (lines.len(), lines);
+            return Verdict {
+                violations,
+                most_inside,
+                most_promoted,
+                record,
+                lines: count,
+                checks,
+                last_check,
+            };
         }
     }
 }

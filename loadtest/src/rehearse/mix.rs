@@ -3,10 +3,10 @@
 use std::{fmt, str::FromStr};
 
 use rand::{Rng, seq::IndexedRandom as _};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a visitor does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Habit {
     /// Joins, waits, enters, finishes.

@@ -19,10 +19,17 @@ mod traffic;
 mod visit;
 mod visitor;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anteroom_witness::{Record, Rules};
+use anyhow::Context as _;
 use clap::Args;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use url::Host;
 
 use crate::{
@@ -31,6 +38,7 @@ use crate::{
     interrupt,
     progress::say,
     scenario::Scenario,
+    share::{self, Share},
     size::objective::Objective,
 };
 
@@ -38,8 +46,9 @@ use connection::Connections;
 use delivery::Reuse;
 use mix::Mix;
 use present::Present;
-use result::Rehearsal;
+use result::{Rehearsal, RulesInForce};
 use room::RulesWatch;
+use run::Ran;
 use tally::Tally;
 use visit::Visit;
 
@@ -154,9 +163,20 @@ pub struct Rehearse {
     /// each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    #[command(flatten)]
+    share: share::Part,
     /// Where the report goes
     #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
     output: PathBuf,
+}
+
+/// What the part of one machine has shown.
+#[derive(Serialize, Deserialize)]
+pub struct Played {
+    seed: u64,
+    rules: Option<RulesInForce>,
+    without_room: Option<Ran>,
+    with_room: Option<Ran>,
 }
 
 /// What all visitors of a run share.
@@ -164,6 +184,7 @@ pub struct Stage {
     public: Arc<Route>,
     queue: String,
     visitors: u32,
+    share: Share,
     record: Record,
     tally: Tally,
     connections: Arc<Connections>,
@@ -199,6 +220,7 @@ impl Rehearse {
     /// [`Usage`] for a wrong argument; anything else when nobody answers, or the report cannot be
     /// written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
+        self.share.check()?;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let routes = self.routes().await?;
         let rules = self.looks_first(&routes).await?.map(Arc::new);
@@ -206,11 +228,13 @@ impl Rehearse {
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let mut result = Rehearsal::new(&self, seed, rules.as_ref().map(|rules| rules.first()));
+        let in_force = rules.as_ref().map(|rules| rules.first().into());
+        let mut played = Played { seed, rules: in_force, without_room: None, with_room: None };
+        self.share.wait(&interrupted).await;
+        let started_at = Timestamp::now();
         if self.both || self.without_room {
             let stage = self.stage(&routes, &scenario, rules.as_ref())?;
-            let ran = run::without_room(&self, stage, seed, &interrupted).await;
-            result.add(ran, &self.slo, &self.output)?;
+            played.without_room = Some(run::without_room(&self, stage, seed, &interrupted).await);
             if self.both && !interrupted.is_cancelled() {
                 let rest = tokio::time::sleep(REST);
                 interrupted.run_until_cancelled(rest).await;
@@ -223,15 +247,46 @@ impl Rehearse {
             if let Some(following) = following {
                 following.abort();
             }
-            result.add(ran, &self.slo, &self.output)?;
+            played.with_room = Some(ran);
             present::all_leave(&stage).await;
         }
-        report::document(&result).write(&self.output, "rehearse", &result)?;
+        self.share.write(&self.output, started_at, &scenario, &played)?;
+        self.conclude(&played, &self.output)
+    }
+
+    /// One report of all shares.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rehearse::run`].
+    pub fn merged(&self, shares: Vec<Played>, output: &Path) -> anyhow::Result<Outcome> {
+        let mut shares = shares.into_iter();
+        let mut whole = shares.next().context("no share")?;
+        for share in shares {
+            let runs = [
+                (&mut whole.without_room, share.without_room),
+                (&mut whole.with_room, share.with_room),
+            ];
+            for (own, other) in runs {
+                if let Some((own, other)) = own.as_mut().zip(other) {
+                    own.merge(other);
+                }
+            }
+        }
+        self.conclude(&whole, output)
+    }
+
+    fn conclude(&self, played: &Played, output: &Path) -> anyhow::Result<Outcome> {
+        let mut result = Rehearsal::new(self, played.seed, played.rules.clone());
+        for ran in [&played.without_room, &played.with_room].into_iter().flatten() {
+            result.add(ran, &self.slo, output)?;
+        }
+        report::document(&result).write(output, "rehearse", &result)?;
         if let Some(run) = result.with_room.as_ref().filter(|_| self.follow) {
             follow::verdict(run);
         }
         say(&report::verdict(&result));
-        say(&format!("the report: {}", self.output.join("rehearse.html").display()));
+        say(&format!("the report: {}", output.join("rehearse.html").display()));
         result.outcome()
     }
 
@@ -292,6 +347,7 @@ impl Rehearse {
             public: Arc::clone(&routes.public),
             queue: self.queue.clone().unwrap_or_default(),
             visitors: self.visitors,
+            share: self.share.part(),
             record: Record::new(),
             tally: Tally::new(),
             connections: Arc::new(connections),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anteroom_witness::{Rules, write_lines};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     exit::Outcome,
@@ -15,7 +15,7 @@ use crate::{
         delivery::Deliveries,
         mix::Habit,
         run::{Over, Ran},
-        tally::{Counts, End},
+        tally::End,
         traffic::TrafficSummary,
     },
     size::objective::Objective,
@@ -51,7 +51,7 @@ pub struct Rehearsal {
 }
 
 /// The rules of the queue; durations in milliseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RulesInForce {
     pub capacity: Option<usize>,
     pub batch: Option<usize>,
@@ -154,14 +154,14 @@ pub struct Promises {
 
 impl Rehearsal {
     /// Of a run that is about to begin.
-    pub fn new(rehearse: &Rehearse, seed: u64, rules: Option<&Rules>) -> Self {
+    pub fn new(rehearse: &Rehearse, seed: u64, rules: Option<RulesInForce>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             seed,
             visitors: rehearse.visitors,
             arrive_ms: millis(rehearse.arrive),
             mix: rehearse.mix.to_string(),
-            rules: rules.map(RulesInForce::new),
+            rules,
             rules_changed: false,
             without_room: None,
             with_room: None,
@@ -180,14 +180,14 @@ impl Rehearsal {
     /// # Errors
     ///
     /// When the record cannot be written.
-    pub fn add(&mut self, ran: Ran, slo: &[Objective], folder: &Path) -> std::io::Result<()> {
+    pub fn add(&mut self, ran: &Ran, slo: &[Objective], folder: &Path) -> std::io::Result<()> {
         let broken = ran.over == Over::PromiseBroken;
         if let Some(verdict) = ran.verdict.as_ref().filter(|_| broken) {
             let file = std::fs::File::create(folder.join("record.jsonl"))?;
-            write_lines(&verdict.lines, std::io::BufWriter::new(file))?;
+            write_lines(&verdict.record, std::io::BufWriter::new(file))?;
         }
         let with_room = ran.verdict.is_some();
-        self.rules_changed |= ran.stage.rules.as_ref().is_some_and(|rules| rules.changed());
+        self.rules_changed |= ran.rules_changed;
         let run = Run::new(ran, slo, self.rules.as_ref(), self.rules_changed);
         *(if with_room { &mut self.with_room } else { &mut self.without_room }) = Some(run);
         Ok(())
@@ -219,8 +219,8 @@ impl Rehearsal {
     }
 }
 
-impl RulesInForce {
-    fn new(rules: &Rules) -> Self {
+impl From<&Rules> for RulesInForce {
+    fn from(rules: &Rules) -> Self {
         Self {
             capacity: rules.capacity,
             batch: rules.batch,
@@ -234,8 +234,13 @@ impl RulesInForce {
 }
 
 impl Run {
-    fn new(ran: Ran, slo: &[Objective], rules: Option<&RulesInForce>, rules_changed: bool) -> Self {
-        let mut counts = ran.stage.tally.counts();
+    fn new(
+        ran: &Ran,
+        slo: &[Objective],
+        rules: Option<&RulesInForce>,
+        rules_changed: bool,
+    ) -> Self {
+        let counts = &ran.counts;
         let came = counts.came.values().sum();
         let seconds = ran.took.as_secs_f64();
         let answers = (&counts.service.total).into();
@@ -243,10 +248,8 @@ impl Run {
             let judged = objective.judge(&answers);
             Held { objective: objective.to_string(), held: judged.held, value: judged.value }
         };
-        let limit = limit(&ran, &counts, !slo.is_empty());
-        let (service, room_traffic) =
-            (counts.service.summary(ran.took), counts.room.summary(ran.took));
-        let room = ran.verdict.map(|verdict| {
+        let limit = limit(ran, !slo.is_empty());
+        let room = ran.verdict.as_ref().map(|verdict| {
             let looks = || counts.looks.iter();
             let mut violations: Vec<_> = verdict.violations.clone();
             violations.extend(counts.accepted().map(|fell_for| (6, fell_for.report())));
@@ -268,17 +271,17 @@ impl Run {
                 greatest_depth: looks().flatten().map(|look| look.depth).max().unwrap_or(0),
                 depth: looks().map(|look| look.map(|it| it.depth)).collect(),
                 inside: looks().map(|look| look.map(|it| it.inside)).collect(),
-                traffic: room_traffic,
+                traffic: counts.room.summary(),
                 refusals: counts.refusals.clone(),
                 tricks: counts.tricks.clone(),
                 promises: Promises {
                     held: (1..=6).map(|promise| (promise, held(promise))).collect(),
                     violations: violations.iter().map(|(_, report)| report.clone()).collect(),
-                    lines: verdict.lines.len(),
+                    lines: verdict.lines,
                     checks: verdict.checks,
                     last_check_ms: millis(verdict.last_check),
-                    most_inside: verdict.busiest.inside,
-                    most_promoted: verdict.busiest.promoted,
+                    most_inside: verdict.most_inside,
+                    most_promoted: verdict.most_promoted,
                 },
             }
         });
@@ -288,15 +291,15 @@ impl Run {
             came,
             ended: counts.ended.clone(),
             refused: counts.ended_as(End::Refused),
-            connections: ran.stage.connections.deliveries(),
-            unfinished: came.max(ran.stage.visitors.into()).saturating_sub(counts.over()),
+            connections: ran.connections.clone(),
+            unfinished: came.max(ran.visitors.into()).saturating_sub(counts.over()),
             served_per_minute: 60.0 * counts.ended_as(End::Served) as f64 / seconds.max(1.0),
-            service,
+            service: counts.service.summary(),
             objectives: slo.iter().map(held).collect(),
             room,
             harness: ran.cost,
-            opened: ran.stage.opened(),
-            connection_wait_ms: (&ran.stage.connections.waited()).into(),
+            opened: ran.opened,
+            connection_wait_ms: (&ran.waited).into(),
             own_limit: limit.as_ref().map(ToString::to_string),
             limit,
         }
@@ -305,8 +308,8 @@ impl Run {
 
 /// The limit of this program in a run, if it was at one. Whether promises were kept it does not
 /// change, so lateness counts only where objectives were to be met.
-fn limit(ran: &Ran, counts: &Counts, has_objectives: bool) -> Option<OwnLimit> {
-    let [room, service] = [&counts.room.total, &counts.service.total];
+fn limit(ran: &Ran, has_objectives: bool) -> Option<OwnLimit> {
+    let [room, service] = [&ran.counts.room.total, &ran.counts.service.total];
     let mut all = room.clone();
     all.merge(service);
     let late = || ran.cost.limit().filter(|_| has_objectives);

@@ -12,12 +12,13 @@ use anteroom_witness::Rules;
 use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::header;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::{Connection, Route};
 
 /// A look at the public state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// Waiting and present.
     pub depth: u64,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::{
     task::{JoinHandle, JoinSet},
     time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at},
@@ -11,19 +11,22 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    load::Durations,
     own_limit::{Cost, Watch},
     progress::Progress,
     rehearse::{
         Rehearse, Stage,
+        delivery::Deliveries,
         judge::{Verdict, judge},
         mix::Habit,
         room,
+        tally::Counts,
         visitor::Visitor,
     },
 };
 
 /// Why a run was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Over {
     /// All visits were.
@@ -36,18 +39,68 @@ pub enum Over {
     Interrupted,
 }
 
-/// A run that is over.
+/// A run that is over, as one machine has seen it.
+#[derive(Serialize, Deserialize)]
 pub struct Ran {
-    /// Its counts.
-    pub stage: Arc<Stage>,
-    /// Why.
+    /// Why it is over.
     pub over: Over,
     /// How long it took.
     pub took: Duration,
+    /// How many were to come.
+    pub visitors: u32,
+    /// What happened.
+    pub counts: Counts,
+    /// All requests, by the kind of connection.
+    pub connections: Deliveries,
+    /// Connections that were opened.
+    pub opened: u64,
+    /// How long visitors waited for one of them.
+    pub waited: Durations,
     /// What it cost this process.
     pub cost: Cost,
+    /// Whether other rules than the first were in force at a look.
+    pub rules_changed: bool,
     /// What the witness found, with a waiting room.
     pub verdict: Option<Verdict>,
+}
+
+impl Ran {
+    fn new(stage: &Stage, over: Over, took: Duration, cost: Cost) -> Self {
+        let mut counts = std::mem::take(&mut *stage.tally.counts());
+        counts.room.end(took);
+        counts.service.end(took);
+        Self {
+            over,
+            took,
+            visitors: stage.share.of(stage.visitors),
+            counts,
+            connections: stage.connections.deliveries(),
+            opened: stage.opened(),
+            waited: stage.connections.waited(),
+            cost,
+            rules_changed: stage.rules.as_ref().is_some_and(|rules| rules.changed()),
+            verdict: None,
+        }
+    }
+
+    /// Adds what another machine has seen of the same run.
+    pub fn merge(&mut self, other: Self) {
+        // The worse of both: whatever is not complete.
+        if other.over != Over::Complete && self.over != Over::PromiseBroken {
+            self.over = other.over;
+        }
+        self.took = self.took.max(other.took);
+        self.visitors += other.visitors;
+        self.counts.merge(other.counts);
+        self.connections.merge(&other.connections);
+        self.opened += other.opened;
+        self.waited.merge(&other.waited);
+        self.cost = self.cost.or_worse(other.cost);
+        self.rules_changed |= other.rules_changed;
+        if let Some((own, other)) = self.verdict.as_mut().zip(other.verdict) {
+            own.merge(other);
+        }
+    }
 }
 
 /// The crowd goes straight to the service.
@@ -64,7 +117,7 @@ pub async fn without_room(
     let over = crowd(rehearse, &stage, seed, visit, [interrupted, &never]).await;
     let took = stage.tally.elapsed();
     watching.abort();
-    Ran { cost: harness.cost_so_far(), stage, over, took, verdict: None }
+    Ran::new(&stage, over, took, harness.cost_so_far())
 }
 
 /// The crowd goes through the waiting room, under the eyes of the witness.
@@ -94,7 +147,7 @@ pub async fn with_room(
     };
     let kept = verdict.violations.is_empty() && stage.tally.counts().accepted().next().is_none();
     let over = if kept { over } else { Over::PromiseBroken };
-    Ran { cost: harness.cost_so_far(), stage, over, took, verdict: Some(verdict) }
+    Ran { verdict: Some(verdict), ..Ran::new(&stage, over, took, harness.cost_so_far()) }
 }
 
 /// All come at moments of their own, until the last is done.
@@ -116,6 +169,7 @@ where
             (arrives, number, rehearse.mix.choose(&mut random), random.random::<u64>())
         })
         .collect();
+    arrivals.retain(|(_, number, ..)| stage.share.plays(*number));
     arrivals.sort_unstable();
     let start = Instant::now();
     let end = start + rehearse.limit;
@@ -171,7 +225,7 @@ fn watch(
     broken: Option<CancellationToken>,
 ) -> JoinHandle<()> {
     let stage = Arc::clone(stage);
-    let progress = Progress::new(what, u64::from(stage.visitors));
+    let progress = Progress::new(what, stage.share.of(stage.visitors).into());
     tokio::spawn(async move {
         let mut seconds = interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     client::{Answer, Fault},
-    load::{Durations, Sample},
+    load::{Durations, Sample, add_counts},
     rehearse::{
         cheat::{FellFor, Trick, Tried},
         mix::Habit,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How a visit ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The visitor was inside, and did what it came for.
@@ -44,7 +44,7 @@ pub struct Tally {
 }
 
 /// What is counted.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Visitors that have come, by habit.
     pub came: BTreeMap<Habit, u64>,
@@ -116,6 +116,26 @@ impl Tally {
 }
 
 impl Counts {
+    /// Adds those of another machine.
+    pub fn merge(&mut self, other: Self) {
+        add_counts(&mut self.came, &other.came);
+        for (habit, ends) in &other.ended {
+            add_counts(self.ended.entry(*habit).or_default(), ends);
+        }
+        self.waits.merge(&other.waits);
+        self.room.merge(&other.room);
+        self.service.merge(&other.service);
+        add_counts(&mut self.refusals, &other.refusals);
+        for (trick, tried) in &other.tricks {
+            self.tricks.entry(*trick).or_default().merge(tried);
+        }
+        self.fell_for.extend(other.fell_for);
+        // All look at the same room.
+        if other.looks.len() > self.looks.len() {
+            self.looks = other.looks;
+        }
+    }
+
     /// Whether somebody tried to pass as another, and each way to do so had an answer.
     pub fn know_of_forgeries(&self) -> bool {
         let forges = |trick: &Trick| {

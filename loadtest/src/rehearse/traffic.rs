@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     client::Fault,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Requests to one side.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Traffic {
     /// Of the whole run.
     pub total: Tally,
@@ -25,9 +25,19 @@ impl Traffic {
         self.seconds.add(at, sample, latency, 0);
     }
 
-    /// For the report, at the end of the run.
-    pub fn summary(&mut self, end: Duration) -> TrafficSummary {
-        self.seconds.turn(end + Duration::from_secs(1), 0);
+    /// Ends the seconds up to this moment.
+    pub fn end(&mut self, at: Duration) {
+        self.seconds.turn(at + Duration::from_secs(1), 0);
+    }
+
+    /// Adds that of another machine, when both have ended.
+    pub fn merge(&mut self, other: &Self) {
+        self.total.merge(&other.total);
+        self.seconds.merge(&other.seconds);
+    }
+
+    /// For the report, when it has ended.
+    pub fn summary(&self) -> TrafficSummary {
         let Tally { requests, latency, statuses, faults, .. } = &self.total;
         TrafficSummary {
             requests: *requests,

@@ -144,7 +144,10 @@ impl Scenario {
         };
         let written: File = toml::from_str(text)
             .map_err(|error| told(error.span().unwrap_or_default(), error.message()))?;
-        check(written, file).map_err(|broken| told(broken.span, &broken.rule))
+        let mut scenario =
+            check(written, file).map_err(|broken| told(broken.span, &broken.rule))?;
+        scenario.source = (file.to_owned(), text.to_owned());
+        Ok(scenario)
     }
 }
 
@@ -228,7 +231,7 @@ fn check(file: File, path: &str) -> Result<Scenario, Broken> {
     }
     let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = file.name.or(stem).unwrap_or_default();
-    Ok(Scenario { name, steps, stages })
+    Ok(Scenario { name, steps, stages, source: Default::default() })
 }
 
 fn header((Name(name), value): (Name, Template)) -> (HeaderName, Template) {

@@ -30,6 +30,8 @@ pub struct Scenario {
     pub name: String,
     /// In the order of the file.
     pub steps: Vec<Step>,
+    /// The name of its file, and the text.
+    pub source: (String, String),
     /// The steps of which one is done, in order.
     stages: Vec<Vec<usize>>,
 }

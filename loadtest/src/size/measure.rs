@@ -12,6 +12,7 @@ use crate::load::open::{Arrivals, Open, play};
 use crate::load::{Measurement, Tally};
 use crate::own_limit::{Cost, OwnLimit, Watch};
 use crate::scenario::Scenario;
+use crate::share::Share;
 
 /// Offers a load and tells what came of it: visitors arrive whatever the service does (an open
 /// model), so waiting is not hidden.
@@ -83,6 +84,7 @@ impl Measure for Visitors {
             length: load.warm_up + load.length,
             warm_up: load.warm_up,
             max_in_flight: self.max_in_flight,
+            share: Share::WHOLE,
             timeout: self.timeout,
         };
         // It ends when it is dropped.

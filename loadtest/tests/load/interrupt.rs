@@ -28,8 +28,8 @@ async fn signalled(folder: &TempDir, args: &[&str], signal: Signal, answers: boo
         }
     })
     .await;
-    let child = ramp(folder.path(), &service.url(), args).spawn().unwrap();
-    while seen.load(SeqCst) < 5 {
+    let mut child = ramp(folder.path(), &service.url(), args).spawn().unwrap();
+    while seen.load(SeqCst) < 5 && child.try_wait().unwrap().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     kill(Pid::from_raw(child.id().unwrap().try_into().unwrap()), signal).unwrap();

@@ -8,3 +8,4 @@ mod open;
 mod own_limit;
 mod ramp;
 mod service;
+mod share;

@@ -7,6 +7,7 @@ use anteroom_loadtest::client::{Fault, Route, Sources, Target};
 use anteroom_loadtest::load::Measurement;
 use anteroom_loadtest::load::open::{Arrivals, Open, run};
 use anteroom_loadtest::scenario::Scenario;
+use anteroom_loadtest::share::Share;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -37,6 +38,7 @@ async fn play_at(
         length: Duration::from_secs(2),
         warm_up: Duration::ZERO,
         max_in_flight: 10_000,
+        share: Share::WHOLE,
         timeout: Duration::from_secs(20),
     };
     change(&mut open);
@@ -54,7 +56,7 @@ async fn visitors_arrive_at_the_rate_each_with_a_connection() {
     assert_eq!(measured.whole.total.retry_factor(), 1.0);
     // One more looked whether the service answers.
     assert_eq!(service.connections(), 101);
-    let counted: u64 = measured.seconds.iter().map(|second| second.requests).sum();
+    let counted: u64 = measured.seconds.over().iter().map(|second| second.requests).sum();
     assert_eq!(counted, 200);
 }
 
@@ -85,7 +87,8 @@ async fn arrivals_of_chance_have_the_rate_on_average() {
     let measured = play(ONE, &service.url(), poisson).await;
     assert!((840..1_160).contains(&measured.visits_begun), "{}", measured.visits_begun);
     // By chance eight seconds in a row are as even once in a million times.
-    let seconds: Vec<_> = measured.seconds.iter().take(8).map(|second| second.requests).collect();
+    let seconds: Vec<_> =
+        measured.seconds.over().iter().take(8).map(|second| second.requests).collect();
     assert!(seconds.iter().any(|requests| requests.abs_diff(125) > 2), "{seconds:?}");
 }
 

@@ -82,10 +82,10 @@ async fn a_harness_that_was_stopped_does_not_blame_the_service() {
     let ((service, _), folder) = (fast().await, folder(ONE));
     let url = service.url();
     let args = ["--rate", "50", "--hold", "8s", "--apply", &url];
-    let child = ramp(folder.path(), &service.url(), &args).spawn().unwrap();
+    let mut child = ramp(folder.path(), &service.url(), &args).spawn().unwrap();
     let id = Pid::from_raw(child.id().unwrap().try_into().unwrap());
     // Requests are under way.
-    while service.connections() < 20 {
+    while service.connections() < 20 && child.try_wait().unwrap().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     kill(id, Signal::SIGSTOP).unwrap();

@@ -1,12 +1,12 @@
 //! A line of the record: one request and its answer as seen from outside.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Heard, Token};
 
 /// What was asked. Whoever else ends a place, a backend or an operator, or may do so, is written
 /// down as a leave of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the operations of the queue")]
 pub enum Call {

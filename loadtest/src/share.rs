@@ -1,0 +1,309 @@
+//! A load that several machines share: each plays its part of the visitors at the same time, and
+//! `merge` makes one report of their results.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Parser as _};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::cli::{Arguments, Command};
+use crate::client::address;
+use crate::exit::{Outcome, Usage};
+use crate::progress::Progress;
+use crate::scenario::Scenario;
+
+/// The file of a share, in the folder of its reports.
+const FILE: &str = "share.json";
+/// Of that file.
+const SCHEMA_VERSION: u32 = 1;
+/// Shares that began further apart did not play together.
+const APART: Duration = Duration::from_secs(1);
+/// The longest wait for a start.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3_600);
+
+/// One part of several of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    index: u32,
+    count: u32,
+}
+
+impl Share {
+    /// The only part.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// Reads `INDEX/COUNT`, where INDEX begins at 0.
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(index, count)| index.parse().ok().zip(count.parse().ok()));
+        let share = parts.map(|(index, count)| Self { index, count });
+        share
+            .filter(|share| share.index < share.count && share.count <= 1_000)
+            .ok_or_else(|| "must be INDEX/COUNT, such as 0/4 to 3/4; at most 1000".to_owned())
+    }
+
+    /// How many of so many it plays.
+    pub fn of(self, all: u32) -> u32 {
+        all.saturating_sub(self.index).div_ceil(self.count)
+    }
+
+    /// The number among all of its visitor who has so many before, both from 0.
+    pub fn number(self, before: u32) -> u32 {
+        before.saturating_mul(self.count).saturating_add(self.index)
+    }
+
+    /// Whether it plays the visitor of this number.
+    pub fn plays(self, number: u32) -> bool {
+        number % self.count == self.index
+    }
+
+    /// Its part of a rate.
+    pub fn rate(self, all: f64) -> f64 {
+        all / f64::from(self.count)
+    }
+}
+
+/// Which part this machine plays, and when.
+#[derive(Args, Clone, Debug)]
+pub struct Part {
+    /// The part of the load that this machine plays, INDEX from 0: 0/4 to 3/4 on four machines.
+    /// `merge` makes one report of their folders
+    #[arg(long, value_name = "INDEX/COUNT", value_parser = Share::parse)]
+    share: Option<Share>,
+    /// When the load begins (RFC 3339), such as 2026-11-24T20:00:00Z; at most 24h ahead
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<Timestamp>,
+}
+
+impl Part {
+    /// The part of the load.
+    pub fn part(&self) -> Share {
+        self.share.unwrap_or(Share::WHOLE)
+    }
+
+    /// Whether others play parts, too.
+    pub fn is_shared(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// Refuses a start in the past.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`].
+    pub fn check(&self) -> Result<(), Usage> {
+        let Some(at) = self.start_at else { return Ok(()) };
+        let wait = at.duration_since(Timestamp::now());
+        if wait.is_negative() {
+            let late = -wait.as_secs();
+            return Err(Usage(format!("--start-at {at}: {late} s ago; name a moment ahead")));
+        }
+        if wait.unsigned_abs() > LONGEST_WAIT {
+            return Err(Usage(format!("--start-at {at}: must be within 24h")));
+        }
+        Ok(())
+    }
+
+    /// Waits for the start.
+    pub async fn wait(&self, cancelled: &CancellationToken) {
+        let Some(at) = self.start_at else { return };
+        let left = || at.duration_since(Timestamp::now());
+        let all = u64::try_from(left().as_millis()).unwrap_or(0);
+        let progress = Progress::new("waiting for the start", all);
+        while left().is_positive() && !cancelled.is_cancelled() {
+            let wait = left().unsigned_abs().min(Duration::from_secs(1));
+            cancelled.run_until_cancelled(tokio::time::sleep(wait)).await;
+            let ahead = u64::try_from(left().as_millis()).unwrap_or(0);
+            progress.at(all.saturating_sub(ahead), || format!("{} s", ahead / 1_000));
+        }
+    }
+
+    /// Writes down what this part has shown, for `merge`; nothing where no others play.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn write<R: Serialize>(
+        &self,
+        folder: &Path,
+        started_at: Timestamp,
+        scenario: &Scenario,
+        result: &R,
+    ) -> anyhow::Result<()> {
+        let Some(share) = self.share else { return Ok(()) };
+        let (file, text) = scenario.source.clone();
+        let arguments = std::env::args().skip(1).collect();
+        let schema_version = SCHEMA_VERSION;
+        let part = Played { schema_version, share, started_at, arguments, file, text, result };
+        let path = folder.join(FILE);
+        let text = serde_json::to_string(&part)?;
+        std::fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+}
+
+/// What one machine has shown: `share.json`.
+#[derive(Serialize, Deserialize)]
+struct Played<R> {
+    schema_version: u32,
+    share: Share,
+    started_at: Timestamp,
+    /// Of the command line.
+    arguments: Vec<String>,
+    /// Of the scenario.
+    file: String,
+    text: String,
+    result: R,
+}
+
+/// Makes one report of the parts that several machines played
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example, after `ramp --share 0/2 --start-at TIME --output part-0` here and the same with 1/2 there:
+  anteroom-loadtest merge part-0 part-1 --output whole
+
+Histograms are added without loss. It refuses a part that is missing or there twice, parts of
+different runs, and parts that began more than 1 s apart.
+
+Exit codes are those of the command that was shared.")]
+pub struct Merge {
+    /// The folders of the parts
+    #[arg(value_name = "DIR", required = true)]
+    folders: Vec<PathBuf>,
+    /// Where the report goes
+    #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
+    output: PathBuf,
+    /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
+    #[arg(long, value_name = "URL", value_parser = address)]
+    apply: Option<Url>,
+}
+
+impl Merge {
+    /// Merges, and reports as the command that was shared.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`] for parts that do not belong together; as the command that was shared.
+    pub async fn run(self) -> anyhow::Result<Outcome> {
+        let texts = self.folders.iter().map(|folder| {
+            let path = folder.join(FILE);
+            let text = std::fs::read_to_string(&path);
+            text.map_err(|error| Usage(format!("{}: {error}", path.display())))
+        });
+        let texts = texts.collect::<Result<Vec<_>, _>>()?;
+        let first: Played<serde_json::Value> = self.read(0, &texts[0])?;
+        let arguments = std::iter::once("anteroom-loadtest").chain(own(&first.arguments));
+        let command = Arguments::try_parse_from(arguments)
+            .map_err(|error| Usage(format!("{}: {error}", self.folders[0].display())))?;
+        let scenario = Arc::new(Scenario::parse(&first.text, &first.file)?);
+        match command.command {
+            Command::Ramp(args) => {
+                args.merged(scenario, self.parts(&texts)?, self.output, self.apply).await
+            }
+            Command::Rehearse(args) if self.apply.is_none() => {
+                args.merged(self.parts(&texts)?, &self.output)
+            }
+            _ => Err(Usage("only parts of ramp have a plan to apply".to_owned()).into()),
+        }
+    }
+
+    fn read<R: DeserializeOwned>(&self, at: usize, text: &str) -> Result<Played<R>, Usage> {
+        let named = |why: String| Usage(format!("{}: {why}", self.folders[at].display()));
+        let part: Played<R> =
+            serde_json::from_str(text).map_err(|error| named(error.to_string()))?;
+        if part.schema_version == SCHEMA_VERSION {
+            return Ok(part);
+        }
+        Err(named(format!("version {} of {FILE} is not known", part.schema_version)))
+    }
+
+    /// The results in the order of the shares, if they belong together.
+    fn parts<R: DeserializeOwned>(&self, texts: &[String]) -> Result<Vec<R>, Usage> {
+        let parts = texts.iter().enumerate().map(|(at, text)| self.read::<R>(at, text));
+        let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
+        parts.sort_by_key(|part| part.share.index);
+        let count = parts[0].share.count;
+        let there: BTreeSet<_> = parts.iter().map(|part| part.share.index).collect();
+        let missing: Vec<_> = (0..count).filter(|index| !there.contains(index)).collect();
+        if !missing.is_empty() {
+            return Err(Usage(format!("of {count} shares these are missing: {missing:?}")));
+        }
+        let differs = |part: &&Played<R>| {
+            let other = &parts[0];
+            let same = own(&part.arguments).eq(own(&other.arguments)) && part.text == other.text;
+            part.share.count != count || !same
+        };
+        if let Some(other) = parts.iter().find(differs) {
+            return Err(Usage(format!(
+                "share {}/{} is of another run: its arguments or its scenario differ from those \
+                 of share 0/{count}",
+                other.share.index, other.share.count
+            )));
+        }
+        if parts.len() != there.len() {
+            return Err(Usage("a share is there twice".to_owned()));
+        }
+        let started = || parts.iter().map(|part| part.started_at);
+        let (first, last) = (started().min(), started().max());
+        let apart = last.zip(first).map(|(last, first)| last.duration_since(first).unsigned_abs());
+        if apart.is_some_and(|apart| apart > APART) {
+            return Err(Usage(format!(
+                "the shares began {:.1} s apart, and may begin 1 s apart: use --start-at, and set \
+                 the clocks of the machines",
+                apart.unwrap_or_default().as_secs_f64()
+            )));
+        }
+        Ok(parts.into_iter().map(|part| part.result).collect())
+    }
+}
+
+/// The arguments of a command, without those that differ between its shares.
+fn own(arguments: &[String]) -> impl Iterator<Item = &str> {
+    const DIFFER: [&str; 4] = ["--share", "--start-at", "--output", "--scenario"];
+    let mut value_follows = false;
+    arguments.iter().map(String::as_str).filter(move |argument| {
+        if std::mem::take(&mut value_follows) {
+            return false;
+        }
+        let (name, value) = argument.split_once('=').map_or((*argument, false), |it| (it.0, true));
+        let differs = DIFFER.contains(&name);
+        value_follows = differs && !value;
+        !differs
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_the_whole_without_overlap() {
+        for all in [1, 7, 100] {
+            let shares = (0..4).map(|index| Share { index, count: 4 });
+            let mut numbers: Vec<_> = shares
+                .flat_map(|share| (0..share.of(all)).map(move |before| share.number(before)))
+                .collect();
+            numbers.sort_unstable();
+            assert!(numbers.iter().copied().eq(0..all), "{all}: {numbers:?}");
+        }
+        assert_eq!(Share::parse("3/4"), Ok(Share { index: 3, count: 4 }));
+        assert!(Share { index: 3, count: 4 }.plays(7) && !Share { index: 3, count: 4 }.plays(8));
+        for wrong in ["4/4", "1", "-1/4", "0/0", "0/1001", "a/b"] {
+            assert!(Share::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_differ_between_shares_are_left_out() {
+        let arguments = ["ramp", "--share", "0/4", "--users=5", "--output=a", "--whole-run"];
+        let arguments = arguments.map(str::to_owned);
+        assert!(own(&arguments).eq(["ramp", "--users=5", "--whole-run"]));
+    }
+}
