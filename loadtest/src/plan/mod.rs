@@ -15,7 +15,7 @@ pub use options::Options;
 pub use patch::patch;
 
 /// Of `plan.json`; grows when a program that reads it has to change.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How a batch is let in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -71,6 +71,15 @@ pub struct Basis {
     pub stopped_by: Option<String>,
 }
 
+/// The label of a plan whose ceiling is not settled.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Provisional {
+    /// The probability that the load is from 10 % below the ceiling to 5 % above.
+    pub confidence: f64,
+    /// The `--within` that would settle it, such as `5m`.
+    pub within: String,
+}
+
 /// The rules of a queue, and where they come from: `plan.json` (`loadtest/plan.schema.json`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -92,6 +101,8 @@ pub struct Plan {
     pub headroom: f64,
     /// The objective that the next higher load missed, if one was looked for.
     pub stopped_by: Option<String>,
+    /// Set if the ceiling is not settled; such a plan is never applied.
+    pub provisional: Option<Provisional>,
 }
 
 impl Basis {
@@ -146,6 +157,7 @@ impl Basis {
             capacity: self.stay.map(|stay| let_in(self.taken(stay)).min(MOST.1)),
             headroom: self.headroom,
             stopped_by: self.stopped_by.clone(),
+            provisional: None,
         }
     }
 
@@ -252,7 +264,9 @@ mod tests {
         let validator = jsonschema::validator_for(&schema).expect("it can be had");
         let stopped_by = Some("p95<200ms".to_owned());
         let stay = Some(Duration::from_secs(60));
+        let provisional = Some(Provisional { confidence: 0.5, within: "5m".to_owned() });
         let whole = Basis { stay, stopped_by, pace: Pace::Batch, ..reference() }.plan();
+        let whole = Plan { provisional, ..whole };
         for plan in [reference().plan(), whole] {
             let plan = serde_json::to_value(plan).expect("it can be had");
             let errors: Vec<_> = validator.iter_errors(&plan).map(|it| it.to_string()).collect();

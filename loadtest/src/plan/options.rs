@@ -49,8 +49,10 @@ impl Options {
         let fields = fields.as_object().into_iter().flatten();
         let rows = fields.map(|(name, value)| [name.clone(), value.to_string()]);
         report.table(["field", "value"], rows.collect());
-        report.text("For Kubernetes:");
-        report.parts.push(Part::Code(patch(plan, &self.queue)));
+        if plan.provisional.is_none() {
+            report.text("For Kubernetes:");
+            report.parts.push(Part::Code(patch(plan, &self.queue)));
+        }
         Ok(())
     }
 
@@ -79,7 +81,8 @@ impl Options {
         format!("{}.patch.yaml", self.queue)
     }
 
-    /// Writes `plan.json` and the patch into a folder that is there.
+    /// Writes `plan.json` and, unless the plan is provisional, the patch into a folder that is
+    /// there.
     ///
     /// # Errors
     ///
@@ -87,6 +90,10 @@ impl Options {
     pub fn write(&self, plan: &Plan, folder: &Path) -> anyhow::Result<()> {
         let text = format!("{:#}\n", rounded_json(serde_json::to_value(plan)?));
         std::fs::write(folder.join(PLAN), text)?;
+        // A patch has no place for a label.
+        if plan.provisional.is_some() {
+            return Ok(());
+        }
         Ok(std::fs::write(folder.join(self.patch()), patch(plan, &self.queue))?)
     }
 

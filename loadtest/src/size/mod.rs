@@ -1,4 +1,5 @@
-//! `size`: the highest load that a service holds, and the rules of a waiting room that follow.
+//! `size`: the highest load at which a service meets its objectives, and the rules of a waiting room
+//! that follow.
 
 pub mod measure;
 pub mod objective;
@@ -7,10 +8,10 @@ pub mod search;
 pub mod steady;
 pub mod step;
 
+mod ceiling;
 mod chance;
 mod offer;
 mod result;
-mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,14 +26,14 @@ use crate::own_limit;
 use crate::plan::{self, Basis, Pace};
 use crate::progress::say;
 use crate::scenario::Scenario;
-use measure::Visitors;
+use measure::{Measure as _, Visitors};
 
 pub use result::{Sized, Subject};
 
 /// Visits under way at most.
 const MOST_IN_FLIGHT: u64 = 50_000;
 
-/// Searches for the highest load that holds the objectives, and works out the rules of a queue.
+/// Searches for the highest load that meets the objectives, and works out the rules of a queue.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Objectives: p50, p95, p99 (any pNN), average and max of the latency, errors, and shares of statuses
@@ -44,13 +45,13 @@ Examples:
       the concert's scenario at http://127.0.0.1:8090
   anteroom-loadtest size --target http://shop.test --scenario shop.toml --slo 'p99<1s' --stay 5m
   anteroom-loadtest size --slo 'p95<200ms' --paces
-      measures also what batches let in all at once would do
+      measures also what batches admitted all at once would do
   anteroom-loadtest size --slo 'p95<200ms' --queue concert --apply http://127.0.0.1:8081
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
 Reports land in --output: size.md, size.html, size.json, plan.json and a kustomize patch.
-Exit codes: 0 a load was found that holds; 1 none was, three runs did not agree, or it did not last;
-64 usage.")]
+Exit codes: 0 a plan that is settled; 1 no load met the objectives, or the plan is provisional;
+64 usage; 70 the service cannot be measured.")]
 pub struct Size {
     /// The service that is measured, without the waiting room before it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
@@ -59,7 +60,7 @@ pub struct Size {
     /// What a visitor does (TOML); the concert's scenario if left out
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// What must hold; may be given more than once
+    /// What must be met; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", required = true)]
     slo: Vec<objective::Objective>,
     /// The first step, in visitors a second; from 1 to --most
@@ -68,14 +69,14 @@ pub struct Size {
     /// The highest load that is offered, in visitors a second; at most 100000
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10_000.0)]
     most: f64,
-    /// How long each load is measured, from 1s to --within; where the scenario thinks, it is
-    /// offered longer
+    /// How long each load is measured, from 1s to --within; the load that is found 4 times as
+    /// long. If the scenario thinks, each is offered longer
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
     step: Duration,
-    /// How long the service may take to be calm again after a load that it did not hold
+    /// How long the service may take to recover after a load that missed the objectives
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration)]
     recovery: Duration,
-    /// The whole search ends by then; at most 24h
+    /// The whole search ends by then; at most 24h. What is not settled by then is provisional
     #[arg(long, value_name = "TIME", default_value = "195s", value_parser = parse_duration)]
     within: Duration,
     /// The share of what was measured that the plan keeps back, below 100%
@@ -91,7 +92,7 @@ pub struct Size {
     #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
         value_parser = Sources::parse)]
     source_addresses: Sources,
-    /// Measures also what batches let in all at once would do; takes a minute more
+    /// Measures also what batches admitted all at once would do; takes a minute more
     #[arg(long)]
     paces: bool,
     /// The folder of the reports and of plan.json
@@ -123,8 +124,10 @@ impl Size {
             step: self.step,
             recovery: self.recovery,
             deadline,
+            clock: &Instant::now,
             cancelled: &cancelled,
         };
+        self.announce(search.takes(visitors.warm_up()), visitors.warm_up());
         let found = search.run().await?;
         let paces = async {
             let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
@@ -158,19 +161,39 @@ impl Size {
         if let Some(limit) = own_limit {
             return Err(limit.into());
         }
-        let Some(plan) = &sized.plan else {
-            self.options.refuse("no three runs agree on a load that lasts");
-            return Ok(Outcome::Missed);
+        anyhow::ensure!(!sized.found.refused, "{}", sized.found.remarks.join("; "));
+        let refused = match &sized.plan {
+            None => "no load met the objectives",
+            Some(plan) if plan.provisional.is_some() => "it is provisional",
+            Some(_) if cancelled.is_cancelled() && self.options.apply.is_some() => {
+                "it was ended early"
+            }
+            Some(plan) => {
+                self.options.set_live(plan).await?;
+                return Ok(Outcome::Held);
+            }
         };
-        if cancelled.is_cancelled() && self.options.apply.is_some() {
-            self.options.refuse("it was ended early");
-            return Ok(Outcome::Missed);
-        }
-        self.options.set_live(plan).await?;
-        Ok(Outcome::Held)
+        self.options.refuse(refused);
+        Ok(Outcome::Missed)
     }
 
-    /// What the plan is worked out from: what the nearest load brought, at the load that held.
+    /// Says before the run how long it takes, if the scenario thinks or the time is too short.
+    fn announce(&self, takes: Duration, warm_up: Duration) {
+        let up_to = search::minutes(takes);
+        if !warm_up.is_zero() {
+            let warm_up = humantime::format_duration(warm_up);
+            say(&format!(
+                "visitors think: each load takes {warm_up} until it is steady, and longer if they \
+                 try again; the search takes up to {up_to}"
+            ));
+        }
+        if takes > self.within {
+            let within = humantime::format_duration(self.within);
+            say(&format!("--within {within} may be too short for a plan: give --within {up_to}"));
+        }
+    }
+
+    /// What the plan is worked out from: what the nearest load showed, at the load that was found.
     fn basis(
         &self,
         held: f64,
@@ -187,7 +210,7 @@ impl Size {
             claim_ttl: self.options.claim_ttl,
             headroom: self.headroom,
             stay,
-            // It holds far more than batches do.
+            // The service takes far more visitors than with batches.
             pace: Pace::Even,
             stopped_by: found.stopped_by.clone(),
         }
@@ -216,7 +239,7 @@ fn visitors(
     Ok(Visitors { scenario: Arc::clone(scenario), route, timeout, max_in_flight })
 }
 
-/// Who is not served after some times the largest limit of a latency will not be in time.
+/// A request without an answer after some times the largest limit of a latency will not be in time.
 fn timeout(objectives: &[objective::Objective]) -> Duration {
     let limits = objectives.iter().filter_map(objective::Objective::latency);
     limits.max().map_or(Duration::from_secs(5), |limit| (5 * limit).max(Duration::from_secs(1)))

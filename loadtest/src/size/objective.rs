@@ -1,11 +1,10 @@
-//! Objectives: what must hold of the answers, such as `p95<200ms` or `errors<1%`.
+//! Objectives: what the answers must meet, such as `p95<200ms` or `errors<1%`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::chance::may_be_chance;
 use crate::load::{Durations, Tally};
 use crate::plan::flags::share;
 
@@ -56,14 +55,14 @@ impl From<&Tally> for Answers {
     }
 }
 
-/// A figure held against its limit.
+/// A figure beside its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Whether the objective held.
+    /// Whether the objective was met.
     pub held: bool,
-    /// It did not, and that may be chance: a service at its limit shows as much of so few requests
-    /// more often than once in twenty times.
-    pub may_be_chance: bool,
+    /// The share of requests beyond the limit, and the share that may be; none of an average or a
+    /// maximum.
+    pub beyond: Option<(f64, f64)>,
     /// The figure, as people read it.
     pub value: String,
 }
@@ -74,12 +73,17 @@ impl Objective {
         (!self.figure.is_share()).then(|| Duration::from_secs_f64(self.limit))
     }
 
+    /// The bound of a share; none of a latency.
+    pub fn share(&self) -> Option<f64> {
+        self.figure.is_share().then_some(self.limit)
+    }
+
     /// Which quantile of the latency it bounds, from 0 to 1.
     pub fn quantile(&self) -> Option<f64> {
         if let Figure::Quantile(share) = self.figure { Some(share) } else { None }
     }
 
-    /// Whether it holds. Of nothing measured nothing holds.
+    /// Whether it is met. Without a measurement it is not.
     pub fn judge(&self, answers: &Answers) -> Judged {
         let latency = &answers.latency;
         let share = |part: u64| part as f64 / answers.requests.max(1) as f64;
@@ -99,19 +103,13 @@ impl Objective {
         let held = below && measured > 0;
         let beyond = match self.figure {
             Figure::Quantile(share) => {
-                Some((latency.above(Duration::from_secs_f64(self.limit)), 1.0 - share))
+                let beyond = latency.above(Duration::from_secs_f64(self.limit));
+                Some((beyond as f64 / measured.max(1) as f64, 1.0 - share))
             }
             Figure::Average | Figure::Max => None,
-            Figure::Errors | Figure::Statuses(..) => {
-                Some(((value * measured as f64).round() as u64, self.limit))
-            }
+            Figure::Errors | Figure::Statuses(..) => Some((value, self.limit)),
         };
-        let by_chance = |(beyond, share)| may_be_chance(beyond, measured, share);
-        Judged {
-            held,
-            may_be_chance: !held && measured > 0 && beyond.is_some_and(by_chance),
-            value: shown(value, is_share),
-        }
+        Judged { held, beyond, value: shown(value, is_share) }
     }
 }
 

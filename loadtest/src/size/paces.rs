@@ -48,7 +48,7 @@ pub async fn compare<M: Measure>(
         let load = Load { rate: average, arrivals, warm_up, length: interval };
         let measured = measure.at(&load).await?;
         // All of a batch come at the same time, so there is no growth to look at.
-        let step = judge(average, &measured, objectives);
+        let step = judge(average, interval.as_secs_f64(), &measured, objectives);
         let held = step.held();
         paces.batches.push(step);
         if held {

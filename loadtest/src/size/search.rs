@@ -1,94 +1,116 @@
-//! The search for the highest load that holds its objectives: steps that double, bisection between
-//! the last that held and the first that missed, and as many runs as agree.
+//! The search for the highest load that meets its objectives: loads double until one misses, then
+//! the next load is the median of what the ceiling can be, and what is found is offered longer.
 //!
-//! Time is bounded by a deadline: what is not found by then is said, not guessed.
+//! Time is bounded by a deadline: what is not settled by then is provisional.
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::ceiling::Ceiling;
 use super::measure::Measure;
 use super::objective::Objective;
+use super::offer::{AFTER, End, Watch};
 use super::step::Step;
-use super::watch::{End, LONGER, Watch};
 use crate::own_limit::OwnLimit;
 
-/// Between a load that held and one that missed, when a run is over.
-const PRECISION: f64 = 1.04;
-/// The largest of the runs that agree ÷ the smallest.
-const AGREE: f64 = 1.10;
-/// Runs that must agree.
-const RUNS: usize = 3;
-/// What the last visitors of a load may take.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// The load that is found is at most so many times the ceiling …
+const ABOVE: f64 = 1.05;
+/// … with all but this probability,
+const RISK: f64 = 0.02;
+/// and at least this part of it …
+const BELOW: f64 = 0.9;
+/// … with all but this probability.
+const LOST: f64 = 0.08;
+/// What is offered for long is so far below what is likely the ceiling.
+const MARGIN: f64 = 0.98;
+/// Both, after the load that is found was offered for long.
+const SETTLED: (f64, f64) = (0.03, 0.1);
+/// So many times as long is the load offered that is found.
+pub const LONGER: u32 = 4;
+/// Part of a step that is enough while loads double.
+const LOOK: u32 = 4;
+/// A load is offered for twice as long once the ceiling is known to this factor.
+const NEAR: f64 = 1.5;
+/// Loads so near each other are not told apart by what this program can offer.
+const SLACK: f64 = 1.2;
+/// Visitors of a load at least, and of the first.
+const FEW: f64 = 10.0;
+const FEWEST: f64 = 3.0;
 /// The least load, in visitors a second.
 const LEAST: f64 = 0.5;
+/// Loads that follow those that double, most often.
+const LOADS: f64 = 8.0;
 
 /// What to search, and how.
 pub struct Search<'a, M> {
     /// Offers the load.
     pub measure: &'a M,
-    /// What must hold.
+    /// What must be met.
     pub objectives: &'a [Objective],
-    /// The first step, in visitors a second.
+    /// The first load, in visitors a second.
     pub from: f64,
     /// The highest load that is offered, in visitors a second.
     pub most: f64,
     /// How long a load is measured.
     pub step: Duration,
-    /// How long a service may take to be calm again after it missed.
+    /// How long a service may take to recover after a load that it missed.
     pub recovery: Duration,
     /// A load that is under way then is given up.
     pub deadline: Instant,
+    /// What time it is.
+    pub clock: &'a (dyn Fn() -> Instant + Sync),
     /// Ends it early.
     pub cancelled: &'a CancellationToken,
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Found {
-    /// The highest load that held: the median of the runs that agree, or less where that did not
-    /// last, in visitors a second. None when nothing held.
+    /// The highest load that met its objectives, in visitors a second.
     pub held: Option<f64>,
-    /// What each run found, in visitors a second.
-    pub runs: Vec<f64>,
-    /// Whether the last three agree within 10 %, and what they found does not miss when it lasts.
-    pub agree: bool,
-    /// Whether it held when it was offered longer, where there was time to see that.
-    pub lasts: Option<bool>,
-    /// The objective that the next higher load missed, or will where its line only grew yet.
+    /// Whether that load was offered for long, and all loads together agree with it.
+    pub settled: bool,
+    /// The probability that it is at most 5 % above the ceiling and at most 10 % below.
+    pub confidence: f64,
+    /// The ceiling is between these with a probability of 90 %, in visitors a second.
+    pub interval: [f64; 2],
+    /// If it is not settled: the `--within` that would settle it, such as `5m`.
+    pub within: Option<String>,
+    /// The objective that the next higher load missed, or will miss if only its queue grew yet.
     pub stopped_by: Option<String>,
+    /// Whether the service answered each request of the first load, and none as expected.
+    #[serde(skip)]
+    pub refused: bool,
     /// How long a load was offered before it was steady, at the end of the search.
+    #[serde(skip)]
     pub warm_up: Duration,
-    /// Every load that was measured, in order, but for those that only looked for calm.
-    pub steps: Vec<Step>,
     /// The limit of this program that ended the search.
+    #[serde(skip)]
     pub own_limit: Option<OwnLimit>,
-    /// What else there is to say.
+    /// Every load that was measured, in order, but for those that only wait for a recovery.
+    pub steps: Vec<Step>,
+    /// What else there is to report.
     pub remarks: Vec<String>,
 }
 
 impl Found {
-    /// As many as must agree.
-    fn last_runs(&self) -> &[f64] {
-        &self.runs[self.runs.len().saturating_sub(RUNS)..]
-    }
-
     /// The lowest load above the one that was found that was missed, by more than chance if there
     /// is one.
     pub fn next_higher(&self) -> Option<&Step> {
         let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
         let missed = above.filter(|step| !step.held());
         missed.min_by(|one, other| {
-            let chance = one.may_be_chance().cmp(&other.may_be_chance());
-            chance.then(one.rate.total_cmp(&other.rate))
+            let clear = other.is_clear_miss().cmp(&one.is_clear_miss());
+            clear.then(one.rate.total_cmp(&other.rate))
         })
     }
 
-    /// The highest load that held, and the nearest that was measured to.
+    /// The highest load that met its objectives, and the nearest that was measured to.
     pub fn highest(&self) -> Option<(f64, &Step)> {
         let held = self.held?;
-        let near = self.steps.iter().filter(|step| step.held() && step.rate <= held);
+        let near = self.steps.iter().filter(|step| step.held() && step.rate <= held * 1.001);
         Some((held, near.max_by(|one, other| one.rate.total_cmp(&other.rate))?))
     }
 }
@@ -100,10 +122,18 @@ impl<M: Measure> Search<'_, M> {
     ///
     /// When a load could not be offered at all.
     pub async fn run(&self) -> anyhow::Result<Found> {
-        let mut found = Found::default();
-        let mut watch = Watch::until(self.deadline, self.measure.warm_up());
-        let searched = self.runs(&mut found, &mut watch).await;
-        found.warm_up = watch.warm_up;
+        let mut watch = Watch::new(self);
+        let mut state = State {
+            found: Found::default(),
+            ceiling: Ceiling::between(LEAST, self.most / BELOW),
+            highest: self.from / 2.0,
+            most: self.most,
+            own_limit: None,
+            verified: None,
+            missed: f64::INFINITY,
+        };
+        let searched = self.loads(&mut state, &mut watch).await;
+        let State { mut found, ceiling, .. } = state;
         match searched {
             Ok(()) => {}
             Err(End::Early(why)) => found.remarks.push(why),
@@ -113,130 +143,177 @@ impl<M: Measure> Search<'_, M> {
             }
             Err(End::Failed(error)) => return Err(error),
         }
-        let agreed = agree(found.last_runs());
-        found.agree = agreed && found.own_limit.is_none() && found.lasts != Some(false);
-        found.held = found.held.or_else(|| median(found.last_runs()));
-        if found.held.is_none() {
-            // Not one run to its end: what held so far is at least true.
+        if !found.settled && !found.refused && found.own_limit.is_none() {
+            let likely = ceiling.quantile(0.5);
             let held = found.steps.iter().filter(|step| step.held()).map(|step| step.rate);
-            found.held = held.reduce(f64::max);
+            let lowest = held.clone().reduce(f64::min);
+            found.held = held.filter(|rate| *rate <= likely).reduce(f64::max).or(lowest);
+            found.within = found.held.map(|_| self.would_settle(&found, &ceiling, &watch));
         }
+        let held = found.held.unwrap_or_default();
+        let most = if held >= self.most { f64::INFINITY } else { held / BELOW };
+        found.confidence =
+            (100.0 * ceiling.within(held / ABOVE, most)).round().clamp(0.0, 99.0) / 100.0;
+        found.interval = [0.05, 0.95].map(|share| ceiling.quantile(share));
+        found.warm_up = watch.warm_up;
         found.stopped_by = found.next_higher().and_then(Step::missed);
-        if found.held.is_some() && !agreed {
-            let runs = found.runs.len();
-            found.remarks.push(match runs {
-                0..RUNS => format!("{runs} of three runs were made"),
-                _ => format!("{runs} runs, of which no three agree within 10 %"),
-            });
-        }
         Ok(found)
     }
 
-    async fn runs(&self, found: &mut Found, watch: &mut Watch) -> Result<(), End> {
-        let (mut low, mut high) = (None, None);
-        let mut rate = self.from.min(self.most);
-        while high.is_none() || low.is_none() {
-            if self.holds(rate, found, watch).await? {
-                low = Some(rate);
-                if rate >= self.most {
-                    found.runs.push(rate);
-                    return Err(self.held_most());
+    pub(super) fn now(&self) -> Instant {
+        (self.clock)()
+    }
+
+    /// How long a search takes at most, as a rule: what is said before it begins.
+    pub fn takes(&self, warm_up: Duration) -> Duration {
+        let doubled = (self.most / self.from).log2().ceil();
+        let each = |length| warm_up + length + AFTER;
+        let takes = each(self.look(warm_up)).mul_f64(doubled) + each(self.step).mul_f64(LOADS);
+        takes + 2 * each(LONGER * self.step)
+    }
+
+    /// The `--within` that would settle what is not.
+    fn would_settle(&self, found: &Found, ceiling: &Ceiling, watch: &Watch) -> String {
+        let missed = found.steps.iter().any(Step::is_clear_miss);
+        let wide = (ceiling.quantile(1.0 - LOST) / ceiling.quantile(RISK)).ln();
+        // What is not steep is settled by the number of observations.
+        let times =
+            if missed { (wide / (ABOVE / BELOW).ln()).powi(2).clamp(1.0, 4.0) } else { 1.0 };
+        minutes(watch.elapsed(self).mul_f64(times) + self.takes(watch.warm_up))
+    }
+
+    /// How long a load is looked at while loads double. What takes long to be steady is looked at
+    /// for a whole step.
+    fn look(&self, warm_up: Duration) -> Duration {
+        if warm_up.is_zero() { self.step / LOOK } else { self.step }
+    }
+
+    async fn loads(&self, state: &mut State, watch: &mut Watch) -> Result<(), End> {
+        let length = (self.step / LOOK).max(Duration::from_secs_f64(FEWEST / self.from));
+        let step = self.offer(self.from, Duration::ZERO, length, watch).await?;
+        if step.refuses_all {
+            let why = format!(
+                "the service refuses every visitor, already at {} visitors/s; its answers: {}. \
+                 Check --target and --scenario: a sign-in, or the waiting room in front of it",
+                self.from, step.answers
+            );
+            state.found.steps.push(step);
+            state.found.refused = true;
+            return Err(End::Early(why));
+        }
+        // What is not steady yet says nothing more.
+        let mut first = Some(step).filter(|it| watch.warm_up.is_zero() && it.own_limit.is_none());
+        while !state.found.settled {
+            let next = self.next(state, watch.warm_up);
+            let most = next.verifies && next.rate >= state.most;
+            if let Some(limit) = state.own_limit.take_if(|_| most) {
+                return Err(End::Own(limit));
+            }
+            if next.rate <= LEAST {
+                return Err(End::Early("not even 1 visitor in 2 s met the objectives".to_owned()));
+            }
+            let counted = match first.take() {
+                Some(step) => Ok(step),
+                None => self.counted(&next, watch).await,
+            };
+            let (rate, step) = match counted {
+                Ok(step) => (step.rate, step),
+                // Where the service misses may be below what this program can offer.
+                Err(End::Own(limit)) if next.rate > SLACK * state.highest => {
+                    state.most = (next.rate * state.highest).sqrt();
+                    state.own_limit = Some(limit);
+                    continue;
                 }
-                rate = if high.is_some() { rate } else { (2.0 * rate).min(self.most) };
-            } else {
-                high = Some(rate);
-                rate = if low.is_some() { rate } else { self.least(rate / 2.0)? };
+                Err(end) => return Err(end),
+            };
+            let recovers = !step.is_clear_miss() || step.only_refused;
+            state.take(rate, next.verifies, step);
+            if most && state.verified.is_some() {
+                state.found.settled = true;
+                let most = self.most;
+                return Err(End::Early(format!("the objectives were met at --most, {most}")));
+            }
+            if !recovers {
+                self.recovers(rate, state.highest, watch).await?;
             }
         }
-        let (mut low, mut high) = (low.unwrap_or(rate), high.unwrap_or(rate));
-        loop {
-            while high / low > PRECISION {
-                let middle = (low * high).sqrt();
-                let held = self.holds(middle, found, watch).await?;
-                *(if held { &mut low } else { &mut high }) = middle;
-            }
-            found.runs.push(low);
-            if low >= self.most {
-                return Err(self.held_most());
-            }
-            if agree(found.last_runs()) {
-                return self.lasts(found, watch).await;
-            }
-            // The next run finds its own bounds around what this one found, in longer and longer
-            // strides where that was far off.
-            (low, high) = (low / AGREE, (high * AGREE).min(self.most));
-            let mut stride = AGREE;
-            while !self.holds(low, found, watch).await? {
-                high = low;
-                low = self.least(low / stride)?;
-                stride = (stride * stride).min(2.0);
-            }
-            stride = AGREE;
-            while low < high && self.holds(high, found, watch).await? {
-                low = high;
-                high = (high * stride).min(self.most);
-                stride = (stride * stride).min(2.0);
-            }
-        }
+        Ok(())
     }
 
-    /// Whether what the runs found holds longer, as a service that saves up for a burst, or whose
-    /// line grows slowly, bears a short load beyond what it can do; else what does.
-    async fn lasts(&self, found: &mut Found, watch: &mut Watch) -> Result<(), End> {
-        let Some(of_runs) = median(found.last_runs()) else { return Ok(()) };
-        let mut rate = of_runs;
-        loop {
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            let left = left.saturating_sub(watch.warm_up + LAST_ANSWERS);
-            let length = (LONGER * self.step).min(left);
-            if length < 2 * self.step {
-                let unsure = format!("no time was left to see whether {rate:.1} visitors/s lasts");
-                return Err(End::Early(unsure));
-            }
-            let step = self.steady(rate, length, watch).await?;
-            let (held, of_the_driver) = (step.held(), step.own_limit().is_some());
-            let refused = step.refused();
-            if !of_the_driver {
-                found.steps.push(step);
-            }
-            if held && !of_the_driver {
-                (found.held, found.lasts) = (Some(rate), Some(true));
-                return Ok(());
-            }
-            if !of_the_driver {
-                if found.lasts.is_none() {
-                    let seconds = self.step.as_secs_f64();
-                    found.remarks.push(format!(
-                        "{rate:.1} visitors/s missed when they came for longer than {seconds} s: \
-                         the service bears bursts, or its line grows slowly"
-                    ));
-                }
-                rate = self.least(rate * (1.0 - refused) / PRECISION)?;
-                (found.held, found.lasts) = (Some(rate), Some(false));
-            }
-            self.calm(rate, watch).await?;
+    /// The load that comes next.
+    fn next(&self, state: &State, warm_up: Duration) -> Next {
+        let twice = (2.0 * state.highest).min(state.most);
+        let missed = state.found.steps.iter().any(Step::is_clear_miss);
+        if !missed && state.highest < state.most {
+            return self.at(twice, self.look(warm_up), false);
+        }
+        if !missed {
+            return self.at(state.most, LONGER * self.step, true);
+        }
+        let [low, middle, high] = [RISK, 0.5, 1.0 - LOST].map(|it| state.ceiling.quantile(it));
+        // Just below what the ceiling can be, and what was missed when it lasted.
+        let candidate = (ABOVE * low).min(MARGIN * middle.min(state.missed)).min(state.most);
+        let higher = state.verified.is_none_or(|verified| candidate > 1.01 * verified);
+        if high / low <= ABOVE / BELOW && higher {
+            self.at(candidate, LONGER * self.step, true)
+        } else {
+            let times = if high / low <= NEAR { 2 } else { 1 };
+            self.at(middle.min(twice), times * self.step, false)
         }
     }
 
-    /// A load below another that was missed, while there is one.
-    fn least(&self, rate: f64) -> Result<f64, End> {
-        let none = || End::Early("not even one visitor in two seconds was held".to_owned());
-        (rate >= LEAST).then_some(rate).ok_or_else(none)
-    }
-
-    fn held_most(&self) -> End {
-        End::Early(format!("it held {} visitors/s, the most that was offered", self.most))
+    fn at(&self, rate: f64, length: Duration, verifies: bool) -> Next {
+        Next { rate, length: length.max(Duration::from_secs_f64(FEW / rate)), verifies }
     }
 }
 
-fn median(runs: &[f64]) -> Option<f64> {
-    let mut runs = runs.to_vec();
-    runs.sort_by(f64::total_cmp);
-    runs.get(runs.len() / 2).copied()
+/// A load that comes next.
+pub(super) struct Next {
+    pub rate: f64,
+    pub length: Duration,
+    /// It may be what is found.
+    pub verifies: bool,
 }
 
-fn agree(runs: &[f64]) -> bool {
-    let least = runs.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = runs.iter().copied().fold(0.0, f64::max);
-    runs.len() >= RUNS && most <= least * AGREE
+/// What the loads so far have shown.
+struct State {
+    found: Found,
+    ceiling: Ceiling,
+    /// The highest load that was no clear miss.
+    highest: f64,
+    /// The highest load that is offered, and the limit of this program above it.
+    most: f64,
+    own_limit: Option<OwnLimit>,
+    /// The load that was offered for long and met its objectives, the last of them.
+    verified: Option<f64>,
+    /// The lowest load that was offered for long and missed them.
+    missed: f64,
+}
+
+impl State {
+    fn take(&mut self, rate: f64, verifies: bool, step: Step) {
+        if !step.is_clear_miss() {
+            self.highest = self.highest.max(rate);
+        }
+        if let Some(evidence) = step.evidence() {
+            self.ceiling.learn(evidence);
+        }
+        if verifies && step.held() {
+            self.verified = Some(rate);
+            self.found.held = Some(step.rate);
+        } else if verifies {
+            self.missed = self.missed.min(rate);
+        }
+        self.found.steps.push(step);
+        self.found.settled = self.verified.is_some_and(|rate| {
+            self.ceiling.within(0.0, rate / ABOVE) <= SETTLED.0
+                && self.ceiling.within(rate / BELOW, f64::INFINITY) <= SETTLED.1
+        });
+    }
+}
+
+/// Up to a whole half minute, such as `2m30s`.
+pub fn minutes(time: Duration) -> String {
+    let whole = Duration::from_secs(time.as_secs().div_ceil(30) * 30);
+    humantime::format_duration(whole).to_string().replace(' ', "")
 }

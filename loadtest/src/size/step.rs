@@ -1,28 +1,44 @@
-//! One load, and whether it held.
+//! One load, and what it shows.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::ceiling::Evidence;
 use super::measure::Measured;
 use super::objective::Objective;
 use crate::client::Fault;
+use crate::load::Tally;
 use crate::own_limit::OwnLimit;
+use crate::report::number;
 
-/// Latency that grows by so many seconds a second is a line that grows: the load is past what the
-/// service can do, though its answers may still be in time while the step lasts.
-const GROWS: f64 = 0.05;
+/// A step in which latency grows by so many seconds, or by a quarter of its limit if that is more,
+/// shows a queue of requests that grows: the load is above what the service completes, though its
+/// answers may still be in time.
+const GROWN: f64 = 0.2;
+/// Errors that follow each other within so many seconds are taken as one observation: they mostly
+/// have the same cause.
+const CLUSTER: f64 = 0.02;
+/// Observations that count at most, so that no step decides alone.
+const MOST: f64 = 500.0;
+/// Of an objective without a share: the share that counts as its limit.
+const SHARE: f64 = 0.05;
+/// The least limit of a share that is reckoned with.
+const LEAST: f64 = 0.001;
 
 /// A load that was offered.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
     /// Visitors a second.
     pub rate: f64,
-    /// What each objective says, in their order.
+    /// How long it was measured.
+    pub seconds: f64,
+    /// What each objective shows, in their order.
     verdicts: Vec<Verdict>,
     /// By how much the latency grew, in seconds a second.
     pub growth: f64,
-    /// The line of those who wait kept growing.
+    /// The queue of requests kept growing.
     pub overloaded: bool,
     /// Latency quantiles, in milliseconds.
     pub p50_ms: f64,
@@ -30,8 +46,14 @@ pub struct Step {
     pub p95_ms: f64,
     /// As `p50_ms`.
     pub p99_ms: f64,
+    /// As `p50_ms`.
+    pub p999_ms: f64,
     /// Of all requests.
     pub error_share: f64,
+    /// Answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Statuses and faults with their counts.
+    pub answers: String,
     /// Requests made ÷ those needed.
     pub retry_factor: f64,
     /// Requests a second that were answered as expected.
@@ -43,84 +65,147 @@ pub struct Step {
     /// The warm-up after which it is steady.
     #[serde(skip)]
     pub steady_after: Duration,
+    /// The limit of the harness, if it was at one: the step says nothing of the service then.
     #[serde(skip)]
-    own_limit: Option<OwnLimit>,
-    /// Visitors who arrived while as many as allowed were under way.
+    pub own_limit: Option<OwnLimit>,
+    /// The service answered each request, and none as the scenario expects.
     #[serde(skip)]
-    unplayed: u64,
-    /// Of all requests, those with a status that is none of the expected.
+    pub refuses_all: bool,
     #[serde(skip)]
-    unexpected: f64,
-    /// Requests that the service could have answered.
+    evidence: Option<Evidence>,
+    /// Requests were refused, and the others were in time.
     #[serde(skip)]
-    played: u64,
+    pub only_refused: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct Verdict {
     objective: String,
     held: bool,
-    /// It did not, and of more requests it might have.
-    may_be_chance: bool,
     value: String,
     #[serde(skip)]
     of_latency: bool,
 }
 
-/// Holds what was measured against the objectives.
-pub fn judge(rate: f64, measured: &Measured, objectives: &[Objective]) -> Step {
+/// Compares what was measured with the objectives.
+pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objective]) -> Step {
     let total = &measured.total;
     let answers = total.into();
-    let verdict = |objective: &Objective| {
-        let judged = objective.judge(&answers);
-        Verdict {
-            objective: objective.to_string(),
-            held: judged.held,
-            may_be_chance: judged.may_be_chance,
-            value: judged.value,
-            of_latency: objective.latency().is_some(),
-        }
+    let judged: Vec<_> = objectives.iter().map(|it| (it, it.judge(&answers))).collect();
+    let verdict = |(objective, judged): &(&Objective, super::objective::Judged)| Verdict {
+        objective: objective.to_string(),
+        held: judged.held,
+        value: judged.value.clone(),
+        of_latency: objective.latency().is_some(),
     };
+    let verdicts: Vec<_> = judged.iter().map(verdict).collect();
+    let limit = objectives.iter().filter_map(Objective::latency).max().unwrap_or_default();
+    let grown = GROWN.max(limit.as_secs_f64() / 4.0);
+    let overloaded = measured.growth * seconds >= grown;
+    let in_time = !overloaded && verdicts.iter().all(|it| it.held || !it.of_latency);
+    let held = !overloaded && verdicts.iter().all(|it| it.held);
+    let count = |fault| total.faults.get(&fault).copied().unwrap_or_default();
+    let refused = count(Fault::Status) as f64 / total.requests.max(1) as f64;
+    let allowed = objectives.iter().filter_map(|it| it.share()).reduce(f64::min);
+    let estimate = estimate(rate, seconds, measured, overloaded)
+        .filter(|_| overloaded || !in_time)
+        .or_else(|| {
+            allowed.filter(|share| in_time && refused > *share)?;
+            let chance = (refused / (1.0 - refused).max(0.01) / total.requests as f64).sqrt();
+            Some((rate * (1.0 - refused).max(1e-3), 0.01 + chance))
+        });
+    let observed = judged.iter().map(|(objective, judged)| {
+        let requests = total.requests as f64;
+        // Answers one after the other wait for the same: those within the limit of a latency of
+        // each other are taken as one observation, too.
+        let apart = objective.latency().map_or(CLUSTER, |limit| limit.as_secs_f64());
+        let all = (seconds / apart).min(requests).clamp(1.0, MOST).round();
+        let (beyond, limit) = match judged.beyond {
+            _ if overloaded => (1.0, SHARE),
+            Some((beyond, limit)) => (beyond, limit.clamp(LEAST, 0.9)),
+            None => (if judged.held { 0.0 } else { 1.0 }, SHARE),
+        };
+        let beyond = (beyond * all).round();
+        let chance = (all * limit * (1.0 - limit)).sqrt();
+        let (all, beyond, over) = (all as u64, beyond as u64, (beyond - all * limit) / chance);
+        (over, Evidence { rate, all, beyond, limit, estimate })
+    });
+    let worst = observed.max_by(|one, other| one.0.total_cmp(&other.0));
+    let evidence = worst.map(|(_, evidence)| evidence).filter(|_| total.requests > 0);
     let millis = |share| total.latency.quantile(share).as_secs_f64() * 1e3;
     let per_visitor = |count: u64| count as f64 / measured.arrived.max(1.0);
     Step {
         rate,
-        verdicts: objectives.iter().map(verdict).collect(),
+        seconds,
+        verdicts,
         growth: measured.growth,
-        overloaded: measured.growth >= GROWS,
+        overloaded,
         p50_ms: millis(0.5),
         p95_ms: millis(0.95),
         p99_ms: millis(0.99),
+        p999_ms: millis(0.999),
         error_share: total.error_share(),
+        statuses: total.statuses.clone(),
+        answers: total.outcomes(),
         retry_factor: total.retry_factor(),
         tps: rate * per_visitor(total.requests - total.errors()),
         calls_per_visitor: per_visitor(total.requests - total.again),
         stay_seconds: measured.stay.as_secs_f64(),
         steady_after: measured.steady_after,
-        own_limit: measured.own_limit.clone(),
-        unplayed: measured.unplayed,
-        unexpected: total
-            .faults
-            .get(&Fault::Status)
-            .map_or(0.0, |count| *count as f64 / total.requests.max(1) as f64),
-        played: total.requests,
+        own_limit: own_limit(measured, held),
+        refuses_all: refuses_all(total),
+        evidence,
+        only_refused: in_time && refused > 0.0,
     }
 }
 
-impl Step {
-    /// Whether it was missed, and that may be chance as requests were few.
-    pub fn may_be_chance(&self) -> bool {
-        let mut missed = self.verdicts.iter().filter(|verdict| !verdict.held).peekable();
-        !self.overloaded && missed.peek().is_some() && missed.all(|it| it.may_be_chance)
-    }
+/// The limit of the harness, if it was at one. More visitors would only have been more load, so a
+/// miss by those who were played is a miss.
+fn own_limit(measured: &Measured, held: bool) -> Option<OwnLimit> {
+    let (played, unplayed) = (measured.total.requests, measured.unplayed);
+    let counts = held || played == 0;
+    let own = || counts.then(|| OwnLimit::of_unplayed(unplayed, played + unplayed)).flatten();
+    measured.own_limit.clone().or_else(own)
+}
 
-    /// Whether every objective held, and the service kept up.
+fn refuses_all(total: &Tally) -> bool {
+    let answered = [Fault::Status, Fault::Value, Fault::Retries];
+    let refused = |(fault, count): (&Fault, &u64)| answered.contains(fault).then_some(*count);
+    total.requests > 0 && total.faults.iter().filter_map(refused).sum::<u64>() == total.requests
+}
+
+/// What the service completes, from a load above it that queues: latency grows by as many seconds
+/// a second as the load is above it, or reaches its end (the timeout) so much earlier.
+fn estimate(rate: f64, seconds: f64, measured: &Measured, overloaded: bool) -> Option<(f64, f64)> {
+    let total = &measured.total;
+    let timeouts = total.faults.get(&Fault::Timeout).copied().unwrap_or_default();
+    let timeouts = timeouts as f64 / total.requests.max(1) as f64;
+    if timeouts > 0.05 {
+        let growth = total.latency.max().as_secs_f64() / (1.0 - timeouts).max(0.05) / seconds;
+        return Some((rate / (1.0 + growth), 0.25));
+    }
+    let growth = measured.growth;
+    overloaded.then(|| (rate / (1.0 + growth), 0.02 + 0.1 * growth + 0.03 / seconds))
+}
+
+impl Step {
+    /// Whether every objective was met, and the service kept up.
     pub fn held(&self) -> bool {
         !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
     }
 
-    /// The first objective that was missed. Where the line only grew yet, the first of a latency
-    /// will be: it breaks as soon as the load lasts.
+    /// What it says of the ceiling; nothing without an answer.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        self.evidence.as_ref()
+    }
+
+    /// Whether it is beyond the limit by more than chance.
+    pub fn is_clear_miss(&self) -> bool {
+        self.evidence.is_none_or(|it| it.is_clear_miss())
+    }
+
+    /// The first objective that was missed. If only the queue grew yet, the first of a latency:
+    /// it is missed as soon as the load lasts.
     pub fn missed(&self) -> Option<String> {
         let missed = self.verdicts.iter().find(|verdict| !verdict.held);
         let grows = || self.verdicts.iter().find(|verdict| verdict.of_latency);
@@ -129,55 +214,31 @@ impl Step {
         named.or_else(|| self.overloaded.then(|| "keeps up".to_owned()))
     }
 
-    /// The part of the load that the service refused while it did the rest in time. Of one that
-    /// collapses, errors do not tell what it can do.
-    pub fn refused(&self) -> f64 {
-        let late = self.verdicts.iter().any(|verdict| verdict.of_latency && !verdict.held);
-        if late || self.overloaded { 0.0 } else { self.unexpected }
-    }
-
-    /// The limit of this program, if it was at one. More visitors would only have been more load,
-    /// so a load that was missed by those who were played is one.
-    pub fn own_limit(&self) -> Option<OwnLimit> {
-        let unplayed = || {
-            let all = self.played + self.unplayed;
-            let says = self.held() || self.played == 0;
-            says.then(|| OwnLimit::of_unplayed(self.unplayed, all)).flatten()
-        };
-        self.own_limit.clone().or_else(unplayed)
-    }
-
-    /// For whoever watches.
+    /// For the progress.
     pub fn line(&self) -> String {
         let figures: Vec<_> = self
             .verdicts
             .iter()
             .map(|it| {
-                let held = match it {
-                    Verdict { may_be_chance: true, .. } => "missed, maybe by chance",
-                    Verdict { held: true, .. } => "held",
-                    _ => "MISSED",
-                };
-                format!("{} {held} ({})", it.objective, it.value)
+                let met = if it.held { "met" } else { "missed" };
+                format!("{} {met} ({})", it.objective, it.value)
             })
             .collect();
-        let grows = if self.overloaded { ", the line grows" } else { "" };
-        let ours = if self.own_limit().is_some() {
-            "not counted, as this program fell short: "
-        } else {
-            ""
-        };
-        format!("{:.1} visitors/s: {ours}{}{grows}", self.rate, figures.join(", "))
+        let grows = if self.overloaded { ", the queue grows" } else { "" };
+        let ours =
+            if self.own_limit.is_some() { "not counted, harness at its limit: " } else { "" };
+        let (rate, seconds) = (number(self.rate), number(self.seconds));
+        format!("{rate} visitors/s for {seconds} s: {ours}{}{grows}", figures.join(", "))
     }
 
-    /// What held or missed, for a table.
+    /// Whether it met its objectives, for a table.
     pub fn verdict(&self) -> &'static str {
         let objectives = self.verdicts.iter().all(|verdict| verdict.held);
         match (objectives, self.overloaded) {
             (true, false) => "yes",
-            (true, true) => "no: the line grows",
-            _ if self.may_be_chance() => "no, maybe by chance",
-            _ => "no",
+            (true, true) => "no: the queue grows",
+            _ if self.is_clear_miss() => "no",
+            _ => "no, maybe by chance",
         }
     }
 
@@ -188,14 +249,12 @@ impl Step {
             return format!("missed {missed}");
         }
         format!(
-            "made the line of those who wait grow by {:.0} ms a second ({:.0} or more is too \
-             much), so it would have missed {missed} had it lasted",
-            1e3 * self.growth,
-            1e3 * GROWS
+            "made latency grow by {:.0} ms a second, so it would have missed {missed} had it lasted",
+            1e3 * self.growth
         )
     }
 
-    /// A row of a table: what each objective says.
+    /// A row of a table: what each objective shows.
     pub fn figures(&self) -> Vec<String> {
         self.verdicts.iter().map(|verdict| verdict.value.clone()).collect()
     }

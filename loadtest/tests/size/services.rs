@@ -74,7 +74,7 @@ impl WorkerPool {
         Self { takes, free_at: vec![Instant::now(); workers] }
     }
 
-    fn work(&mut self, now: Instant, takes: Duration) -> Instant {
+    pub fn work(&mut self, now: Instant, takes: Duration) -> Instant {
         let first = self.free_at.iter_mut().min().expect("there are workers");
         *first = (*first).max(now) + takes;
         *first

@@ -1,0 +1,121 @@
+//! What all loads together say of the ceiling: how well each possible ceiling agrees with them.
+//!
+//! For each ceiling of a grid, and for each of some slopes, a logistic curve says which share of
+//! the requests is beyond its limit at a load (a psychometric function). A load multiplies the
+//! likelihood of each by that of what it showed, so that no step is lost and none decides alone
+//! (probabilistic bisection: M. Horstein 1963).
+
+use super::chance::at_least;
+
+/// The distance of two ceilings of the grid, as a logarithm.
+const CELL: f64 = 0.005;
+/// By how many powers of the load the odds grow of a request beyond its limit.
+const SLOPES: [f64; 5] = [4.0, 10.0, 25.0, 60.0, 150.0];
+/// The probability that a load shows anything at all, such as in a hiccup of the machine.
+const LAPSE: f64 = 0.02;
+/// The probability that an estimate of the ceiling is none.
+const WRONG: f64 = 0.15;
+/// At a load that is at its limit, a step that shows so many beyond it is as rare as this; how far
+/// more it shows says nothing further.
+const CLEAR: f64 = 0.01;
+
+/// What a load showed.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence {
+    /// Visitors a second.
+    pub rate: f64,
+    /// Of so many independent observations…
+    pub all: u64,
+    /// … so many were beyond the limit…
+    pub beyond: u64,
+    /// … of this share, above 0 and below 1.
+    pub limit: f64,
+    /// The ceiling as worked out from this load alone, and the standard deviation of its logarithm.
+    pub estimate: Option<(f64, f64)>,
+}
+
+/// The likelihood of each ceiling.
+pub struct Ceiling {
+    least: f64,
+    cells: Vec<[f64; SLOPES.len()]>,
+}
+
+impl Evidence {
+    /// Whether a service at its limit would hardly ever show as many beyond it.
+    pub fn is_clear_miss(&self) -> bool {
+        at_least(self.beyond, self.all, self.limit) <= CLEAR
+    }
+
+    /// The likelihood of what was seen where a request is beyond its limit with this probability,
+    /// from 0 to 1.
+    fn likelihood(&self, clear: Option<u64>, share: f64) -> f64 {
+        if let Some(clear) = clear {
+            return at_least(clear, self.all, share);
+        }
+        let (beyond, within) = (self.beyond as f64, (self.all - self.beyond) as f64);
+        let ratio = |count: f64, share: f64| {
+            if count > 0.0 { count * (share / (count / self.all as f64)).ln() } else { 0.0 }
+        };
+        (ratio(beyond, share) + ratio(within, 1.0 - share)).exp()
+    }
+}
+
+impl Ceiling {
+    /// Each ceiling from the least to the most is as likely as another.
+    pub fn between(least: f64, most: f64) -> Self {
+        let cells = ((most / least).ln() / CELL).ceil() as usize + 1;
+        Self { least, cells: vec![[0.0; SLOPES.len()]; cells] }
+    }
+
+    fn at(&self, cell: usize) -> f64 {
+        self.least * (cell as f64 * CELL).exp()
+    }
+
+    /// Takes in what a load showed.
+    pub fn learn(&mut self, seen: &Evidence) {
+        let odds = (seen.limit / (1.0 - seen.limit)).ln();
+        let clear = seen.is_clear_miss().then(|| {
+            (0..seen.beyond)
+                .find(|count| at_least(*count, seen.all, seen.limit) <= CLEAR)
+                .unwrap_or(seen.beyond)
+        });
+        for cell in 0..self.cells.len() {
+            let ceiling = self.at(cell);
+            let over = (seen.rate / ceiling).ln();
+            let estimate = seen.estimate.map_or(1.0, |(estimate, deviation)| {
+                let away = (ceiling / estimate).ln() / deviation;
+                WRONG + (1.0 - WRONG) * (-away * away / 2.0).exp()
+            });
+            for (slope, cell) in SLOPES.iter().zip(&mut self.cells[cell]) {
+                let share = 1.0 / (1.0 + (-odds - slope * over).exp());
+                let share = share.clamp(1e-9, 1.0 - 1e-9);
+                let likelihood = LAPSE + (1.0 - LAPSE) * seen.likelihood(clear, share);
+                *cell += (likelihood * estimate).ln();
+            }
+        }
+        let most = self.cells.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.cells.iter_mut().flatten().for_each(|cell| *cell -= most);
+    }
+
+    fn weights(&self) -> impl Iterator<Item = f64> {
+        self.cells.iter().map(|slopes| slopes.iter().map(|log| log.exp()).sum())
+    }
+
+    /// The ceiling below which so much of the probability lies, 0 to 1.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut left = share * self.weights().sum::<f64>();
+        let found = self.weights().position(|weight| {
+            left -= weight;
+            left <= 0.0
+        });
+        self.at(found.unwrap_or(self.cells.len() - 1))
+    }
+
+    /// The probability that the ceiling is within these bounds.
+    pub fn within(&self, low: f64, high: f64) -> f64 {
+        let within = |cell: &usize| (low..=high).contains(&self.at(*cell));
+        let part: f64 =
+            self.weights().enumerate().filter(|(cell, _)| within(cell)).map(|(_, it)| it).sum();
+        part / self.weights().sum::<f64>()
+    }
+}
