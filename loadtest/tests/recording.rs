@@ -220,6 +220,11 @@ fn a_short_number_is_captured_from_a_link_alone() {
     let path = |target| lines(&of_page(&page, target), "path")[1].to_owned();
     assert_eq!(path("/shows/1/seats/2/hold"), "path = \"/shows/{show}/seats/{seat}/hold\"");
     assert_eq!(path("/rows/2/cells/1"), "path = \"/rows/2/cells/1\"");
+    // A slash may be escaped in JSON.
+    let token = r#"{"next/page":{"csrf":"Nz1f\/Q4D0t"}}"#;
+    let target = "/?csrf=Nz1f%2FQ4D0t";
+    let captured = [r#"capture.csrf = { json = "/next~1page/csrf" }"#];
+    assert_eq!(lines(&of_page(token, target), "capture"), captured);
     // Of JSON only an id of the same thing counts.
     let json = r#"{"count":2,"shows":[{"id":1}],"rows":{"id":2}}"#;
     assert_eq!(lines(&of_page(json, "/shows/1/2"), "path")[1], "path = \"/shows/{show}/2\"");

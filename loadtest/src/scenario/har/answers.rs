@@ -62,13 +62,17 @@ impl<'r> Answer<'r> {
             let of = |after| self.url.path().contains(after) || pointer.contains(after);
             rules::is_clean(pointer) && after.is_none_or(|after| rules::names_id(key) && of(after))
         };
-        let json = self.json.as_ref().and_then(|json| pointer(json, value, String::new(), &may_be));
-        let in_json = json.map(|pointer| format!("{{ json = {} }}", quoted(&pointer)));
-        in_json.or_else(|| {
-            self.texts.iter().find_map(|(name, text)| {
-                let pattern = self.pattern(text, value, after)?;
-                Some(format!("{{ {name}regex = {} }}", quoted(&pattern)))
-            })
+        let mut texts = self.texts.iter().filter(|(_, text)| text.contains(value)).peekable();
+        // JSON may escape a slash.
+        let may_show = texts.peek().is_some() || value.contains('/');
+        let json = self.json.as_ref().filter(|_| may_show);
+        let mut at = String::new();
+        if json.is_some_and(|json| pointer(json, value, &mut at, &may_be)) {
+            return Some(format!("{{ json = {} }}", quoted(&at)));
+        }
+        texts.find_map(|(name, text)| {
+            let pattern = self.pattern(text, value, after)?;
+            Some(format!("{{ {name}regex = {} }}", quoted(&pattern)))
         })
     }
 
@@ -117,27 +121,21 @@ impl<'r> Answer<'r> {
     }
 }
 
-/// The first place of a scalar that may be named.
-fn pointer(
-    json: &Value,
-    wanted: &str,
-    at: String,
-    may_be: &impl Fn(&str) -> bool,
-) -> Option<String> {
-    let is_it = match json {
-        Value::String(text) => text == wanted,
-        Value::Number(number) => number.to_string() == wanted,
-        Value::Array(items) => {
-            let mut items = items.iter().enumerate();
-            return items.find_map(|(i, item)| pointer(item, wanted, format!("{at}/{i}"), may_be));
-        }
-        Value::Object(fields) => {
-            return fields.iter().find_map(|(key, value)| {
-                let key = key.replace('~', "~0").replace('/', "~1");
-                pointer(value, wanted, format!("{at}/{key}"), may_be)
-            });
-        }
-        Value::Null | Value::Bool(_) => false,
+/// Finds a scalar of a value below a place, and adds the way there, if it may be named.
+fn pointer(json: &Value, wanted: &str, at: &mut String, may_be: &impl Fn(&str) -> bool) -> bool {
+    let mut below = |key: &str, value: &Value| {
+        let length = at.len();
+        at.push('/');
+        at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        let found = pointer(value, wanted, at, may_be);
+        at.truncate(if found { at.len() } else { length });
+        found
     };
-    (is_it && may_be(&at)).then_some(at)
+    match json {
+        Value::String(text) => text == wanted && may_be(at),
+        Value::Number(number) => number.to_string() == wanted && may_be(at),
+        Value::Array(items) => items.iter().enumerate().any(|(i, it)| below(&i.to_string(), it)),
+        Value::Object(fields) => fields.iter().any(|(key, value)| below(key, value)),
+        Value::Null | Value::Bool(_) => false,
+    }
 }
