@@ -243,9 +243,8 @@ impl Run {
         let counts = &ran.counts;
         let came = counts.came.values().sum();
         let seconds = ran.took.as_secs_f64();
-        let answers = (&counts.service.total).into();
         let held = |objective: &Objective| {
-            let judged = objective.judge(&answers);
+            let judged = objective.judge(&counts.service.total);
             Held { objective: objective.to_string(), held: judged.held, value: judged.value }
         };
         let limit = limit(ran, !slo.is_empty());

@@ -5,8 +5,6 @@
 //! likelihood of each by that of what it showed, so that no step is lost and none decides alone
 //! (probabilistic bisection: M. Horstein 1963).
 
-use super::chance::at_least;
-
 /// The distance of two ceilings of the grid, as a logarithm.
 const CELL: f64 = 0.005;
 /// By how many powers of the load the odds grow of a request beyond its limit.
@@ -117,5 +115,29 @@ impl Ceiling {
         let part: f64 =
             self.weights().enumerate().filter(|(cell, _)| within(cell)).map(|(_, it)| it).sum();
         part / self.weights().sum::<f64>()
+    }
+}
+
+/// The probability that of so many each with this probability, 0 to below 1, at least `many` are:
+/// the upper tail of the binomial distribution.
+fn at_least(many: u64, all: u64, share: f64) -> f64 {
+    let mut term = (1.0 - share).powf(all as f64);
+    let mut fewer = 0.0;
+    for count in 0..many {
+        fewer += term;
+        term *= (all - count) as f64 / (count + 1) as f64 * share / (1.0 - share);
+    }
+    (1.0 - fewer).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_that_of_the_binomial_distribution() {
+        // 1 − 0.99^40 = 0.331; 1 − 0.99^40 − 40 × 0.01 × 0.99^39 = 0.061.
+        assert!((at_least(1, 40, 0.01) - 0.331).abs() < 1e-3);
+        assert!((at_least(2, 40, 0.01) - 0.061).abs() < 1e-3);
     }
 }

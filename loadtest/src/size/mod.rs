@@ -9,7 +9,6 @@ pub mod steady;
 pub mod step;
 
 mod ceiling;
-mod chance;
 mod offer;
 mod result;
 
@@ -51,7 +50,7 @@ Examples:
 
 Reports land in --output: size.md, size.html, size.json, plan.json and a kustomize patch.
 Exit codes: 0 a plan that is settled; 1 no load met the objectives, or the plan is provisional;
-64 usage; 70 the service cannot be measured.")]
+64 usage; 70 the service cannot be measured; 75 this program was the limit, not the service.")]
 pub struct Size {
     /// The service that is measured, without the waiting room before it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
@@ -149,7 +148,6 @@ impl Size {
             scenario: scenario.name.clone(),
             timeout_seconds: visitors.timeout.as_secs_f64(),
         };
-        let own_limit = found.own_limit.clone();
         let sized = Sized::new(subject, found, paces, basis);
         let report = sized.report(&self.slo, &self.options)?;
         report.write(&self.output, "size", &sized)?;
@@ -158,7 +156,7 @@ impl Size {
         }
         say(&report.markdown());
         say(&format!("written to {}", self.output.join("size.html").display()));
-        if let Some(limit) = own_limit {
+        if let Some(limit) = sized.found.own_limit {
             return Err(limit.into());
         }
         anyhow::ensure!(!sized.found.refused, "{}", sized.found.remarks.join("; "));

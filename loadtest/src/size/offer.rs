@@ -31,12 +31,6 @@ pub enum End {
     Failed(anyhow::Error),
 }
 
-impl From<anyhow::Error> for End {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl Watch {
     pub fn new<M: Measure>(search: &Search<'_, M>) -> Self {
         let begun = search.now();
@@ -97,7 +91,7 @@ impl<M: Measure> Search<'_, M> {
         let measured = tokio::select! {
             biased;
             () = self.cancelled.cancelled() => return Err(End::Early("ended early".to_owned())),
-            measured = at => measured.map_err(|_| over())??,
+            measured = at => measured.map_err(|_| over())?.map_err(End::Failed)?,
         };
         let step = judge(rate, length.as_secs_f64(), &measured, self.objectives);
         let passed = u64::try_from(watch.elapsed(self).as_millis()).unwrap_or(u64::MAX);

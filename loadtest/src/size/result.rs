@@ -113,7 +113,7 @@ impl Sized {
             let mut cells =
                 vec![number(step.rate), number(step.seconds), step.verdict().to_owned()];
             cells.extend(step.figures());
-            cells.extend([format!("{:.1} ms", step.p999_ms), step.answers.clone()]);
+            cells.extend([format!("{:.1} ms", step.latency_ms.p99_9), step.answers.clone()]);
             cells.push(format!("{:.2}", step.retry_factor));
             cells.push(format!("{:.0} ms/s", 1e3 * step.growth));
             cells
@@ -135,10 +135,10 @@ impl Sized {
             Curve::new(name, steps.iter().map(|step| (step.rate, of(step))).collect())
         };
         let curves = vec![
-            curve("p50", &|step| step.p50_ms),
-            curve("p95", &|step| step.p95_ms),
-            curve("p99", &|step| step.p99_ms),
-            curve("p99.9", &|step| step.p999_ms),
+            curve("p50", &|step| step.latency_ms.p50),
+            curve("p95", &|step| step.latency_ms.p95),
+            curve("p99", &|step| step.latency_ms.p99),
+            curve("p99.9", &|step| step.latency_ms.p99_9),
         ];
         limited(Plot::new("Latency over load", "visitors/s", "latency (ms)", curves), objectives)
     }
@@ -156,7 +156,8 @@ impl Sized {
             paces.interval_seconds
         ));
         let points = |steps: &[Step]| {
-            let mut points: Vec<_> = steps.iter().map(|step| (step.rate, step.p95_ms)).collect();
+            let mut points: Vec<_> =
+                steps.iter().map(|step| (step.rate, step.latency_ms.p95)).collect();
             points.sort_by(|one, other| one.0.total_cmp(&other.0));
             points
         };

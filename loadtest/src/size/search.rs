@@ -139,7 +139,8 @@ impl<M: Measure> Search<'_, M> {
             Err(End::Early(why)) => found.remarks.push(why),
             Err(End::Own(limit)) => {
                 found.remarks.push(limit.to_string());
-                found.own_limit = Some(limit);
+                // No plan follows from the loads below it.
+                (found.held, found.own_limit) = (None, Some(limit));
             }
             Err(End::Failed(error)) => return Err(error),
         }
@@ -295,7 +296,7 @@ impl State {
         if !step.is_clear_miss() {
             self.highest = self.highest.max(rate);
         }
-        if let Some(evidence) = step.evidence() {
+        if let Some(evidence) = &step.evidence {
             self.ceiling.learn(evidence);
         }
         if verifies && step.held() {

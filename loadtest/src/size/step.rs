@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::ceiling::Evidence;
 use super::measure::Measured;
-use super::objective::Objective;
+use super::objective::{Judged, Objective};
 use crate::client::Fault;
-use crate::load::Tally;
+use crate::load::{Percentiles, Tally, share};
 use crate::own_limit::OwnLimit;
 use crate::report::number;
 
@@ -40,14 +40,8 @@ pub struct Step {
     pub growth: f64,
     /// The queue of requests kept growing.
     pub overloaded: bool,
-    /// Latency quantiles, in milliseconds.
-    pub p50_ms: f64,
-    /// As `p50_ms`.
-    pub p95_ms: f64,
-    /// As `p50_ms`.
-    pub p99_ms: f64,
-    /// As `p50_ms`.
-    pub p999_ms: f64,
+    /// Latencies, in milliseconds.
+    pub latency_ms: Percentiles,
     /// Of all requests.
     pub error_share: f64,
     /// Answers by status.
@@ -71,8 +65,9 @@ pub struct Step {
     /// The service answered each request, and none as the scenario expects.
     #[serde(skip)]
     pub refuses_all: bool,
+    /// What it says of the ceiling; nothing without an answer.
     #[serde(skip)]
-    evidence: Option<Evidence>,
+    pub evidence: Option<Evidence>,
     /// Requests were refused, and the others were in time.
     #[serde(skip)]
     pub only_refused: bool,
@@ -90,30 +85,24 @@ struct Verdict {
 /// Compares what was measured with the objectives.
 pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objective]) -> Step {
     let total = &measured.total;
-    let answers = total.into();
-    let judged: Vec<_> = objectives.iter().map(|it| (it, it.judge(&answers))).collect();
-    let verdict = |(objective, judged): &(&Objective, super::objective::Judged)| Verdict {
-        objective: objective.to_string(),
-        held: judged.held,
-        value: judged.value.clone(),
-        of_latency: objective.latency().is_some(),
-    };
-    let verdicts: Vec<_> = judged.iter().map(verdict).collect();
+    let judged: Vec<_> = objectives.iter().map(|it| (it, it.judge(total))).collect();
     let limit = objectives.iter().filter_map(Objective::latency).max().unwrap_or_default();
-    let grown = GROWN.max(limit.as_secs_f64() / 4.0);
-    let overloaded = measured.growth * seconds >= grown;
-    let in_time = !overloaded && verdicts.iter().all(|it| it.held || !it.of_latency);
-    let held = !overloaded && verdicts.iter().all(|it| it.held);
-    let count = |fault| total.faults.get(&fault).copied().unwrap_or_default();
-    let refused = count(Fault::Status) as f64 / total.requests.max(1) as f64;
-    let allowed = objectives.iter().filter_map(|it| it.share()).reduce(f64::min);
-    let estimate = estimate(rate, seconds, measured, overloaded)
-        .filter(|_| overloaded || !in_time)
-        .or_else(|| {
-            allowed.filter(|share| in_time && refused > *share)?;
-            let chance = (refused / (1.0 - refused).max(0.01) / total.requests as f64).sqrt();
-            Some((rate * (1.0 - refused).max(1e-3), 0.01 + chance))
-        });
+    let overloaded = measured.growth * seconds >= GROWN.max(limit.as_secs_f64() / 4.0);
+    let met = |of_all: bool| {
+        let mut of = judged.iter().filter(|(it, _)| of_all || it.latency().is_some());
+        !overloaded && of.all(|(_, judged)| judged.held)
+    };
+    let (held, in_time) = (met(true), met(false));
+    let refused = part(total, Fault::Status);
+    let only_refused = in_time && refused > 0.0;
+    let estimate = if in_time {
+        let allowed = objectives.iter().filter_map(Objective::share).reduce(f64::min);
+        let chance = (refused / (1.0 - refused).max(0.01) / total.requests as f64).sqrt();
+        let estimate = (rate * (1.0 - refused).max(1e-3), 0.01 + chance);
+        allowed.filter(|share| refused > *share).map(|_| estimate)
+    } else {
+        of_queue(rate, seconds, measured, overloaded)
+    };
     let observed = judged.iter().map(|(objective, judged)| {
         let requests = total.requests as f64;
         // Answers one after the other wait for the same: those within the limit of a latency of
@@ -132,18 +121,14 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
     });
     let worst = observed.max_by(|one, other| one.0.total_cmp(&other.0));
     let evidence = worst.map(|(_, evidence)| evidence).filter(|_| total.requests > 0);
-    let millis = |share| total.latency.quantile(share).as_secs_f64() * 1e3;
     let per_visitor = |count: u64| count as f64 / measured.arrived.max(1.0);
     Step {
         rate,
         seconds,
-        verdicts,
+        verdicts: judged.iter().map(Verdict::of).collect(),
         growth: measured.growth,
         overloaded,
-        p50_ms: millis(0.5),
-        p95_ms: millis(0.95),
-        p99_ms: millis(0.99),
-        p999_ms: millis(0.999),
+        latency_ms: (&total.latency).into(),
         error_share: total.error_share(),
         statuses: total.statuses.clone(),
         answers: total.outcomes(),
@@ -153,9 +138,11 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
         stay_seconds: measured.stay.as_secs_f64(),
         steady_after: measured.steady_after,
         own_limit: own_limit(measured, held),
-        refuses_all: refuses_all(total),
+        refuses_all: total.requests > 0
+            && total.errors() == total.requests
+            && total.statuses.values().sum::<u64>() == total.requests,
         evidence,
-        only_refused: in_time && refused > 0.0,
+        only_refused,
     }
 }
 
@@ -168,24 +155,31 @@ fn own_limit(measured: &Measured, held: bool) -> Option<OwnLimit> {
     measured.own_limit.clone().or_else(own)
 }
 
-fn refuses_all(total: &Tally) -> bool {
-    let answered = [Fault::Status, Fault::Value, Fault::Retries];
-    let refused = |(fault, count): (&Fault, &u64)| answered.contains(fault).then_some(*count);
-    total.requests > 0 && total.faults.iter().filter_map(refused).sum::<u64>() == total.requests
+fn part(total: &Tally, fault: Fault) -> f64 {
+    share(total.faults.get(&fault).copied().unwrap_or_default(), total.requests)
 }
 
 /// What the service completes, from a load above it that queues: latency grows by as many seconds
 /// a second as the load is above it, or reaches its end (the timeout) so much earlier.
-fn estimate(rate: f64, seconds: f64, measured: &Measured, overloaded: bool) -> Option<(f64, f64)> {
-    let total = &measured.total;
-    let timeouts = total.faults.get(&Fault::Timeout).copied().unwrap_or_default();
-    let timeouts = timeouts as f64 / total.requests.max(1) as f64;
+fn of_queue(rate: f64, seconds: f64, measured: &Measured, overloaded: bool) -> Option<(f64, f64)> {
+    let (timeouts, growth) = (part(&measured.total, Fault::Timeout), measured.growth);
     if timeouts > 0.05 {
-        let growth = total.latency.max().as_secs_f64() / (1.0 - timeouts).max(0.05) / seconds;
+        let longest = measured.total.latency.max().as_secs_f64();
+        let growth = longest / (1.0 - timeouts).max(0.05) / seconds;
         return Some((rate / (1.0 + growth), 0.25));
     }
-    let growth = measured.growth;
     overloaded.then(|| (rate / (1.0 + growth), 0.02 + 0.1 * growth + 0.03 / seconds))
+}
+
+impl Verdict {
+    fn of((objective, judged): &(&Objective, Judged)) -> Self {
+        Self {
+            objective: objective.to_string(),
+            held: judged.held,
+            value: judged.value.clone(),
+            of_latency: objective.latency().is_some(),
+        }
+    }
 }
 
 impl Step {
@@ -194,14 +188,9 @@ impl Step {
         !self.overloaded && self.verdicts.iter().all(|verdict| verdict.held)
     }
 
-    /// What it says of the ceiling; nothing without an answer.
-    pub fn evidence(&self) -> Option<&Evidence> {
-        self.evidence.as_ref()
-    }
-
     /// Whether it is beyond the limit by more than chance.
     pub fn is_clear_miss(&self) -> bool {
-        self.evidence.is_none_or(|it| it.is_clear_miss())
+        self.evidence.as_ref().is_none_or(Evidence::is_clear_miss)
     }
 
     /// The first objective that was missed. If only the queue grew yet, the first of a latency:
@@ -254,8 +243,8 @@ impl Step {
         )
     }
 
-    /// A row of a table: what each objective shows.
-    pub fn figures(&self) -> Vec<String> {
-        self.verdicts.iter().map(|verdict| verdict.value.clone()).collect()
+    /// What each objective shows, for a table.
+    pub fn figures(&self) -> impl Iterator<Item = String> {
+        self.verdicts.iter().map(|verdict| verdict.value.clone())
     }
 }

@@ -160,7 +160,7 @@ async fn a_ceiling_below_what_the_harness_can_offer_is_found() {
     let (found, _) = offered(700.0, 1_000.0).await;
     finds(&found, 700.0);
     let (found, loads) = offered(1_500.0, 1_000.0).await;
-    assert!(found.own_limit.is_some() && !found.settled, "{}", told(&found));
+    assert!(found.own_limit.is_some() && found.held.is_none(), "no plan: {}", told(&found));
     let offered = loads.iter().filter(|load| load.rate <= 1_000.0).map(|load| load.rate);
     assert!(offered.fold(0.0, f64::max) > 800.0, "{}", told(&found));
 }
