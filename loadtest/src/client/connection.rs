@@ -39,7 +39,7 @@ pub struct Answer {
 /// What is kept of a body; the rest is read and dropped.
 const LONGEST_BODY: usize = 4 << 20;
 /// Read at a time: answers are short, and each connection keeps a buffer of this size.
-const READ: usize = 4 << 10;
+const READ: usize = 2 << 10;
 
 type Stream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
 
@@ -47,7 +47,7 @@ type Stream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
 /// it.
 pub struct Connection {
     route: Arc<Route>,
-    open: Option<Open>,
+    open: Option<Box<Open>>,
 }
 
 struct Open {
@@ -82,7 +82,9 @@ impl Connection {
     ///
     /// Why there is no complete answer in this time.
     pub async fn send(&mut self, request: Outgoing, within: Duration) -> Result<Answer, Fault> {
-        timeout(within, self.exchange(request)).await.unwrap_or(Err(Fault::Timeout))
+        // In memory of its own while it lasts: a visitor who thinks takes a third of it.
+        let exchange = Box::pin(self.exchange(request));
+        timeout(within, exchange).await.unwrap_or(Err(Fault::Timeout))
     }
 
     /// The same, for a request of a scenario.
@@ -122,13 +124,13 @@ impl Connection {
     /// Opens it.
     pub(super) async fn open(&mut self) -> anyhow::Result<()> {
         let stream = self.route.stream().await?;
-        self.open = Some(Open::new(stream).await?);
+        self.open = Some(Box::new(Open::new(stream).await?));
         Ok(())
     }
 
-    async fn connect(&self) -> Result<Open, Fault> {
+    async fn connect(&self) -> Result<Box<Open>, Fault> {
         let stream = self.route.stream().await.map_err(|error| Fault::of_connect(&error))?;
-        Open::new(stream).await.map_err(|_| Fault::Connect)
+        Open::new(stream).await.map(Box::new).map_err(|_| Fault::Connect)
     }
 }
 
@@ -155,7 +157,7 @@ impl Open {
     }
 
     /// This one, if the server has not closed it.
-    async fn still(mut self) -> Option<Self> {
+    async fn still(mut self: Box<Self>) -> Option<Box<Self>> {
         let mut driver = Pin::new(&mut self.driver);
         let ended = poll_fn(|cx| Poll::Ready(driver.as_mut().poll(cx).is_ready())).await;
         (!ended && self.sender.is_ready()).then_some(self)
