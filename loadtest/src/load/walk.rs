@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::{Recorder, Sample};
 use crate::client::{Answer, Connection, Fault};
-use crate::scenario::{Call, Scenario, Turn, Visit};
+use crate::scenario::{Call, Connections, Scenario, Turn, Visit};
 
 /// A visit under way.
 pub struct Walk {
     visit: Visit,
     recorder: Arc<Recorder>,
+    connections: Connections,
     /// When the visitor arrived.
     arrived: Instant,
     /// When the next request is to be sent, before it is thought about.
@@ -27,7 +28,8 @@ impl Walk {
     ) -> Self {
         recorder.visit_begins(arrived);
         let recorder = Arc::clone(recorder);
-        Self { visit: Visit::new(scenario, user), recorder, arrived, due: arrived }
+        let connections = scenario.connections;
+        Self { visit: Visit::new(scenario, user), recorder, connections, arrived, due: arrived }
     }
 
     /// What is next, and when; nothing when the visit is over.
@@ -59,6 +61,9 @@ impl Walk {
     ) -> Option<Fault> {
         self.recorder.request_begins(due);
         let outcome = connection.call(call, timeout).await;
+        if self.connections == Connections::New {
+            connection.close();
+        }
         let status = outcome.as_ref().ok().map(|answer| answer.status.as_u16());
         let judged = outcome.and_then(|Answer { status, headers, body }| {
             self.visit.answered(status, &headers, &body).map_err(Fault::from)

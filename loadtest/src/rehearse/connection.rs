@@ -75,6 +75,11 @@ impl Connection {
         Self { own: client::Connection::new(route), all: Arc::clone(all), kept, permit: None }
     }
 
+    /// Closes it after each request.
+    pub fn is_new_each_time(&mut self) {
+        self.kept = false;
+    }
+
     /// Where it leads.
     pub fn route(&self) -> &Route {
         self.own.route()

@@ -179,6 +179,9 @@ impl Visitor {
         let mut connection = Connection::new(target, &stage.connections, self.number);
         let from = address::of(self.number).to_string();
         let scenario = &stage.visit.scenario;
+        if scenario.connections == scenario::Connections::New {
+            connection.is_new_each_time();
+        }
         let calls = scenario.calls_per_visitor();
         let mut visit = scenario::Visit::new(scenario, u64::from(self.number) + 1);
         let mut is_first = true;

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::har::REMOVED;
 use super::template::{self, Template};
-use super::{Ask, Capture, Retry, Scenario, Statuses, Step, Think};
+use super::{Ask, Capture, Connections, Retry, Scenario, Statuses, Step, Think};
 use crate::exit::Usage;
 
 /// So often a visitor tries again where the file does not say.
@@ -25,6 +25,8 @@ pub const CONCERT: &str = include_str!("../../scenarios/concert.toml");
 struct File {
     #[serde(default)]
     name: Option<String>,
+    #[serde(default)]
+    connections: Connections,
     #[serde(default)]
     headers: BTreeMap<Name, Template>,
     #[serde(default)]
@@ -153,6 +155,7 @@ impl Scenario {
 
 /// The rules that concern more than one key.
 fn check(file: File, path: &str) -> Result<Scenario, Broken> {
+    let connections = file.connections;
     let common = file.headers.into_iter().collect::<Vec<_>>();
     let mut steps: Vec<Step> = Vec::new();
     let mut known: HashSet<String> = template::BUILT_IN.map(str::to_owned).into();
@@ -231,7 +234,7 @@ fn check(file: File, path: &str) -> Result<Scenario, Broken> {
     }
     let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = file.name.or(stem).unwrap_or_default();
-    Ok(Scenario { name, steps, stages, source: Default::default() })
+    Ok(Scenario { name, steps, connections, stages, source: Default::default() })
 }
 
 fn header((Name(name), value): (Name, Template)) -> (HeaderName, Template) {

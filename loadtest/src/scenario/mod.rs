@@ -17,6 +17,7 @@ use std::time::Duration;
 use hyper::Method;
 use hyper::header::HeaderName;
 use rand::Rng as _;
+use serde::Deserialize;
 
 pub use capture::Capture;
 pub use expected::Statuses;
@@ -30,10 +31,23 @@ pub struct Scenario {
     pub name: String,
     /// In the order of the file.
     pub steps: Vec<Step>,
+    /// The connections of a visitor.
+    pub connections: Connections,
     /// The name of its file, and the text.
     pub source: (String, String),
     /// The steps of which one is done, in order.
     stages: Vec<Vec<usize>>,
+}
+
+/// How long a connection lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Connections {
+    /// For all requests of a visitor.
+    #[default]
+    Kept,
+    /// For one request.
+    New,
 }
 
 /// One step of a visit.

@@ -109,6 +109,29 @@ async fn a_saturated_service_gives_its_plan() {
     }
 }
 
+/// A connection for each request, and one more that looks whether the service answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scenario_may_ask_for_new_connections() {
+    for (model, output) in [(&["--rate", "20", "--hold", "1s"][..], "open"), (&SHORT, "closed")] {
+        let service = limited().await;
+        let folder = folder(&format!("connections = 'new'\n{TWO}"));
+        played(folder.path(), &service.url(), model).await;
+        let asked = read(&folder, "ramp.json")["total"]["requests"].as_u64().unwrap();
+        assert!(asked > 20 && service.connections() > asked, "{output}: {asked}");
+    }
+}
+
+/// Goose would print a line.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ramp_is_silent_on_standard_output() {
+    let service = limited().await;
+    let folder = folder("[[steps]]\npath = '/'");
+    let short = ["--users", "3", "--ramp", "1s", "--hold", "1s", "--down", "1s"];
+    let mut command = ramp(folder.path(), &service.url(), &short);
+    let output = command.stdout(Stdio::piped()).output().await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{}", told(&output));
+}
+
 /// A service that has fallen over has no plan, and its failures are counted, not listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_no_visit_is_completed_there_is_no_plan() {
