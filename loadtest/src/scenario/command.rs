@@ -1,12 +1,12 @@
 //! `scenario check` and `scenario from-har`.
 
-use std::fmt::Write as _;
+use std::fmt;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Ask, Scenario, har};
+use super::{Ask, Retry, Scenario, Step, Template, har};
 use crate::exit::{Outcome, Usage};
 use crate::progress::{self, on_one_line};
 
@@ -71,22 +71,22 @@ impl Args {
 }
 
 /// What a visitor does, for people.
-impl std::fmt::Display for Scenario {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: what a visitor does", on_one_line(&self.name))?;
         for (number, stage) in (1..).zip(&self.stages) {
-            for (index, share) in self.shares(stage) {
-                let step = &self.steps[index];
-                let mut line = format!("{number}. {}", on_one_line(&step.name));
+            for (index, share) in stage {
+                let step = &self.steps[*index];
+                write!(f, "{number}. {}", on_one_line(&step.name))?;
                 if stage.len() > 1 {
-                    let _ = write!(line, " ({:.0} % of the visits)", share * 100.0);
+                    write!(f, " ({:.0} % of the visits)", share * 100.0)?;
                 }
                 if !step.think.most.is_zero() {
-                    let _ = write!(line, ": after {}", step.think);
+                    write!(f, ": after {}", step.think)?;
                 }
-                writeln!(f, "{line}")?;
-                if let Some(ask) = &step.ask {
-                    self.describe(f, index, ask)?;
+                writeln!(f)?;
+                for line in step.ask.iter().flat_map(|ask| self.lines(step, ask)) {
+                    writeln!(f, "   {line}")?;
                 }
             }
         }
@@ -97,29 +97,21 @@ impl std::fmt::Display for Scenario {
 }
 
 impl Scenario {
-    fn describe(
-        &self,
-        f: &mut std::fmt::Formatter<'_>,
-        index: usize,
-        ask: &Ask,
-    ) -> std::fmt::Result {
-        let step = &self.steps[index];
-        writeln!(f, "   {} {}", ask.method, on_one_line(ask.path.source()))?;
-        for (name, value) in &ask.headers {
-            writeln!(f, "   {name}: {}", on_one_line(value.source()))?;
-        }
-        if let Some(body) = &ask.body {
-            writeln!(f, "   body: {}", on_one_line(body.source()))?;
-        }
-        writeln!(f, "   expects {}", step.expect)?;
+    fn lines(&self, step: &Step, ask: &Ask) -> Vec<String> {
+        let header =
+            |(name, value): &(_, Template)| format!("{name}: {}", on_one_line(value.source()));
+        let mut lines = vec![format!("{} {}", ask.method, on_one_line(ask.path.source()))];
+        lines.extend(ask.headers.iter().map(header));
+        lines.extend(ask.body.iter().map(|body| format!("body: {}", on_one_line(body.source()))));
+        lines.push(format!("expects {}", step.expect));
         if !step.capture.is_empty() {
             let names: Vec<_> = step.capture.keys().map(|name| format!("{{{name}}}")).collect();
-            writeln!(f, "   keeps {}", names.join(", "))?;
+            lines.push(format!("keeps {}", names.join(", ")));
         }
-        if let Some(retry) = &step.retry {
-            let from = &self.steps[retry.from].name;
-            writeln!(f, "   on {} again from {from:?}, at most {} times", retry.on, retry.max)?;
+        if let Some(Retry { on, from, max }) = &step.retry {
+            let from = &self.steps[*from].name;
+            lines.push(format!("on {on} again from {from:?}, at most {max} times"));
         }
-        Ok(())
+        lines
     }
 }

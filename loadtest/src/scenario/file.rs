@@ -1,21 +1,29 @@
 //! Reading a scenario: unknown keys are refused, and whatever is wrong is told with its line.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
 use hyper::Method;
 use hyper::header::HeaderName;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::har::REMOVED;
-use super::template::{self, Template};
+use super::template::{BUILT_IN, Template, is_name};
 use super::{Ask, Capture, Connections, Retry, Scenario, Statuses, Step, Think};
 use crate::exit::Usage;
 
 /// So often a visitor tries again where the file does not say.
 const RETRY_MAX: u32 = 3;
+
+/// What to do about a value that was removed from a recording.
+const TO_FILL_IN: &str =
+    ": it was removed from a recording, capture it or put a value for tests there";
+
+/// The methods that a step may have.
+pub const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The scenario that measures the sample concert service.
 pub const CONCERT: &str = include_str!("../../scenarios/concert.toml");
@@ -23,12 +31,11 @@ pub const CONCERT: &str = include_str!("../../scenarios/concert.toml");
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default)]
     name: Option<String>,
     #[serde(default)]
     connections: Connections,
     #[serde(default)]
-    headers: BTreeMap<Name, Template>,
+    headers: Headers,
     #[serde(default)]
     steps: Vec<Spanned<Written>>,
 }
@@ -37,11 +44,12 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Written {
     name: Option<String>,
+    #[serde(default, deserialize_with = "method")]
+    method: Method,
+    #[serde(default, deserialize_with = "path")]
+    path: Option<Template>,
     #[serde(default)]
-    method: Verb,
-    path: Option<Target>,
-    #[serde(default)]
-    headers: BTreeMap<Name, Template>,
+    headers: Headers,
     body: Option<Template>,
     #[serde(default)]
     think: Think,
@@ -51,68 +59,33 @@ struct Written {
     retry_on: Option<Statuses>,
     retry_from: Option<Spanned<String>>,
     retry_max: Option<u32>,
-    weight: Option<Weight>,
+    #[serde(default, deserialize_with = "weight")]
+    weight: Option<f64>,
 }
 
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(try_from = "String")]
-struct Name(String);
+type Headers = BTreeMap<Spanned<String>, Template>;
 
-impl TryFrom<String> for Name {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let header = name.parse::<HeaderName>().map_err(|_| format!("{name:?} is no header"))?;
-        Ok(Self(header.as_str().to_owned()))
-    }
+fn method<'de, D: Deserializer<'de>>(from: D) -> Result<Method, D::Error> {
+    let name = String::deserialize(from)?;
+    let known = METHODS.contains(&&*name).then(|| name.parse().ok()).flatten();
+    let rule = || D::Error::custom(format!("{name:?} is none of {}", METHODS.join(", ")));
+    known.ok_or_else(rule)
 }
 
-#[derive(Default, Deserialize)]
-#[serde(try_from = "String")]
-struct Verb(Method);
-
-impl TryFrom<String> for Verb {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        match name.as_str() {
-            "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" => {
-                Ok(Self(name.parse().map_err(|_| name)?))
-            }
-            _ => Err(format!("{name:?} is none of GET, HEAD, POST, PUT, PATCH and DELETE")),
-        }
+fn path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Template>, D::Error> {
+    let path = Template::deserialize(from)?;
+    if path.source().starts_with('/') || path.is_one_value() {
+        return Ok(Some(path));
     }
+    Err(D::Error::custom(format!("a path begins with '/', {:?} does not", path.source())))
 }
 
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Target(Template);
-
-impl TryFrom<String> for Target {
-    type Error = String;
-
-    fn try_from(path: String) -> Result<Self, String> {
-        let template = Template::from(path);
-        if template.source().starts_with('/') || template.is_one_value() {
-            return Ok(Self(template));
-        }
-        Err(format!("a path begins with '/', {:?} does not", template.source()))
+fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let weight = f64::deserialize(from)?;
+    if weight > 0.0 && weight.is_finite() {
+        return Ok(Some(weight));
     }
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "f64")]
-struct Weight(f64);
-
-impl TryFrom<f64> for Weight {
-    type Error = String;
-
-    fn try_from(weight: f64) -> Result<Self, String> {
-        if weight > 0.0 && weight.is_finite() {
-            return Ok(Self(weight));
-        }
-        Err(format!("a weight is above 0, {weight} is not"))
-    }
+    Err(D::Error::custom(format!("a weight is above 0, {weight} is not")))
 }
 
 /// A rule that the text breaks at this place.
@@ -146,129 +119,142 @@ impl Scenario {
         };
         let written: File = toml::from_str(text)
             .map_err(|error| told(error.span().unwrap_or_default(), error.message()))?;
-        let mut scenario =
-            check(written, file).map_err(|broken| told(broken.span, &broken.rule))?;
-        scenario.source = (file.to_owned(), text.to_owned());
-        Ok(scenario)
+        let steps = steps(written.headers, written.steps)
+            .map_err(|broken| told(broken.span, &broken.rule))?;
+        let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(Self {
+            name: written.name.or(stem).unwrap_or_default(),
+            connections: written.connections,
+            stages: stages(&steps),
+            steps,
+            source: (file.to_owned(), text.to_owned()),
+        })
     }
 }
 
 /// The rules that concern more than one key.
-fn check(file: File, path: &str) -> Result<Scenario, Broken> {
-    let connections = file.connections;
-    let common = file.headers.into_iter().collect::<Vec<_>>();
+fn steps(common: Headers, written: Vec<Spanned<Written>>) -> Result<Vec<Step>, Broken> {
+    let common = parsed(common)?;
     let mut steps: Vec<Step> = Vec::new();
-    let mut known: HashSet<String> = template::BUILT_IN.map(str::to_owned).into();
-    for written in file.steps {
+    for written in written {
         let span = written.span();
-        let broken = |rule| Broken { span: span.clone(), rule };
-        let written = written.into_inner();
-        let name = written.name.clone().unwrap_or_else(|| match &written.path {
-            Some(Target(path)) => format!("{} {}", written.method.0, path.source()),
-            None => format!("pause {}", steps.len() + 1),
-        });
-        if steps.iter().any(|step| step.name == name) {
-            return Err(broken(format!("two steps are named {name:?}: give each a name")));
-        }
-        let (on, from, max) = (written.retry_on, written.retry_from, written.retry_max);
-        if let Some(status) = on.iter().zip(&written.expect).find_map(|(on, it)| on.shared(it)) {
-            let rule = format!("step {name:?} both expects {status} and tries again after it");
-            return Err(broken(rule));
-        }
-        let retry = retry(on, from, max, &name, &steps, &span)?;
-        let headers = common.iter().map(|(Name(name), value)| (Name(name.clone()), value.clone()));
-        let ask = match written.path {
-            Some(Target(path)) => Some(Ask {
-                method: written.method.0,
-                path,
-                headers: headers.chain(written.headers).map(header).collect(),
-                body: written.body,
-            }),
-            None => {
-                let only_thinks = written.headers.is_empty()
-                    && written.body.is_none()
-                    && written.expect.is_none()
-                    && written.capture.is_empty()
-                    && retry.is_none();
-                if !only_thinks {
-                    return Err(broken(format!("step {name:?} has no path, so it only thinks")));
-                }
-                None
-            }
-        };
-        if let Some(value) = ask.iter().flat_map(Ask::names).find(|name| !known.contains(*name)) {
-            let mut rule = format!("{{{value}}} in step {name:?} is captured by no earlier step");
-            if value.starts_with(REMOVED) {
-                rule +=
-                    ": it was removed from a recording, capture it or put a value for tests there";
-            }
-            return Err(broken(rule));
-        }
-        for value in written.capture.keys() {
-            if !template::is_name(value) || template::BUILT_IN.contains(&value.as_str()) {
-                let rule = format!("a capture cannot be named {value:?}");
-                return Err(broken(rule));
-            }
-        }
-        known.extend(written.capture.keys().cloned());
-        steps.push(Step {
-            name,
-            ask,
-            think: written.think,
-            expect: written.expect.unwrap_or_else(Statuses::success),
-            capture: written.capture,
-            retry,
-            weight: written.weight.map(|Weight(weight)| weight),
-        });
+        let next = step(written.into_inner(), &span, &common, &steps)?;
+        next.check(&steps).map_err(|rule| Broken { span, rule })?;
+        steps.push(next);
     }
-    if !steps.iter().any(|step| step.ask.is_some()) {
-        return Err(Broken { span: 0..0, rule: "no step has a path".to_owned() });
+    if steps.iter().any(|step| step.ask.is_some()) {
+        return Ok(steps);
     }
-    let mut stages: Vec<Vec<usize>> = Vec::new();
-    for (index, step) in steps.iter().enumerate() {
-        let beside = index > 0 && step.weight.is_some() && steps[index - 1].weight.is_some();
-        match stages.last_mut() {
-            Some(stage) if beside => stage.push(index),
-            _ => stages.push(vec![index]),
-        }
-    }
-    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = file.name.or(stem).unwrap_or_default();
-    Ok(Scenario { name, steps, connections, stages, source: Default::default() })
+    Err(Broken { span: 0..0, rule: "no step has a path".to_owned() })
 }
 
-fn header((Name(name), value): (Name, Template)) -> (HeaderName, Template) {
-    (name.parse().expect("a header's name was checked when it was read"), value)
+/// Neighbours with a weight are alternatives, drawn in proportion.
+fn stages(steps: &[Step]) -> Vec<Vec<(usize, f64)>> {
+    let numbered: Vec<_> = steps.iter().enumerate().collect();
+    let stages = numbered.chunk_by(|(_, one), (_, next)| one.weight.and(next.weight).is_some());
+    let shares = stages.map(|stage| {
+        let weight = |step: &Step| step.weight.unwrap_or(1.0);
+        let sum: f64 = stage.iter().map(|(_, step)| weight(step)).sum();
+        stage.iter().map(|(index, step)| (*index, weight(step) / sum)).collect()
+    });
+    shares.collect()
 }
 
-fn retry(
-    on: Option<Statuses>,
-    from: Option<Spanned<String>>,
-    max: Option<u32>,
-    name: &str,
-    before: &[Step],
-    span: &Range<usize>,
-) -> Result<Option<Retry>, Broken> {
-    let Some(on) = on else {
-        if from.is_none() && max.is_none() {
-            return Ok(None);
-        }
-        let rule = format!("step {name:?} says how to retry, but not after what: retry_on");
-        return Err(Broken { span: span.clone(), rule });
+fn parsed(headers: Headers) -> Result<Vec<(HeaderName, Template)>, Broken> {
+    let header = |(name, value): (Spanned<String>, _)| {
+        let rule = |_| format!("{:?} is no header", name.get_ref());
+        let parsed = name.get_ref().parse().map_err(rule);
+        Ok((parsed.map_err(|rule| Broken { span: name.span(), rule })?, value))
     };
-    let own = before.len();
-    let from = match from {
-        None => own,
-        Some(from) if from.get_ref() == name => own,
-        Some(from) => {
+    headers.into_iter().map(header).collect()
+}
+
+fn step(
+    written: Written,
+    span: &Range<usize>,
+    common: &[(HeaderName, Template)],
+    before: &[Step],
+) -> Result<Step, Broken> {
+    let name = written.name.clone().unwrap_or_else(|| match &written.path {
+        Some(path) => format!("{} {}", written.method, path.source()),
+        None => format!("pause {}", before.len() + 1),
+    });
+    let retry = written.retry(&name, span, before)?;
+    let only_thinks = written.headers.is_empty()
+        && written.body.is_none()
+        && written.expect.is_none()
+        && written.capture.is_empty()
+        && retry.is_none();
+    if written.path.is_none() && !only_thinks {
+        let rule = format!("step {name:?} has no path, so it only thinks");
+        return Err(Broken { span: span.clone(), rule });
+    }
+    let (method, body) = (written.method, written.body);
+    let headers = [common, &parsed(written.headers)?].concat();
+    Ok(Step {
+        name,
+        ask: written.path.map(|path| Ask { method, path, headers, body }),
+        think: written.think,
+        expect: written.expect.unwrap_or_else(Statuses::success),
+        capture: written.capture,
+        retry,
+        weight: written.weight,
+    })
+}
+
+impl Written {
+    fn retry(
+        &self,
+        name: &str,
+        span: &Range<usize>,
+        before: &[Step],
+    ) -> Result<Option<Retry>, Broken> {
+        let broken = |rule| Err(Broken { span: span.clone(), rule });
+        let Some(on) = self.retry_on.clone() else {
+            if self.retry_from.is_none() && self.retry_max.is_none() {
+                return Ok(None);
+            }
+            return broken(format!(
+                "step {name:?} says how to retry, but not after what: retry_on"
+            ));
+        };
+        if let Some(status) = self.expect.as_ref().and_then(|expect| on.shared(expect)) {
+            return broken(format!("step {name:?} both expects {status} and tries again after it"));
+        }
+        let other = self.retry_from.as_ref().filter(|from| from.get_ref() != name);
+        let from = other.map_or(Ok(before.len()), |from| {
             let always = |step: &Step| step.name == *from.get_ref() && step.weight.is_none();
             before.iter().position(always).ok_or_else(|| {
                 let rule = "retry_from names this step, or an earlier one without a weight";
                 Broken { span: from.span(), rule: format!("{rule}; {:?} is none", from.get_ref()) }
-            })?
+            })
+        })?;
+        Ok(Some(Retry { on, from, max: self.retry_max.unwrap_or(RETRY_MAX) }))
+    }
+}
+
+impl Step {
+    /// The rules of names: one a step, and a value is known from the steps before.
+    fn check(&self, before: &[Self]) -> Result<(), String> {
+        let name = &self.name;
+        if before.iter().any(|step| step.name == *name) {
+            return Err(format!("two steps are named {name:?}: give each a name"));
         }
-    };
-    Ok(Some(Retry { on, from, max: max.unwrap_or(RETRY_MAX) }))
+        let known = |value: &str| {
+            BUILT_IN.contains(&value) || before.iter().any(|step| step.capture.contains_key(value))
+        };
+        if let Some(value) = self.ask.iter().flat_map(Ask::names).find(|value| !known(value)) {
+            let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
+            return Err(format!(
+                "{{{value}}} in step {name:?} is captured by no earlier step{removed}"
+            ));
+        }
+        let wrong = |name: &&String| !is_name(name) || BUILT_IN.contains(&name.as_str());
+        match self.capture.keys().find(wrong) {
+            Some(value) => Err(format!("a capture cannot be named {value:?}")),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Ask {

@@ -16,11 +16,10 @@ use std::time::Duration;
 
 use hyper::Method;
 use hyper::header::HeaderName;
-use rand::Rng as _;
 use serde::Deserialize;
 
 pub use capture::Capture;
-pub use expected::Statuses;
+pub use expected::{Statuses, Think};
 pub use template::Template;
 pub use visit::{Call, Failure, Turn, Visit};
 
@@ -35,8 +34,8 @@ pub struct Scenario {
     pub connections: Connections,
     /// The name of its file, and the text.
     pub source: (String, String),
-    /// The steps of which one is done, in order.
-    stages: Vec<Vec<usize>>,
+    /// The alternatives, in order, each with its probability.
+    stages: Vec<Vec<(usize, f64)>>,
 }
 
 /// How long a connection lives.
@@ -93,46 +92,15 @@ pub struct Retry {
     pub max: u32,
 }
 
-/// A time drawn evenly between two bounds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Think {
-    /// The shortest.
-    pub least: Duration,
-    /// The longest.
-    pub most: Duration,
-}
-
-impl Think {
-    fn draw(self) -> Duration {
-        if self.most > self.least {
-            rand::rng().random_range(self.least..=self.most)
-        } else {
-            self.least
-        }
-    }
-
-    /// Its average.
-    pub fn mean(self) -> Duration {
-        (self.least + self.most) / 2
-    }
-}
-
 impl Scenario {
-    /// Of the whole, what one step of each stage brings, by its share.
-    fn expected(&self, of: impl Fn(&Step) -> f64) -> f64 {
-        self.stages().flatten().map(|(index, share)| share * of(&self.steps[index])).sum()
-    }
-
     /// In order, the steps of which one is done, each with its probability.
     pub(crate) fn stages(&self) -> impl Iterator<Item = Vec<(usize, f64)>> {
-        self.stages.iter().map(|stage| self.shares(stage).collect())
+        self.stages.iter().cloned()
     }
 
-    /// The steps of a stage, each with its probability.
-    fn shares<'s>(&'s self, stage: &'s [usize]) -> impl Iterator<Item = (usize, f64)> + 's {
-        let weight = |index: &usize| self.steps[*index].weight.unwrap_or(1.0);
-        let sum: f64 = stage.iter().map(weight).sum();
-        stage.iter().map(move |index| (*index, weight(index) / sum))
+    /// Of the whole, what one step of each stage brings, by its probability.
+    fn expected(&self, of: impl Fn(&Step) -> f64) -> f64 {
+        self.stages.iter().flatten().map(|(index, share)| share * of(&self.steps[*index])).sum()
     }
 
     /// Requests that one visit makes when nothing is tried again (an expectation where there are
@@ -148,7 +116,7 @@ impl Scenario {
 
     /// How long a visit may think at most, all its steps together, when nothing is tried again.
     pub fn longest_think(&self) -> Duration {
-        let of = |index: &usize| self.steps[*index].think.most;
+        let of = |(index, _): &(usize, f64)| self.steps[*index].think.most;
         self.stages.iter().filter_map(|stage| stage.iter().map(of).max()).sum()
     }
 }

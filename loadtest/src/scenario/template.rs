@@ -3,27 +3,32 @@
 //! `{name}` is a value where the name is lower-case letters, digits and underscores; any other
 //! brace stands for itself, so JSON needs no escapes. `{{name}}` is the text `{name}`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use rand::Rng as _;
+use regex::Regex;
 use serde::Deserialize;
 
 /// What every visit knows without a capture.
 pub const BUILT_IN: [&str; 2] = ["user", "random"];
+
+static BRACES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\{\{[a-z_][a-z0-9_]*\}\}|\{(?<value>[a-z_][a-z0-9_]*)\}")
+        .expect("a constant that every test of this module uses")
+});
 
 /// A parsed text.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(from = "String")]
 pub struct Template {
     source: String,
-    parts: Vec<Part>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Text(String),
-    Value(String),
+    /// A text, and the name of the value after it.
+    parts: Vec<(String, String)>,
+    /// The text after the last value.
+    end: String,
 }
 
 /// How a value is written into the text around it.
@@ -66,67 +71,29 @@ impl Values {
 
 impl From<String> for Template {
     fn from(source: String) -> Self {
-        let mut parts = Vec::new();
-        let mut text = String::new();
-        let mut rest = source.as_str();
-        while let Some(brace) = rest.find('{') {
-            text.push_str(&rest[..brace]);
-            rest = &rest[brace..];
-            if let Some((literal, after)) = braced(rest, "{{", "}}") {
-                let _ = write!(text, "{{{literal}}}");
-                rest = after;
-            } else if let Some((name, after)) = braced(rest, "{", "}") {
-                if !text.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut text)));
-                }
-                parts.push(Part::Value(name.to_owned()));
-                rest = after;
-            } else {
-                text.push('{');
-                rest = &rest[1..];
+        let (mut parts, mut text, mut at) = (Vec::new(), String::new(), 0);
+        for found in BRACES.captures_iter(&source) {
+            let braces = found.get_match().range();
+            text += &source[at..braces.start];
+            match found.name("value") {
+                Some(name) => parts.push((std::mem::take(&mut text), name.as_str().to_owned())),
+                None => text += &source[braces.start + 1..braces.end - 1],
             }
+            at = braces.end;
         }
-        text.push_str(rest);
-        if !text.is_empty() {
-            parts.push(Part::Text(text));
-        }
-        Self { source, parts }
+        let end = text + &source[at..];
+        Self { source, parts, end }
     }
 }
 
-/// The name between these braces at the head of a text, and what follows.
-fn braced<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t str)> {
-    let inside = text.strip_prefix(open)?;
-    let end = inside.find(|c| !is_part_of_name(c))?;
-    let (name, after) = inside.split_at(end);
-    is_name(name).then_some((name, after.strip_prefix(close)?))
-}
-
-fn is_part_of_name(c: char) -> bool {
-    c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()
-}
-
-/// A text that a template of it gives back: what would be a value in it stands in double braces.
-pub fn literal(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(brace) = rest.find('{') {
-        written.push_str(&rest[..brace]);
-        rest = &rest[brace..];
-        if let Some((name, after)) = braced(rest, "{", "}") {
-            let _ = write!(written, "{{{{{name}}}}}");
-            rest = after;
-        } else {
-            written.push('{');
-            rest = &rest[1..];
-        }
-    }
-    written + rest
+/// A text that a template of it gives back: each name in braces gets 1 more pair of them.
+pub fn literal(text: &str) -> Cow<'_, str> {
+    BRACES.replace_all(text, "{$0}")
 }
 
 /// Whether a captured value may have this name.
 pub fn is_name(name: &str) -> bool {
-    name.chars().all(is_part_of_name) && name.starts_with(|c: char| !c.is_ascii_digit())
+    Template::from(format!("{{{name}}}")).is_one_value()
 }
 
 impl Template {
@@ -137,15 +104,12 @@ impl Template {
 
     /// The names of its values.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Value(name) => Some(name.as_str()),
-            Part::Text(_) => None,
-        })
+        self.parts.iter().map(|(_, name)| name.as_str())
     }
 
     /// Whether one value is all of it.
     pub fn is_one_value(&self) -> bool {
-        matches!(self.parts[..], [Part::Value(_)])
+        matches!(&self.parts[..], [(before, _)] if before.is_empty() && self.end.is_empty())
     }
 
     /// The text with its values.
@@ -155,15 +119,11 @@ impl Template {
     /// The name of a value that this visit has not captured.
     pub fn fill(&self, values: &Values, escape: Escape) -> Result<String, String> {
         let mut text = String::with_capacity(self.source.len() + 16);
-        for part in &self.parts {
-            match part {
-                Part::Text(fixed) => text.push_str(fixed),
-                Part::Value(name) => {
-                    let value = values.get(name).ok_or_else(|| name.clone())?;
-                    escape.write(&value, &mut text);
-                }
-            }
+        for (before, name) in &self.parts {
+            text.push_str(before);
+            escape.write(&values.get(name).ok_or_else(|| name.clone())?, &mut text);
         }
+        text.push_str(&self.end);
         Ok(text)
     }
 }
@@ -204,13 +164,14 @@ mod tests {
 
     #[test]
     fn a_value_is_escaped_for_the_text_around_it() {
-        assert_eq!(
-            fill("/s/{seat}", Escape::Url).expect("it can be had"),
-            "/s/A%20%221%22%2F%C3%BC"
-        );
-        let json = fill(r#"{"a":{"seat":"{seat}"}}"#, Escape::Json).expect("it can be had");
-        assert_eq!(json, r#"{"a":{"seat":"A \"1\"/ü"}}"#);
-        assert_eq!(fill("{seat}", Escape::Plain).expect("it can be had"), "A \"1\"/ü");
+        for (text, escape, filled) in [
+            ("/s/{seat}", Escape::Url, "/s/A%20%221%22%2F%C3%BC"),
+            (r#"{"a":{"seat":"{seat}"}}"#, Escape::Json, r#"{"a":{"seat":"A \"1\"/ü"}}"#),
+            ("{seat}", Escape::Plain, "A \"1\"/ü"),
+        ] {
+            assert_eq!(fill(text, escape).as_deref(), Ok(filled));
+        }
+        assert_eq!(fill("{show}", Escape::Plain), Err("show".to_owned()));
     }
 
     #[test]
@@ -234,11 +195,6 @@ mod tests {
                 prop_assert_eq!(fill(&literal(&text), escape), Ok(text.clone()));
             }
         }
-    }
-
-    #[test]
-    fn what_was_not_captured_is_named() {
-        assert_eq!(fill("{show}", Escape::Plain), Err("show".to_owned()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hyper::header::{CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use hyper::{HeaderMap, Method, StatusCode};
-use rand::distr::{Distribution as _, weighted::WeightedIndex};
+use rand::seq::IndexedRandom as _;
 
 use super::template::{Escape, Values};
 use super::{Ask, Scenario};
@@ -75,22 +75,18 @@ pub enum Failure {
 impl Visit {
     /// Begins a visit of the user of this number.
     pub fn new(scenario: &Arc<Scenario>, user: u64) -> Self {
-        let draw = |stage: &Vec<usize>| -> usize {
-            let weights = stage.iter().map(|index| scenario.steps[*index].weight.unwrap_or(1.0));
-            // Weights are above 0, so there is always one to draw.
-            let drawn = WeightedIndex::new(weights).map_or(0, |all| all.sample(&mut rand::rng()));
-            stage[drawn]
+        let draw = |stage: &Vec<(usize, f64)>| {
+            // Probabilities are above 0, so there is always one to draw.
+            stage.choose_weighted(&mut rand::rng(), |(_, share)| *share).map_or(0, |drawn| drawn.0)
         };
         let way: Vec<_> = scenario.stages.iter().map(draw).collect();
-        let retries = vec![0; way.len()];
-        let values = Values::new(user);
         Self {
             scenario: Arc::clone(scenario),
+            retries: vec![0; way.len()],
             way,
             at: 0,
             unasked: 0,
-            retries,
-            values,
+            values: Values::new(user),
             cookies: Cookies::default(),
         }
     }

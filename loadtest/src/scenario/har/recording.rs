@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use url::Url;
 
+use crate::scenario::file::METHODS;
+
 #[derive(Deserialize)]
 pub struct Har {
     pub log: Log,
@@ -63,7 +65,6 @@ pub struct Body {
 /// A request says what it is about by these. A browser adds the others, or they may be secret.
 const KEPT_HEADERS: [&str; 5] =
     ["accept", "accept-language", "content-type", "x-requested-with", "if-match"];
-const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// Media types and endings of files that a cache serves.
 const STATIC_TYPES: &str = "image/ font/ audio/ video/ text/css javascript application/wasm";
 const STATIC_ENDINGS: &str = "css js mjs map png jpg jpeg gif svg webp avif ico woff woff2 wasm";
