@@ -7,7 +7,7 @@ mod capture;
 pub mod command;
 mod expected;
 mod file;
-mod har;
+pub mod har;
 mod template;
 mod visit;
 

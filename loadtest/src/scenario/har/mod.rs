@@ -188,6 +188,3 @@ impl<'r> Maker<'r> {
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,12 +1,19 @@
-//! Scenarios from a browser's recording, by the command on the real binary.
+//! Scenarios from a browser's recording.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod captures;
+mod secrets;
+mod steps;
 
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use anteroom_loadtest::scenario::{Scenario, Visit};
+use anteroom_loadtest::scenario::{Call, Scenario, Visit, har};
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const JSON: &str = "application/json; charset=utf-8";
 
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest")).args(args).output().unwrap()
@@ -67,10 +74,25 @@ fn redirect(status: u16, location: &str) -> Value {
     answer
 }
 
-/// The paths and captures of a scenario whose first answer is this page.
-fn of_page(page: &str, target: &str) -> String {
-    let steps = [(get("/"), answer(200, page)), (get(target), answer(200, ""))];
-    from_har(&recording(&steps)).0
+/// The scenario of a recording.
+fn made(entries: &[(Value, Value)]) -> String {
+    har::scenario(&recording(entries).to_string()).unwrap()
+}
+
+/// The scenario of requests that were answered without a body.
+fn of_requests(requests: impl IntoIterator<Item = Value>) -> String {
+    made(&requests.into_iter().map(|request| (request, answer(200, ""))).collect::<Vec<_>>())
+}
+
+/// What a visit sends.
+fn sent(scenario: &str) -> Vec<Call> {
+    let mut visit = Visit::new(&Arc::new(parse(scenario).unwrap()), 1);
+    let mut calls = Vec::new();
+    while let Some(turn) = visit.turn().unwrap() {
+        calls.extend(turn.call);
+        visit.answered(StatusCode::OK, &HeaderMap::new(), b"").unwrap();
+    }
+    calls
 }
 
 /// The lines of a scenario that begin so.
@@ -137,168 +159,8 @@ fn a_visit_of_a_recording_uses_its_own_ids() {
 }
 
 #[test]
-fn a_step_expects_what_a_working_visitor_gets() {
-    let statuses = [(200, None), (204, None), (304, None), (302, Some(())), (409, Some(()))];
-    for (status, other) in statuses.into_iter().chain([(401, Some(())), (503, Some(()))]) {
-        let steps = [(get("/"), answer(200, "")), (request("POST", "/a"), answer(status, ""))];
-        let (written, told) = from_har(&recording(&steps));
-        let expected = other.map(|()| "expect = [\"2xx\", \"3xx\"]");
-        assert_eq!(lines(&written, "expect"), Vec::from_iter(expected), "{status}");
-        let note = format!("Failed in the recording, expected to work: step 2 with {status}.\n");
-        assert_eq!(told.contains(&note), status >= 400, "{told}");
-    }
-    // What is not there is asked for by mistake. Its path may have a secret.
-    let lost = get("/.well-known/q83vEjRWeJA7s9Kd2LxQ0w.json");
-    let steps = [(get("/"), answer(200, "")), (lost, answer(404, ""))];
-    let (written, told) = from_har(&recording(&steps));
-    assert_eq!(lines(&written, "path"), ["path = \"/\""]);
-    assert!(
-        told.contains("Left out: GET /.well-known/{fill_in_well_known} with 404 (1)."),
-        "{told}"
-    );
-    assert!(!written.contains("fill_in_") || !lines(&written, "path")[0].contains("fill_in_"));
-}
-
-#[test]
-fn ids_of_a_recording_become_captures_or_are_asked_for() {
-    const SHOW: &str = "/api/shows/550e8400-e29b-41d4-a716-446655440000";
-    let show =
-        r#"{"venue":{"id":"507f1f77bcf86cd799439011"},"price":9,"seats":[{"id":"x"},{"id":7}]}"#;
-    let mut created = redirect(201, "/api/holds/10482");
-    created["headers"] = json!([{ "name": "location", "value": "/api/holds/10482" },
-        { "name": "ETag", "value": "\"9f86d081\"" }]);
-    created["redirectURL"] = "".into();
-    let page = r#"<a href="/help">?</a><a href='https://shop.example/pay/V1StGXR8-x'>pay</a>"#;
-    let mut confirm = post("/api/holds/10482/confirm", "application/json", r#"{"holdId":10482}"#);
-    confirm["headers"] = json!([{ "name": "If-Match", "value": "\"9f86d081\"" }]);
-    let (written, told) = from_har(&recording(&[
-        (get(SHOW), answer(200, show)),
-        (get("/api/venues/507f1f77bcf86cd799439011?page=9"), answer(200, "{}")),
-        (request("POST", "/api/seats/7/hold"), created),
-        (confirm, answer(200, page)),
-        (get("/pay/V1StGXR8-x"), answer(200, "")),
-        // What an error shows is no answer that a visitor gets.
-        (request("POST", "/api/a"), answer(409, r#"{"id":"c0ffee0123"}"#)),
-        (get("/api/tries/c0ffee0123/12"), answer(200, "")),
-    ]));
-    assert_eq!(
-        lines(&written, "path"),
-        [
-            "path = \"/api/shows/{fill_in_show}\"",
-            "path = \"/api/venues/{venue}?page=9\"",
-            "path = \"/api/seats/{seat}/hold\"",
-            "path = \"/api/holds/{hold}/confirm\"",
-            "path = \"/pay/{pay}\"",
-            "path = \"/api/a\"",
-            "path = \"/api/tries/{fill_in_trie}/12\"",
-        ]
-    );
-    let to_end = r#"([^"'<>&;,/?#\s]+)''' }"#;
-    assert_eq!(
-        lines(&written, "capture"),
-        [
-            r#"capture.venue = { json = "/venue/id" }"#,
-            r#"capture.seat = { json = "/seats/1/id" }"#,
-            &format!(r#"capture.hold = {{ header = "location", regex = '''/api/holds/{to_end}"#),
-            r#"capture.etag = { header = "etag", regex = '''^([^'<>&;,/?#\s]+)''' }"#,
-            &format!("capture.pay = {{ regex = '''/pay/{to_end}"),
-        ]
-    );
-    assert_eq!(lines(&written, "headers.if-match"), ["headers.if-match = \"{etag}\""]);
-    assert_eq!(lines(&written, "body"), ["body = '{\"holdId\":{hold}}'"]);
-    for (step, name, place) in [(1, "show", "shows"), (7, "trie", "tries")] {
-        let note = format!("  step {step}: {{fill_in_{name}}}: path after {place}\n");
-        assert!(told.contains(&note) && written.contains(&format!("# {note}")), "{told}");
-    }
-}
-
-#[test]
-fn a_short_number_is_captured_from_a_link_alone() {
-    let style = "<style>b { margin: 1 1 1 1 1 1 2 2 2 2 2 2; }</style>";
-    let button = r#"<button formaction="/shows/1/seats/2/hold">2</button>"#;
-    let page = format!(r#"{style}<a class="b" href="/shows/1/seats">100 of 100</a>{button}"#);
-    let path = |target| lines(&of_page(&page, target), "path")[1].to_owned();
-    assert_eq!(path("/shows/1/seats/2/hold"), "path = \"/shows/{show}/seats/{seat}/hold\"");
-    assert_eq!(path("/rows/2/cells/1"), "path = \"/rows/2/cells/1\"");
-    // A slash may be escaped in JSON.
-    let token = r#"{"next/page":{"csrf":"Nz1f\/Q4D0t"}}"#;
-    let target = "/?csrf=Nz1f%2FQ4D0t";
-    let captured = [r#"capture.csrf = { json = "/next~1page/csrf" }"#];
-    assert_eq!(lines(&of_page(token, target), "capture"), captured);
-    // Of JSON only an id of the same thing counts.
-    let json = r#"{"count":2,"shows":[{"id":1}],"rows":{"id":2}}"#;
-    assert_eq!(lines(&of_page(json, "/shows/1/2"), "path")[1], "path = \"/shows/{show}/2\"");
-    assert_eq!(lines(&of_page(json, "/seats/2"), "path")[1], "path = \"/seats/2\"");
-}
-
-#[test]
-fn a_capture_shows_no_secret_of_the_answer() {
-    const ID: &str = "550e8400-e29b-41d4-a716-446655440000";
-    for body in [
-        format!(r#"{{"id":"a"}},{{"password":"so hidden","id":"{ID}"}}"#),
-        format!("id=a token=abc,hidden1 id={ID}"),
-        format!("<a href='/a'></a><a title='Bearer hidden12' href='/a/{ID}'>"),
-        format!(r#"{{"hidden-9f86d081884c7d659a2feaa0c55ad015":{{"id":"{ID}"}}}}"#),
-    ] {
-        let written = of_page(&body, &format!("/a/{ID}"));
-        assert!(!written.contains("hidden"), "{written}");
-        assert!(!written.contains(ID), "{written}");
-    }
-    // Nor another id, which is a new one in each visit.
-    let written = of_page("<a href='/orders/10482/lines/9f86d081'>", "/lines/9f86d081");
-    assert!(written.contains("/lines/{fill_in_line}") && !written.contains("10482"), "{written}");
-}
-
-#[test]
-fn the_target_of_a_redirect_is_captured() {
-    let target = "/done?order=1#end";
-    for location in [target, "https://shop.example/done?order=1", "//shop.example/done?order=1"] {
-        let (written, told) = from_har(&recording(&[
-            (request("POST", "/buy"), redirect(303, location)),
-            (get("/done?order=1"), answer(200, "")),
-            (get("/done?order=1"), answer(200, "")),
-        ]));
-        assert!(told.contains("Captured: {location} from step 1."), "{told}");
-        let mut visit = Visit::new(&Arc::new(parse(&written).unwrap()), 1);
-        let mut targets = Vec::new();
-        while let Some(turn) = visit.turn().unwrap() {
-            targets.push(turn.call.unwrap().target);
-            let own = location.replace("order=1", "order=2").parse().unwrap();
-            let headers = HeaderMap::from_iter([(hyper::header::LOCATION, own)]);
-            visit.answered(StatusCode::OK, &headers, b"").unwrap();
-        }
-        // The third is a click, as nothing led there.
-        assert_eq!(targets, ["/buy", "/done?order=2", "/done?order=1"], "{location}");
-    }
-    // A path that does not begin with `/` and one of another origin cannot be captured.
-    for location in ["done", "https://pay.example/done"] {
-        let (written, _) = from_har(&recording(&[
-            (request("POST", "/buy"), redirect(303, location)),
-            (get("/done"), answer(200, "")),
-        ]));
-        assert_eq!(lines(&written, "path")[1], "path = \"/done\"");
-    }
-}
-
-#[test]
-fn a_body_has_the_type_that_the_recording_gives_it() {
-    const FORM: &str = "application/x-www-form-urlencoded";
-    let mut said_twice = post("/c", "text/plain", "a=1");
-    said_twice["headers"] = json!([{ "name": "Content-Type", "value": FORM }]);
-    let (written, _) = from_har(&recording(&[
-        (post("/a", FORM, "seat=1"), answer(200, "")),
-        (post("/b", "", "{}"), answer(200, "")),
-        (said_twice, answer(200, "")),
-    ]));
-    let expected = format!("headers.content-type = \"{FORM}\"");
-    assert_eq!(lines(&written, "headers.content-type"), [&expected, &expected]);
-    let scenario = parse(&written.replace("{fill_in_body}", "x")).unwrap();
-    assert_eq!(scenario.steps[0].ask.as_ref().unwrap().headers.len(), 1);
-}
-
-#[test]
 fn a_recording_becomes_a_scenario_without_secrets() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording.har");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/recording.har");
     let output = run(&["scenario", "from-har", file]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let (written, told) = (text(&output.stdout), text(&output.stderr));
