@@ -49,6 +49,14 @@ impl Second {
         self.latency.durations()
     }
 
+    /// A quantile of the latency in milliseconds; NaN without answers, a gap in a plot and null in
+    /// JSON.
+    pub fn quantile_ms(&self, share: f64) -> f64 {
+        let latency = self.latency();
+        let millis = latency.quantile(share).as_secs_f64() * 1e3;
+        if latency.count() > 0 { millis } else { f64::NAN }
+    }
+
     fn merge(&mut self, other: &Self) {
         let mut latency = self.latency();
         latency.merge(&other.latency());

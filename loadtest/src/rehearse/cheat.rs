@@ -7,10 +7,8 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    client::Answer,
-    rehearse::{Stage, tab::Tab},
-};
+use super::Stage;
+use super::tab::{Tab, heard};
 
 /// A way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -30,7 +28,29 @@ pub enum Trick {
     SecondJoin,
 }
 
-/// How often something was tried, and with what success.
+/// All of them for people, in the order in which a cheater tries.
+const TRICKS: [(Trick, &str); 6] = [
+    (Trick::ForgedToken, "a forged token"),
+    (Trick::ForeignToken, "a token of another queue"),
+    (Trick::NoToken, "the gate without a token"),
+    (Trick::GateWithoutTurn, "the gate without a turn"),
+    (Trick::EarlyClaim, "a claim before the turn"),
+    (Trick::SecondJoin, "a second join under a new key"),
+];
+
+impl Trick {
+    /// All of them, in the order in which a cheater tries.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TRICKS.iter().map(|(trick, _)| *trick)
+    }
+
+    /// For a person to read.
+    pub fn name(self) -> &'static str {
+        TRICKS.iter().find(|(trick, _)| *trick == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// How often something was tried, and with what success. What had no clear answer is only tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// Tried.
@@ -77,28 +97,16 @@ impl FellFor {
     }
 }
 
-/// All of them, in the order in which a cheater tries.
-pub const TRICKS: [Trick; 6] = [
-    Trick::ForgedToken,
-    Trick::ForeignToken,
-    Trick::NoToken,
-    Trick::GateWithoutTurn,
-    Trick::EarlyClaim,
-    Trick::SecondJoin,
-];
-
-impl Trick {
-    /// For a person to read.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ForgedToken => "a forged token",
-            Self::ForeignToken => "a token of another queue",
-            Self::NoToken => "the gate without a token",
-            Self::GateWithoutTurn => "the gate without a turn",
-            Self::EarlyClaim => "a claim before the turn",
-            Self::SecondJoin => "a second join under a new key",
-        }
-    }
+/// What came of a trick.
+enum Came {
+    /// Nothing that is known.
+    Nothing,
+    /// It was refused.
+    Refused,
+    /// The turn had come meanwhile.
+    TurnHadCome,
+    /// The room fell for it, with this answer to this call.
+    FellFor(Call, String),
 }
 
 /// Tries a trick from a tab whose visitor waits. What is heard about the own place is told.
@@ -111,90 +119,101 @@ pub async fn tries(
     spare: (u32, u32),
     random: &mut (impl Rng + Send),
 ) -> Option<Heard> {
-    let mut result = Tried { tried: 1, ..Tried::default() };
-    let mut own = None;
-    let mut fell_for = None;
-    match trick {
-        Trick::ForgedToken | Trick::ForeignToken | Trick::NoToken => {
-            let token = tab.token.as_ref().map(|it| it.text.clone()).unwrap_or_default();
-            let token = match trick {
-                Trick::ForgedToken => altered(&token, None),
-                Trick::ForeignToken => altered(&token, Some("elsewhere")),
-                _ => None,
-            };
+    let (came, own) = match trick {
+        Trick::NoToken => forges(trick, Call::Authorize, None, tab).await,
+        Trick::ForgedToken | Trick::ForeignToken => {
+            let queue = (trick == Trick::ForeignToken).then_some("elsewhere");
+            let token = tab.token.as_ref().and_then(|token| altered(&token.text, queue));
             let calls = [Call::Authorize, Call::Claim, Call::Place, Call::Renew, Call::Leave];
-            let call = match trick {
-                Trick::NoToken => Call::Authorize,
-                _ => calls[random.random_range(0..calls.len())],
-            };
-            if let Ok(answer) = tab.send(call, token.as_deref()).await {
-                let code = Heard::answer(call, answer.status.as_u16(), |_| None, &answer.body).code;
-                match takes(&answer, &code, trick) {
-                    Some(true) => {
-                        let how = format!("{} {code}", answer.status.as_u16());
-                        // Without its store the room may have to pass whoever shows nothing.
-                        let has_store = trick != Trick::NoToken || {
-                            let heard = own.insert(tab.ask(Call::Place).await);
-                            heard.told != Told::Nothing
-                        };
-                        let how = has_store.then(|| how.trim_end().to_owned());
-                        fell_for = how.map(|how| (call, how));
-                    }
-                    Some(false) => result.refused = 1,
-                    None => {}
-                }
-            }
+            forges(trick, calls[random.random_range(0..calls.len())], token, tab).await
         }
-        Trick::GateWithoutTurn | Trick::EarlyClaim => {
-            let early = trick == Trick::EarlyClaim;
-            let call = if early { Call::Claim } else { Call::Authorize };
-            let mut heard = tab.ask(call).await;
-            // Whether it was too early the witness knows, who counts all that are inside.
-            match heard.told {
-                Told::Waiting { .. } => result.refused = 1,
-                Told::Ready { .. } | Told::Active { .. } => result.turn_had_come = 1,
-                // A pass that says no more, and the place is still in line afterwards.
-                Told::Nothing if heard.status.is_some_and(|it| (200..300).contains(&it)) => {
-                    let status = heard.status.unwrap_or_default();
-                    heard = tab.ask(Call::Place).await;
-                    if let (Told::Waiting { .. }, Some(ticket)) = (&heard.told, heard.ticket) {
-                        let how = format!("{status}, and then ticket {ticket} waits");
-                        fell_for = Some((call, how));
-                    }
-                }
-                Told::Nothing | Told::Gone { .. } => {}
-            }
-            own = Some(heard);
-        }
-        Trick::SecondJoin => {
-            let (visitor, identity) = spare;
-            let mut second = Tab::new(stage, visitor, identity);
-            let heard = second.ask(Call::Join).await;
-            if let (Some(got), Some(has)) = (heard.ticket, tab.token.as_ref().map(|it| it.place)) {
-                let jumped = second.token.as_ref().is_some_and(|it| it.place.epoch == has.epoch)
-                    && got < has.ticket;
-                if jumped {
-                    fell_for = Some((Call::Join, format!("ticket {got} after {}", has.ticket)));
-                } else {
-                    result.refused = 1;
-                }
-                second.ask(Call::Leave).await;
-            }
+        Trick::GateWithoutTurn => is_early(Call::Authorize, tab).await,
+        Trick::EarlyClaim => is_early(Call::Claim, tab).await,
+        Trick::SecondJoin => (joins_again(tab, stage, spare).await, None),
+    };
+    let mut counts = stage.tally.counts();
+    let tried = counts.tricks.entry(trick).or_default();
+    tried.tried += 1;
+    match came {
+        Came::Nothing => {}
+        Came::Refused => tried.refused += 1,
+        Came::TurnHadCome => tried.turn_had_come += 1,
+        Came::FellFor(call, how) => {
+            tried.accepted += 1;
+            counts.fell_for.push(FellFor { trick, call, how });
         }
     }
-    result.accepted = u64::from(fell_for.is_some());
-    let mut counts = stage.tally.counts();
-    counts.tricks.entry(trick).or_default().merge(&result);
-    counts.fell_for.extend(fell_for.map(|(call, how)| FellFor { trick, call, how }));
     own
+}
+
+/// Makes a call with a token that is no visitor's, or with none.
+async fn forges(
+    trick: Trick,
+    call: Call,
+    token: Option<String>,
+    tab: &mut Tab,
+) -> (Came, Option<Heard>) {
+    let Heard { status, code, .. } = heard(call, &tab.send(call, token.as_deref()).await);
+    match status.and_then(|status| takes(status, &code, trick)) {
+        Some(true) => {
+            let how = format!("{} {code}", status.unwrap_or_default()).trim_end().to_owned();
+            if trick != Trick::NoToken {
+                return (Came::FellFor(call, how), None);
+            }
+            // Without its store the room may have to pass whoever shows nothing.
+            let own = tab.ask(Call::Place).await;
+            let has_store = own.told != Told::Nothing;
+            (if has_store { Came::FellFor(call, how) } else { Came::Nothing }, Some(own))
+        }
+        Some(false) => (Came::Refused, None),
+        None => (Came::Nothing, None),
+    }
+}
+
+/// Makes a call before the turn. Whether it was too early the witness knows, who counts all that
+/// are inside.
+async fn is_early(call: Call, tab: &mut Tab) -> (Came, Option<Heard>) {
+    let first = tab.ask(call).await;
+    let came = match (&first.told, first.status) {
+        (Told::Waiting { .. }, _) => Came::Refused,
+        (Told::Ready { .. } | Told::Active { .. }, _) => Came::TurnHadCome,
+        // A pass that says no more, and the place is still in line afterwards.
+        (Told::Nothing, Some(status @ 200..300)) => {
+            let then = tab.ask(Call::Place).await;
+            let came = match (&then.told, then.ticket) {
+                (Told::Waiting { .. }, Some(ticket)) => {
+                    Came::FellFor(call, format!("{status}, and then ticket {ticket} waits"))
+                }
+                _ => Came::Nothing,
+            };
+            return (came, Some(then));
+        }
+        _ => Came::Nothing,
+    };
+    (came, Some(first))
+}
+
+/// Joins once more under a new key, and leaves.
+async fn joins_again(tab: &Tab, stage: &Arc<Stage>, (visitor, identity): (u32, u32)) -> Came {
+    let mut second = Tab::new(stage, visitor, identity);
+    let got = second.ask(Call::Join).await.ticket;
+    let (Some(got), Some(has)) = (got, tab.token.as_ref().map(|it| it.place)) else {
+        return Came::Nothing;
+    };
+    let is_same_epoch = second.token.as_ref().is_some_and(|it| it.place.epoch == has.epoch);
+    second.ask(Call::Leave).await;
+    if is_same_epoch && got < has.ticket {
+        return Came::FellFor(Call::Join, format!("ticket {got} after {}", has.ticket));
+    }
+    Came::Refused
 }
 
 /// Whether an answer takes a token that is no visitor's for one; nothing where it says neither.
 ///
 /// Without a token only a pass does. A forged one is refused for itself: whoever looks for its
 /// place has taken it.
-fn takes(answer: &Answer, code: &str, trick: Trick) -> Option<bool> {
-    match answer.status.as_u16() {
+fn takes(status: u16, code: &str, trick: Trick) -> Option<bool> {
+    match status {
         200..300 => Some(true),
         401 => Some(false),
         403 | 410 if matches!(code, "token_invalid" | "token_missing") => Some(false),

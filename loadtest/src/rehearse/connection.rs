@@ -1,18 +1,15 @@
 //! A visitor's own connection, and the bound on all of them.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{
-    client::{self, Answer, Fault, Outgoing, Route, Sources},
-    load::Durations,
-    own_limit,
-    rehearse::delivery::{Deliveries, Reuse},
-};
+use super::delivery::{Deliveries, Reuse};
+use super::lock;
+use crate::client::{self, Answer, Fault, Outgoing, Route, Sources};
+use crate::load::Durations;
+use crate::own_limit;
 
 /// The connections of all visitors together.
 pub struct Connections {
@@ -54,16 +51,12 @@ impl Connections {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// One connection at most, opened when it is needed.
 pub struct Connection {
     own: client::Connection,
     all: Arc<Connections>,
     /// Whether it stays open between two requests.
-    kept: bool,
+    pub kept: bool,
     /// While it is open, or about to be.
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -73,11 +66,6 @@ impl Connection {
     pub fn new(route: &Arc<Route>, all: &Arc<Connections>, visitor: u32) -> Self {
         let kept = all.kept && all.reuse.keeps(visitor);
         Self { own: client::Connection::new(route), all: Arc::clone(all), kept, permit: None }
-    }
-
-    /// Closes it after each request.
-    pub fn is_new_each_time(&mut self) {
-        self.kept = false;
     }
 
     /// Where it leads.

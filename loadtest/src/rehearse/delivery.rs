@@ -6,6 +6,7 @@ use anteroom_witness::{Call, Heard};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::report::list;
 use crate::client::{Answer, Fault};
 use crate::load::add_counts;
 
@@ -91,8 +92,7 @@ impl Delivery {
 
     /// For a person to read.
     pub fn line(&self) -> String {
-        let reasons = self.lost.iter().map(|(reason, count)| format!("{reason}: {count}"));
-        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        let reasons = list(&self.lost);
         let lost: u64 = self.lost.values().sum();
         let why = if lost > 0 { format!(" ({reasons})") } else { String::new() };
         format!("{} sent, {lost} lost{why}, {} put off", self.requests, self.put_off)

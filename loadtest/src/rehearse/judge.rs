@@ -1,17 +1,17 @@
 //! The witness judges while the visitors go on, and the whole at the end.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anteroom_witness::{Busiest, Line, Rules, busiest, check};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::rehearse::{Stage, room::unknown_rules};
+use super::Stage;
+use super::room::RulesInForce;
+use super::run::finished;
 
-/// The first look, and at most so often.
+/// The first check, and at most so often.
 const EVERY: Duration = Duration::from_secs(5);
 /// A check may take this part of the time until the next.
 const SHARE: u32 = 10;
@@ -25,6 +25,9 @@ pub struct Verdict {
     pub most_inside: usize,
     /// Certainly promoted within one interval.
     pub most_promoted: usize,
+    /// Whether other rules than the first were in force later: then the record was held to what
+    /// all of them forbid.
+    pub rules_changed: bool,
     /// The whole record.
     #[serde(skip)]
     pub record: Vec<Line>,
@@ -32,7 +35,7 @@ pub struct Verdict {
     pub lines: usize,
     /// How often it was checked.
     pub checks: u32,
-    /// How long the last check took.
+    /// How long the last check, of the whole record, took.
     pub last_check: Duration,
 }
 
@@ -43,6 +46,7 @@ impl Verdict {
         self.violations.extend(other.violations);
         self.most_inside = self.most_inside.max(other.most_inside);
         self.most_promoted = self.most_promoted.max(other.most_promoted);
+        self.rules_changed |= other.rules_changed;
         self.lines += other.lines;
         self.checks = self.checks.max(other.checks);
         self.last_check = self.last_check.max(other.last_check);
@@ -58,11 +62,7 @@ pub async fn judge(
 ) -> Verdict {
     let (mut lines, mut checks, mut pause) = (Vec::new(), 0, EVERY);
     loop {
-        let is_last = tokio::select! {
-            biased;
-            () = over.cancelled() => true,
-            () = tokio::time::sleep(pause) => false,
-        };
+        let is_last = over.run_until_cancelled(tokio::time::sleep(pause)).await.is_none();
         let under_way = stage.record.take(&mut lines);
         let rules = match &stage.rules {
             Some(watch) => {
@@ -70,7 +70,7 @@ pub async fn judge(
                 watch.look().await;
                 watch.together()
             }
-            None => unknown_rules(),
+            None => RulesInForce::default().into(),
         };
         let began = Instant::now();
         let found = tokio::task::spawn_blocking(move || {
@@ -78,31 +78,29 @@ pub async fn judge(
             let busiest = is_last.then(|| busiest(&lines, &rules));
             (lines, violations, busiest)
         });
-        // A panic of the checker is one of this program.
-        let (back, violations, busiest) = match found.await {
-            Ok(found) => found,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
-        lines = back;
+        let (record, violations, busiest) = finished(found.await);
         checks += 1;
         let last_check = began.elapsed();
-        pause = EVERY.max(last_check * SHARE);
-        if !violations.is_empty() {
-            // The visits end now; the last check sees what they still heard.
-            broken.cancel();
-        }
         if let Some(Busiest { inside: most_inside, promoted: most_promoted }) = busiest {
-            let (count, record) = (lines.len(), lines);
+            let rules_changed = stage.rules.as_ref().is_some_and(|rules| rules.changed());
+            let lines = record.len();
             return Verdict {
                 violations,
                 most_inside,
                 most_promoted,
+                rules_changed,
                 record,
-                lines: count,
+                lines,
                 checks,
                 last_check,
             };
         }
+        if !violations.is_empty() {
+            // The visits end now; the last check sees what they still heard.
+            broken.cancel();
+        }
+        lines = record;
+        pause = EVERY.max(last_check * SHARE);
     }
 }
 

@@ -1,12 +1,15 @@
 //! What visitors do that not everyone does, and how many of them.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
-use rand::{Rng, seq::IndexedRandom as _};
+use clap::ValueEnum;
+use rand::Rng;
+use rand::seq::IndexedRandom as _;
 use serde::{Deserialize, Serialize};
 
 /// What a visitor does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Habit {
     /// Joins, waits, enters, finishes.
@@ -27,29 +30,10 @@ pub enum Habit {
     Cheats,
 }
 
-/// By name, and how many of a hundred visitors have it unless told otherwise.
-const HABITS: [(Habit, &str, u32); 8] = [
-    (Habit::Faithful, "faithful", 70),
-    (Habit::Sleeps, "sleeps", 8),
-    (Habit::Tabs, "tabs", 6),
-    (Habit::NoShow, "no-show", 5),
-    (Habit::Late, "late", 2),
-    (Habit::DropsOut, "drops-out", 3),
-    (Habit::GivesUp, "gives-up", 3),
-    (Habit::Cheats, "cheats", 3),
-];
-
-impl Habit {
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = Self> {
-        HABITS.iter().map(|(habit, ..)| *habit)
-    }
-}
-
 impl fmt::Display for Habit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = HABITS.iter().find(|(habit, ..)| habit == self).map_or("", |(_, name, _)| name);
-        f.write_str(name)
+        // No habit is hidden, so each has a name.
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
     }
 }
 
@@ -67,7 +51,16 @@ impl Mix {
 
 impl Default for Mix {
     fn default() -> Self {
-        Self(HABITS.iter().map(|(habit, _, weight)| (*habit, *weight)).collect())
+        Self(vec![
+            (Habit::Faithful, 70),
+            (Habit::Sleeps, 8),
+            (Habit::Tabs, 6),
+            (Habit::NoShow, 5),
+            (Habit::Late, 2),
+            (Habit::DropsOut, 3),
+            (Habit::GivesUp, 3),
+            (Habit::Cheats, 3),
+        ])
     }
 }
 
@@ -87,17 +80,16 @@ impl FromStr for Mix {
         for part in text.split(',') {
             let (name, weight) =
                 part.split_once('=').ok_or(format!("`{part}` must be HABIT=WEIGHT"))?;
-            let Some((habit, ..)) = HABITS.iter().find(|(_, known, _)| *known == name.trim())
-            else {
-                let known: Vec<_> = HABITS.iter().map(|(_, name, _)| *name).collect();
-                return Err(format!("`{name}` must be one of {}", known.join(", ")));
-            };
-            if mix.iter().any(|(named, _)| named == habit) {
+            let habit = Habit::from_str(name.trim(), false).map_err(|_| {
+                let known = Habit::value_variants().iter().map(Habit::to_string);
+                format!("`{name}` must be one of {}", known.collect::<Vec<_>>().join(", "))
+            })?;
+            if mix.iter().any(|(named, _)| *named == habit) {
                 return Err(format!("`{name}` must be named once"));
             }
             let weight = weight.trim().parse::<u32>().ok().filter(|weight| *weight <= 1_000_000);
             let weight = weight.ok_or(format!("the weight in `{part}` must be 0 to 1000000"))?;
-            mix.push((*habit, weight));
+            mix.push((habit, weight));
         }
         if mix.iter().all(|(_, weight)| *weight == 0) {
             return Err("one weight at least must be more than 0".to_owned());
@@ -108,9 +100,10 @@ impl FromStr for Mix {
 
 #[cfg(test)]
 mod tests {
-    use rand::{SeedableRng as _, rngs::StdRng};
+    use rand::SeedableRng as _;
+    use rand::rngs::StdRng;
 
-    use super::{Habit, Mix};
+    use super::*;
 
     #[test]
     fn a_mix_is_read_as_it_is_written() {
@@ -120,7 +113,8 @@ mod tests {
         let late: Mix = "faithful=0,late=1".parse().expect("a mix");
         assert!((0..100).all(|_| late.choose(&mut random) == Habit::Late));
         let mix = Mix::default();
-        assert!(Habit::all().all(|habit| (0..2_000).any(|_| mix.choose(&mut random) == habit)));
+        let all = Habit::value_variants();
+        assert!(all.iter().all(|habit| (0..2_000).any(|_| mix.choose(&mut random) == *habit)));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod cheat;
 mod connection;
 mod delivery;
 mod follow;
+mod inside;
 mod judge;
 mod mix;
 mod present;
@@ -16,41 +17,33 @@ mod run;
 mod tab;
 mod tally;
 mod traffic;
-mod visit;
 mod visitor;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anteroom_witness::{Record, Rules};
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use url::Host;
 
-use crate::{
-    client::{Route, Sources, Target},
-    exit::{Outcome, Usage},
-    interrupt,
-    progress::say,
-    scenario::Scenario,
-    share::{self, Share},
-    size::objective::Objective,
-};
+use crate::client::{Route, Sources, Target};
+use crate::exit::{Outcome, Usage};
+use crate::interrupt;
+use crate::progress::say;
+use crate::scenario::Scenario;
+use crate::share::{self, Share};
+use crate::size::objective::Objective;
 
 use connection::Connections;
 use delivery::Reuse;
 use mix::Mix;
 use present::Present;
-use result::{Rehearsal, RulesInForce};
-use room::RulesWatch;
-use run::Ran;
+use result::{Played, Rehearsal};
+use room::{Look, RulesWatch};
 use tally::Tally;
-use visit::Visit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -170,17 +163,9 @@ pub struct Rehearse {
     output: PathBuf,
 }
 
-/// What the part of one machine has shown.
-#[derive(Serialize, Deserialize)]
-pub struct Played {
-    seed: u64,
-    rules: Option<RulesInForce>,
-    without_room: Option<Ran>,
-    with_room: Option<Ran>,
-}
-
 /// What all visitors of a run share.
 pub struct Stage {
+    with_room: bool,
     public: Arc<Route>,
     queue: String,
     visitors: u32,
@@ -194,7 +179,10 @@ pub struct Stage {
     rules: Option<Arc<RulesWatch>>,
     sleep: Duration,
     patience: Duration,
-    visit: Visit,
+    /// The protected service; without it a visitor only stays.
+    target: Option<Arc<Route>>,
+    scenario: Arc<Scenario>,
+    stay: Duration,
     gate: Option<String>,
     follow: bool,
 }
@@ -228,26 +216,21 @@ impl Rehearse {
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let in_force = rules.as_ref().map(|rules| rules.first().into());
+        let in_force = rules.as_ref().map(|rules| rules.first().clone());
         let mut played = Played { seed, rules: in_force, without_room: None, with_room: None };
+        let stage = |with_room| self.stage(with_room, &routes, &scenario, rules.as_ref());
         self.share.wait(&interrupted).await;
         let started_at = Timestamp::now();
         if self.both || self.without_room {
-            let stage = self.stage(&routes, &scenario, rules.as_ref())?;
-            played.without_room = Some(run::without_room(&self, stage, seed, &interrupted).await);
-            if self.both && !interrupted.is_cancelled() {
-                let rest = tokio::time::sleep(REST);
-                interrupted.run_until_cancelled(rest).await;
-            }
+            let ran = run::play(&self, &stage(false)?, seed, &interrupted).await;
+            played.without_room = Some(ran);
+        }
+        if self.both {
+            interrupted.run_until_cancelled(tokio::time::sleep(REST)).await;
         }
         if !self.without_room && !interrupted.is_cancelled() {
-            let stage = self.stage(&routes, &scenario, rules.as_ref())?;
-            let following = self.follow.then(|| follow::seconds(&stage));
-            let ran = run::with_room(&self, Arc::clone(&stage), seed, &interrupted).await;
-            if let Some(following) = following {
-                following.abort();
-            }
-            played.with_room = Some(ran);
+            let stage = stage(true)?;
+            played.with_room = Some(run::play(&self, &stage, seed, &interrupted).await);
             present::all_leave(&stage).await;
         }
         self.share.write(&self.output, started_at, &scenario, &played)?;
@@ -260,34 +243,20 @@ impl Rehearse {
     ///
     /// As [`Rehearse::run`].
     pub fn merged(&self, shares: Vec<Played>, output: &Path) -> anyhow::Result<Outcome> {
-        let mut shares = shares.into_iter();
-        let mut whole = shares.next().context("no share")?;
-        for share in shares {
-            let runs = [
-                (&mut whole.without_room, share.without_room),
-                (&mut whole.with_room, share.with_room),
-            ];
-            for (own, other) in runs {
-                if let Some((own, other)) = own.as_mut().zip(other) {
-                    own.merge(other);
-                }
-            }
-        }
+        let whole = shares.into_iter().reduce(Played::merge).context("no share")?;
         self.conclude(&whole, output)
     }
 
     fn conclude(&self, played: &Played, output: &Path) -> anyhow::Result<Outcome> {
-        let mut result = Rehearsal::new(self, played.seed, played.rules.clone());
-        for ran in [&played.without_room, &played.with_room].into_iter().flatten() {
-            result.add(ran, &self.slo, output)?;
+        let rehearsal = Rehearsal::new(self, played);
+        played.keep_record(output)?;
+        report::document(&rehearsal).write(output, "rehearse", &rehearsal.json())?;
+        if self.follow {
+            rehearsal.runs.iter().for_each(follow::verdict);
         }
-        report::document(&result).write(output, "rehearse", &result)?;
-        if let Some(run) = result.with_room.as_ref().filter(|_| self.follow) {
-            follow::verdict(run);
-        }
-        say(&report::verdict(&result));
+        say(&report::verdict(&rehearsal));
         say(&format!("the report: {}", output.join("rehearse.html").display()));
-        result.outcome()
+        rehearsal.outcome()
     }
 
     async fn routes(&self) -> anyhow::Result<Routes> {
@@ -328,6 +297,7 @@ impl Rehearse {
 
     fn stage(
         &self,
+        with_room: bool,
         routes: &Routes,
         scenario: &Arc<Scenario>,
         rules: Option<&Arc<RulesWatch>>,
@@ -342,8 +312,9 @@ impl Rehearse {
                 connections.bound()
             ));
         }
-        let (target, patience) = (routes.target.clone(), self.patience);
+        let claim_ttl = rules.map(|rules| Duration::from_millis(rules.first().claim_ttl_ms));
         Ok(Arc::new(Stage {
+            with_room,
             public: Arc::clone(&routes.public),
             queue: self.queue.clone().unwrap_or_default(),
             visitors: self.visitors,
@@ -352,11 +323,13 @@ impl Rehearse {
             tally: Tally::new(),
             connections: Arc::new(connections),
             present: Present::default(),
-            claim_ttl: rules.map_or(Rules::default().claim_ttl, |rules| rules.first().claim_ttl),
+            claim_ttl: claim_ttl.unwrap_or(Rules::default().claim_ttl),
             rules: rules.cloned(),
             sleep: self.sleep,
-            patience,
-            visit: Visit { target, scenario: Arc::clone(scenario), stay: self.stay, patience },
+            patience: self.patience,
+            target: routes.target.clone(),
+            scenario: Arc::clone(scenario),
+            stay: self.stay,
             gate: self.gate.clone(),
             follow: self.follow,
         }))
@@ -364,9 +337,15 @@ impl Rehearse {
 }
 
 impl Stage {
-    /// How many connections were opened, to the room and to the service.
-    fn opened(&self) -> u64 {
-        self.public.opened() + self.visit.target.as_ref().map_or(0, |target| target.opened())
+    /// Looks at the room, and at its rules.
+    async fn look(&self) -> Option<Look> {
+        let rules = async {
+            if let Some(rules) = &self.rules {
+                rules.look().await;
+            }
+        };
+        let look = room::look(&self.public, &self.queue);
+        tokio::join!(look, rules).0.ok()
     }
 }
 
@@ -374,4 +353,8 @@ impl Stage {
 fn path(text: &str) -> Result<String, String> {
     let is_path = text.starts_with('/') && text.parse::<http::uri::PathAndQuery>().is_ok();
     if is_path { Ok(text.to_owned()) } else { Err("must be a path such as /api/shows".to_owned()) }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,18 @@
 //! The result of a rehearsal, for people.
 
-use crate::{
-    load::{Percentiles, share},
-    rehearse::{
-        mix::Habit,
-        result::{Held, Rehearsal, Room, Run},
-        run::Over,
-        tally::End,
-        traffic::{SecondSummary, TrafficSummary},
-    },
-    report::{Curve, Plot, Report},
-};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use clap::ValueEnum as _;
+
+use super::mix::Habit;
+use super::result::{Promises, Rehearsal, Run};
+use super::room::Look;
+use super::run::{Over, Ran};
+use super::tally::{Counts, End};
+use super::traffic::Traffic;
+use crate::load::{Percentiles, Second, share};
+use crate::report::{Curve, Part, Plot, Report};
 
 /// What each promise says, in short.
 const PROMISES: [&str; 6] = [
@@ -23,56 +25,56 @@ const PROMISES: [&str; 6] = [
 ];
 
 /// The report as a document.
-pub fn document(rehearsal: &Rehearsal) -> Report {
+pub fn document(rehearsal: &Rehearsal<'_>) -> Report {
     let mut report = Report::new("Rehearsal");
     report.text(format!(
         "{} visitors within {} s, {}; seed {}.",
-        rehearsal.visitors,
-        rehearsal.arrive_ms as f64 / 1e3,
-        rehearsal.mix,
-        rehearsal.seed
+        rehearsal.args.visitors,
+        rehearsal.args.arrive.as_secs_f64(),
+        rehearsal.args.mix,
+        rehearsal.played.seed
     ));
-    let runs: Vec<_> = rehearsal.runs().collect();
-    if let Some(room) = rehearsal.with_room.as_ref().and_then(|run| run.room.as_ref()) {
-        promises(&mut report, rehearsal, room);
-        waits(&mut report, room);
-        cheaters(&mut report, room);
+    if let Some((ran, seen)) = rehearsal.room() {
+        promises(&mut report, rehearsal, &ran.counts, seen);
+        waits(&mut report, &ran.counts);
+        cheaters(&mut report, &ran.counts);
     }
-    if runs.iter().any(|(_, run)| run.service.requests > 0) {
-        service(&mut report, &runs);
-        objectives(&mut report, &runs);
+    if rehearsal.runs.iter().any(|run| run.ran.counts.service.total.requests > 0) {
+        service(&mut report, &rehearsal.runs);
+        objectives(&mut report, &rehearsal.runs);
     }
-    for (name, run) in &runs {
-        visits(&mut report, name, run);
+    for run in &rehearsal.runs {
+        visits(&mut report, run);
     }
     report
 }
 
-fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
+fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, seen: &Promises<'_>) {
     report.heading("Promises");
-    let rows = PROMISES
-        .iter()
-        .zip(&room.promises.held)
-        .map(|(text, (number, held))| [format!("{number}. {text}"), says(*held).to_owned()]);
-    report.table(["promise", "seen from outside"], rows.collect());
+    let row = |(text, (number, held)): (_, (_, &Option<bool>))| {
+        [format!("{number}. {text}"), says(*held).to_owned()]
+    };
+    let rows = PROMISES.iter().zip(&seen.held).map(row).collect();
+    report.table(["promise", "seen from outside"], rows);
+    let verdict = seen.verdict;
     let limit = |limit: Option<usize>| limit.map_or("no limit".to_owned(), |it| it.to_string());
-    if let Some(rules) = &rehearsal.rules {
+    if let Some(rules) = &rehearsal.played.rules {
         report.text(format!(
             "Certainly inside at once: {} of {}; certainly promoted within {} s: {} of {}.",
-            room.promises.most_inside,
+            verdict.most_inside,
             limit(rules.capacity),
             rules.interval_ms as f64 / 1e3,
-            room.promises.most_promoted,
+            verdict.most_promoted,
             limit(rules.batch)
         ));
     }
-    if rehearsal.rules_changed {
+    if verdict.rules_changed {
         report.text(
             "The rules were changed while it ran: it was held to what all of them forbid. Promises 1 \
              and 2 are not judged where that was kept.",
         );
     }
-    if room.promises.held.get(&6) == Some(&None) && !room.tricks.is_empty() {
+    if seen.held.get(&6) == Some(&None) && !counts.tricks.is_empty() {
         report.text(
             "Promise 6 is not judged: the queue was in bypass, where everybody passes, or the room \
              let pass while it was without its store, as on_store_error = \"open\" says.",
@@ -80,98 +82,87 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal, room: &Room) {
     }
     report.text(format!(
         "{} requests in the record, checked {} times; the last check took {} ms.",
-        room.promises.lines, room.promises.checks, room.promises.last_check_ms
+        verdict.lines,
+        verdict.checks,
+        verdict.last_check.as_millis()
     ));
-    if !room.promises.violations.is_empty() {
+    if !seen.violations.is_empty() {
         report.text("What broke them; the whole record is in record.jsonl:");
-        report.parts.push(crate::report::Part::Code(room.promises.violations.join("\n\n")));
+        report.parts.push(Part::Code(seen.violations.join("\n\n")));
     }
 }
 
-fn waits(report: &mut Report, room: &Room) {
+fn waits(report: &mut Report, counts: &Counts) {
     report.heading("Waits");
-    let wait = room.wait_ms;
-    let seconds = |millis: f64| format!("{:.1} s", millis / 1_000.0);
+    let Percentiles { count, p50, p90, p99, max, .. } = (&counts.waits).into();
+    let [p50, p90, p99, max] = [p50, p90, p99, max].map(|millis| format!("{:.1} s", millis / 1e3));
+    let depth = counts.greatest_depth().to_string();
     report.table(
         ["from join to turn", "p50", "p90", "p99", "longest", "greatest depth"],
-        vec![[
-            format!("{} turns", wait.count),
-            seconds(wait.p50),
-            seconds(wait.p90),
-            seconds(wait.p99),
-            seconds(wait.max),
-            room.greatest_depth.to_string(),
-        ]],
+        vec![[format!("{count} turns"), p50, p90, p99, max, depth]],
     );
-    let curve = |name: &str, looks: &[Option<u64>]| {
-        let points = looks
-            .iter()
-            .zip(0_u32..)
-            .map(|(look, at)| (f64::from(at), look.map_or(f64::NAN, |it| it as f64)));
-        Curve::new(name, points.collect())
+    let line = |name, of: fn(&Look) -> u64| {
+        curve(name, &counts.looks, |look| look.as_ref().map_or(f64::NAN, |look| of(look) as f64))
     };
-    report.plot(
-        "rehearse-line",
-        Plot::new(
-            "The line",
-            "time (s)",
-            "visitors",
-            vec![curve("in line", &room.depth), curve("inside", &room.inside)],
-        ),
-    );
+    let curves = vec![line("in line", |look| look.depth), line("inside", |look| look.inside)];
+    report.plot("rehearse-line", Plot::new("The line", TIME, "visitors", curves));
 }
 
-fn cheaters(report: &mut Report, room: &Room) {
-    if room.tricks.is_empty() {
+/// Of any run, second by second.
+const TIME: &str = "time (s)";
+
+fn curve<T>(name: &str, seconds: &[T], of: impl Fn(&T) -> f64) -> Curve {
+    let points = seconds.iter().zip(0_u32..).map(|(second, at)| (f64::from(at), of(second)));
+    Curve::new(name, points.collect())
+}
+
+fn cheaters(report: &mut Report, counts: &Counts) {
+    if counts.tricks.is_empty() {
         return;
     }
     report.heading("Cheaters");
-    let rows = room.tricks.iter().map(|(trick, tried)| {
-        [
-            trick.name().to_owned(),
-            tried.tried.to_string(),
-            tried.refused.to_string(),
-            tried.turn_had_come.to_string(),
-            tried.accepted.to_string(),
-        ]
+    let rows = counts.tricks.iter().map(|(trick, it)| {
+        let [tried, refused, turn_had_come, accepted] =
+            [it.tried, it.refused, it.turn_had_come, it.accepted].map(|count| count.to_string());
+        [trick.name().to_owned(), tried, refused, turn_had_come, accepted]
     });
     report.table(["tried", "times", "refused", "turn had come", "accepted"], rows.collect());
 }
 
-fn service(report: &mut Report, runs: &[(&str, &Run)]) {
+fn service(report: &mut Report, runs: &[Run<'_>]) {
     report.heading("The protected service");
-    let rows = runs.iter().map(|(name, run)| traffic(name, &run.service));
-    table(report, rows.collect());
-    let curves = |value: &dyn Fn(&SecondSummary) -> Option<f64>| {
-        let curve = |(name, run): &(&str, &Run)| {
-            let points = run.service.seconds.iter().zip(0_u32..);
-            let point = |(second, at)| (f64::from(at), value(second).unwrap_or(f64::NAN));
-            Curve::new(*name, points.map(point).collect())
-        };
-        runs.iter().map(curve).collect()
+    requests(report, runs.iter().map(|run| (run.name, &run.ran.counts.service)));
+    let curves = |of: fn(&Second) -> f64| {
+        let seconds = |run: &Run<'_>| curve(run.name, run.ran.counts.service.seconds(), of);
+        runs.iter().map(seconds).collect()
     };
-    let time = "time (s)";
-    report.plot(
-        "rehearse-latency",
-        Plot::new("Latency of the service", time, "p95 (ms)", curves(&|second| second.p95_ms)),
-    );
-    let errors = |second: &SecondSummary| {
-        (second.requests > 0).then(|| 100.0 * share(second.errors, second.requests))
-    };
-    report.plot(
-        "rehearse-errors",
-        Plot::new("Errors of the service", time, "failed requests (%)", curves(&errors)),
-    );
+    let latency = curves(|second| second.quantile_ms(0.95));
+    let mut plot = Plot::new("Latency of the service", TIME, "p95 (ms)", latency);
+    // Each run is held to the same objectives.
+    for (objective, _) in runs.iter().take(1).flat_map(|run| &run.objectives) {
+        if let Some(limit) = objective.latency() {
+            plot = plot.with_limit(objective.to_string(), limit.as_secs_f64() * 1e3);
+        }
+    }
+    report.plot("rehearse-latency", plot);
+    // A second without requests leaves a gap.
+    let errors = curves(|Second { requests, errors, .. }| match requests {
+        0 => f64::NAN,
+        _ => 100.0 * share(*errors, *requests),
+    });
+    let plot = Plot::new("Errors of the service", TIME, "failed requests (%)", errors);
+    report.plot("rehearse-errors", plot);
 }
 
 /// The table shows both runs, so that one sees what the waiting room changes.
-fn objectives(report: &mut Report, runs: &[(&str, &Run)]) {
-    let row = |(name, run): &(&str, &Run)| {
-        let row = |held: &Held| {
-            let says = if held.held { "held" } else { "MISSED" };
-            [held.objective.clone(), (*name).to_owned(), held.value.clone(), says.to_owned()]
-        };
-        run.objectives.iter().map(row).collect::<Vec<_>>()
+fn objectives(report: &mut Report, runs: &[Run<'_>]) {
+    let row = |run: &Run<'_>| {
+        let name = run.name;
+        let objectives = run.objectives.iter().map(move |(objective, judged)| {
+            let says = if judged.held { "held" } else { "MISSED" };
+            [objective.to_string(), name.to_owned(), judged.value.clone(), says.to_owned()]
+        });
+        objectives.collect::<Vec<_>>()
     };
     let rows: Vec<_> = runs.iter().flat_map(row).collect();
     if !rows.is_empty() {
@@ -179,105 +170,116 @@ fn objectives(report: &mut Report, runs: &[(&str, &Run)]) {
     }
 }
 
-fn table(report: &mut Report, rows: Vec<Vec<String>>) {
+fn requests<'a>(report: &mut Report, of: impl Iterator<Item = (&'a str, &'a Traffic)>) {
+    let row = |(name, Traffic { total, .. }): (&str, &Traffic)| {
+        let errors = format!("{} ({:.2} %)", total.errors(), 100.0 * total.error_share());
+        let mut cells = vec![name.to_owned(), total.requests.to_string(), errors];
+        cells.extend(Percentiles::from(&total.latency).cells());
+        cells
+    };
     let head = ["run", "requests", "errors"].into_iter().chain(Percentiles::HEAD);
-    report.rows(head.collect(), rows);
+    report.rows(head.collect(), of.map(row).collect());
 }
 
-fn traffic(name: &str, traffic: &TrafficSummary) -> Vec<String> {
-    let errors = format!("{} ({:.2} %)", traffic.errors, 100.0 * traffic.error_share);
-    let mut cells = vec![name.to_owned(), traffic.requests.to_string(), errors];
-    cells.extend(traffic.latency_ms.cells());
-    cells
-}
-
-fn visits(report: &mut Report, name: &str, run: &Run) {
-    report.heading(format!("Visits {name}"));
-    let over = match run.over {
+fn visits(report: &mut Report, run: &Run<'_>) {
+    let Ran { counts, cost, .. } = run.ran;
+    report.heading(format!("Visits {}", run.name));
+    let over = match run.ran.over {
         Over::Complete => "all visits were over",
         Over::TimeLimit => "the time limit ended it",
         Over::PromiseBroken => "a broken promise ended it",
         Over::Interrupted => "it was interrupted",
     };
+    let seconds = run.ran.took.as_secs_f64();
     report.text(format!(
-        "{:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
-        run.seconds, run.came, run.unfinished, run.served_per_minute
+        "{seconds:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
+        counts.all_came(),
+        run.ran.unfinished(),
+        run.ran.served_per_minute()
     ));
-    if run.refused > 0 {
+    let refused = counts.ended_as(End::Refused);
+    if refused > 0 {
         report.text(format!(
-            "{} visits were refused for good (400, 401, 404 or 405), for no fault of the visitors: \
-             the run has not held. A full or closed queue, or a limit, ends no visit.",
-            run.refused
+            "{refused} visits were refused for good (400, 401, 404 or 405), for no fault of the \
+             visitors: the run has not held. A full or closed queue, or a limit, ends no visit.",
         ));
     }
-    let ends = [End::Served, End::Failed, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
-    let rows = Habit::all().filter_map(|habit| {
-        let ended = run.ended.get(&habit)?;
-        let [served, failed, gave_up, dropped, no_show, refused] =
-            ends.map(|end| ended.get(&end).unwrap_or(&0).to_string());
-        Some([habit.to_string(), served, failed, gave_up, dropped, no_show, refused])
-    });
-    let head =
-        ["habit", "served", "failed", "gave up", "dropped out", "did not show up", "refused"];
-    report.table(head, rows.collect());
-    if let Some(room) = &run.room {
-        table(report, vec![traffic("requests to the room", &room.traffic)]);
-        if !room.refusals.is_empty() {
-            report.text(format!("Refusals by the room: {}.", list(&room.refusals)));
-        }
-        report.text(format!("Its answers by status: {}.", list(&room.traffic.statuses)));
-        if !room.traffic.faults.is_empty() {
-            report.text(format!("Requests to it that failed: {}.", list(&room.traffic.faults)));
-        }
-        if room.refusals.contains_key("join_limited") {
-            report.text(
-                "Joins were limited by address (join_limited): does admission trust the machine \
-                 this ran on (trusted_proxies)?",
-            );
-        }
+    ends(report, counts);
+    if run.promises.is_some() {
+        room(report, counts);
     }
-    for (kind, delivery) in [("kept", &run.connections.kept), ("new", &run.connections.new)] {
+    for (kind, delivery) in [("kept", &run.ran.connections.kept), ("new", &run.ran.connections.new)]
+    {
         if delivery.requests > 0 {
             report.text(format!("Requests on {kind} connections: {}.", delivery.line()));
         }
     }
-    let requests = run.service.requests + run.room.as_ref().map_or(0, |it| it.traffic.requests);
+    let requests = counts.service.total.requests + counts.room.total.requests;
     report.text(format!(
         "{} It sent {:.0} requests/s on {} connections, for which visitors waited {:.0} ms (p95), in \
          no latency.",
-        run.harness.line(),
-        requests as f64 / run.seconds.max(1.0),
-        run.opened,
-        run.connection_wait_ms.p95
+        cost.line(),
+        requests as f64 / seconds.max(1.0),
+        run.ran.opened,
+        Percentiles::from(&run.ran.waited).p95
     ));
-    if let Some(limit) = run.own_limit.clone().or(run.harness.limit().map(|it| it.to_string())) {
+    if let Some(limit) = run.own_limit.clone().or_else(|| cost.limit()) {
         report.text(format!("Latencies are those of the harness: {limit}"));
     }
 }
 
-fn list<K: std::fmt::Display>(counts: &std::collections::BTreeMap<K, u64>) -> String {
+/// How visits ended, by habit.
+fn ends(report: &mut Report, counts: &Counts) {
+    let ends = [End::Served, End::Failed, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
+    let rows = Habit::value_variants().iter().filter_map(|habit| {
+        let ended = counts.ended.get(habit)?;
+        let count = |end| ended.get(end).unwrap_or(&0).to_string();
+        Some([habit.to_string()].into_iter().chain(ends.iter().map(count)).collect())
+    });
+    let head =
+        ["habit", "served", "failed", "gave up", "dropped out", "did not show up", "refused"];
+    report.rows(head.to_vec(), rows.collect());
+}
+
+fn room(report: &mut Report, counts: &Counts) {
+    requests(report, [("requests to the room", &counts.room)].into_iter());
+    if !counts.refusals.is_empty() {
+        report.text(format!("Refusals by the room: {}.", list(&counts.refusals)));
+    }
+    report.text(format!("Its answers by status: {}.", counts.room.total.outcomes()));
+    if counts.refusals.contains_key("join_limited") {
+        report.text(
+            "Joins were limited by address (join_limited): does admission trust the machine this \
+             ran on (trusted_proxies)?",
+        );
+    }
+}
+
+/// Counts of what they are of.
+pub fn list<K: Display>(counts: &BTreeMap<K, u64>) -> String {
     let counts = counts.iter().map(|(what, count)| format!("{what}: {count}"));
     counts.collect::<Vec<_>>().join(", ")
 }
 
 /// For the terminal: promises and objectives, with and without the waiting room.
-pub fn verdict(rehearsal: &Rehearsal) -> String {
+pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
     let mut lines = Vec::new();
-    if let Some(room) = rehearsal.with_room.as_ref().and_then(|run| run.room.as_ref()) {
-        for (text, (number, held)) in PROMISES.iter().zip(&room.promises.held) {
+    if let Some((_, promises)) = rehearsal.room() {
+        for (text, (number, held)) in PROMISES.iter().zip(&promises.held) {
             lines.push(format!("promise {number}, {}: {text}", says(*held)));
         }
-        lines.extend(room.promises.violations.iter().take(3).cloned());
+        lines.extend(promises.violations.iter().take(3).cloned());
     }
-    for (name, run) in rehearsal.runs() {
-        for Held { objective, held, value } in &run.objectives {
-            let says = if *held { "met" } else { "MISSED" };
-            lines.push(format!("{objective} {name}: {says} ({value})"));
+    for run in &rehearsal.runs {
+        for (objective, judged) in &run.objectives {
+            let says = if judged.held { "met" } else { "MISSED" };
+            lines.push(format!("{objective} {}: {says} ({})", run.name, judged.value));
         }
-        if run.refused > 0 {
-            lines.push(format!("{} visits were refused for good", run.refused));
+        let refused = run.ran.counts.ended_as(End::Refused);
+        if refused > 0 {
+            lines.push(format!("{refused} visits were refused for good"));
         }
-        lines.extend(run.own_limit.clone());
+        lines.extend(run.own_limit.as_ref().map(ToString::to_string));
     }
     lines.join("\n")
 }

@@ -1,12 +1,8 @@
 //! The waiting room as anybody sees it, and its rules as an operator does.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anteroom_witness::Rules;
 use anyhow::Context as _;
@@ -15,6 +11,7 @@ use hyper::header;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::lock;
 use crate::client::{Connection, Route};
 
 /// A look at the public state.
@@ -45,38 +42,50 @@ pub async fn look(public: &Arc<Route>, queue: &str) -> anyhow::Result<Look> {
     Ok(Look { depth, inside, open, bypass: state["state"] == "bypass" })
 }
 
-/// The rules in force, as the service port shows them to an operator.
-///
-/// # Errors
-///
-/// When there is no answer that shows them.
-async fn rules(service: &Arc<Route>, queue: &str, key: Option<&str>) -> anyhow::Result<Rules> {
-    read(&get_json(service, &format!("/v1/admin/queues/{queue}"), key).await?)
+/// The rules of a queue; durations in milliseconds. By default nothing is known of them that could
+/// accuse anybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RulesInForce {
+    /// How many may be inside at once.
+    pub capacity: Option<usize>,
+    /// How many are promoted within an interval. If it follows the health of the service, the most
+    /// that it may be.
+    pub batch: Option<usize>,
+    /// Of the batch.
+    pub interval_ms: u64,
+    /// How long a turn lasts.
+    pub claim_ttl_ms: u64,
+    session_ttl_ms: u64,
+    idle_ttl_ms: u64,
+    first_poll_ttl_ms: u64,
 }
 
-/// The rules of an operator's view.
-fn read(state: &Value) -> anyhow::Result<Rules> {
-    let rules = &state["rules"];
-    let whole = |value: &Value| value.as_u64().and_then(|value| usize::try_from(value).ok());
-    let span = |name: &str| {
-        let millis = rules[name].as_u64().with_context(|| format!("the rules have no {name}"))?;
-        anyhow::Ok(Duration::from_millis(millis))
-    };
-    // A batch that follows the health of the service is at most its greatest; an operator's goes
-    // before it.
-    let adapts = state["overrides"]["batch"].is_null();
-    let most = whole(&state["adaptive"]["max_batch"]).filter(|_| adapts);
-    let batch = most.or(whole(&rules["batch"]));
-    Ok(Rules {
-        capacity: whole(&rules["capacity"]),
-        batch,
-        interval: span("interval_ms")?,
-        claim_ttl: span("claim_ttl_ms")?,
-        session_ttl: span("session_ttl_ms")?,
-        idle_ttl: span("idle_ttl_ms")?,
-        first_poll_ttl: span("first_poll_ttl_ms")?,
-        losses: Vec::new(),
-    })
+impl RulesInForce {
+    /// Reads an operator's view of the queue.
+    fn read(state: &Value) -> anyhow::Result<Self> {
+        let mut rules = Self::deserialize(&state["rules"]).context("the rules of the queue")?;
+        // An operator's batch goes before one that adapts.
+        let most = state["adaptive"]["max_batch"].as_u64();
+        if let Some(most) = most.filter(|_| state["overrides"]["batch"].is_null()) {
+            rules.batch = Some(usize::try_from(most)?);
+        }
+        Ok(rules)
+    }
+}
+
+impl From<RulesInForce> for Rules {
+    fn from(rules: RulesInForce) -> Self {
+        Self {
+            capacity: rules.capacity,
+            batch: rules.batch,
+            interval: Duration::from_millis(rules.interval_ms),
+            claim_ttl: Duration::from_millis(rules.claim_ttl_ms),
+            session_ttl: Duration::from_millis(rules.session_ttl_ms),
+            idle_ttl: Duration::from_millis(rules.idle_ttl_ms),
+            first_poll_ttl: Duration::from_millis(rules.first_poll_ttl_ms),
+            losses: Vec::new(),
+        }
+    }
 }
 
 /// One GET and its answer as JSON, on a connection of its own.
@@ -104,9 +113,9 @@ async fn get_json(route: &Arc<Route>, path: &str, key: Option<&str>) -> anyhow::
 /// The rules in force, looked at again and again.
 pub struct RulesWatch {
     service: Arc<Route>,
-    queue: String,
+    path: String,
     key: Option<String>,
-    first: Rules,
+    first: RulesInForce,
     /// What all that were seen forbid.
     together: Mutex<Rules>,
     changed: AtomicBool,
@@ -119,12 +128,13 @@ impl RulesWatch {
     ///
     /// When there is no answer that shows them.
     pub async fn new(service: &Arc<Route>, queue: &str, key: Option<&str>) -> anyhow::Result<Self> {
-        let first = rules(service, queue, key).await?;
+        let path = format!("/v1/admin/queues/{queue}");
+        let first = RulesInForce::read(&get_json(service, &path, key).await?)?;
         Ok(Self {
             service: Arc::clone(service),
-            queue: queue.to_owned(),
+            path,
             key: key.map(str::to_owned),
-            together: Mutex::new(first.clone()),
+            together: Mutex::new(first.clone().into()),
             first,
             changed: AtomicBool::new(false),
         })
@@ -132,42 +142,28 @@ impl RulesWatch {
 
     /// Looks again. Where nobody answers, nothing is known to have changed.
     pub async fn look(&self) {
-        if let Ok(now) = rules(&self.service, &self.queue, self.key.as_deref()).await
-            && now != self.first
-        {
-            self.changed.store(true, Ordering::Relaxed);
-            let mut together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
-            *together = together.clone().or(&now);
+        let state = get_json(&self.service, &self.path, self.key.as_deref()).await;
+        let now = state.and_then(|state| RulesInForce::read(&state));
+        if let Some(now) = now.ok().filter(|now| *now != self.first) {
+            self.changed.store(true, Relaxed);
+            let mut together = lock(&self.together);
+            *together = together.clone().or(&now.into());
         }
     }
 
     /// The rules at first.
-    pub fn first(&self) -> &Rules {
+    pub fn first(&self) -> &RulesInForce {
         &self.first
     }
 
     /// What all rules that were in force at a look forbid.
     pub fn together(&self) -> Rules {
-        self.together.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.together).clone()
     }
 
     /// Whether others than the first were in force at a look.
     pub fn changed(&self) -> bool {
-        self.changed.load(Ordering::Relaxed)
-    }
-}
-
-/// What is known of a queue whose rules are not: nothing that could accuse anybody.
-pub fn unknown_rules() -> Rules {
-    Rules {
-        capacity: None,
-        batch: None,
-        interval: Duration::ZERO,
-        claim_ttl: Duration::ZERO,
-        session_ttl: Duration::ZERO,
-        idle_ttl: Duration::ZERO,
-        first_poll_ttl: Duration::ZERO,
-        losses: Vec::new(),
+        self.changed.load(Relaxed)
     }
 }
 
@@ -189,7 +185,7 @@ mod tests {
                 "overrides": overrides,
             })
         };
-        let batch = |overrides| read(&view(overrides)).expect("the rules").batch;
+        let batch = |overrides| RulesInForce::read(&view(overrides)).expect("the rules").batch;
         assert_eq!(batch(json!({ "batch": { "value": 60 } })), Some(60));
         assert_eq!(batch(json!({})), Some(20));
     }

@@ -1,29 +1,25 @@
 //! One run: the crowd comes, is looked at each second, and goes.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
-use tokio::{
-    task::{JoinHandle, JoinSet},
-    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at},
-};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    load::Durations,
-    own_limit::{Cost, Watch},
-    progress::Progress,
-    rehearse::{
-        Rehearse, Stage,
-        delivery::Deliveries,
-        judge::{Verdict, judge},
-        mix::Habit,
-        room,
-        tally::Counts,
-        visitor::Visitor,
-    },
-};
+use super::delivery::Deliveries;
+use super::judge::{Verdict, judge};
+use super::mix::Habit;
+use super::tally::{Counts, End};
+use super::visitor::Visitor;
+use super::{Rehearse, Stage, follow, room};
+use crate::load::{Durations, add_counts};
+use crate::own_limit::{Cost, OwnLimit, Watch};
+use crate::progress::Progress;
 
 /// Why a run was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,42 +43,22 @@ pub struct Ran {
     /// How long it took.
     pub took: Duration,
     /// How many were to come.
-    pub visitors: u32,
+    visitors: u32,
     /// What happened.
     pub counts: Counts,
     /// All requests, by the kind of connection.
     pub connections: Deliveries,
-    /// Connections that were opened.
+    /// Connections that were opened, to the room and to the service.
     pub opened: u64,
-    /// How long visitors waited for one of them.
+    /// How long visitors waited for one of them before they asked, in no latency.
     pub waited: Durations,
     /// What it cost this process.
     pub cost: Cost,
-    /// Whether other rules than the first were in force at a look.
-    pub rules_changed: bool,
     /// What the witness found, with a waiting room.
     pub verdict: Option<Verdict>,
 }
 
 impl Ran {
-    fn new(stage: &Stage, over: Over, took: Duration, cost: Cost) -> Self {
-        let mut counts = std::mem::take(&mut *stage.tally.counts());
-        counts.room.end(took);
-        counts.service.end(took);
-        Self {
-            over,
-            took,
-            visitors: stage.share.of(stage.visitors),
-            counts,
-            connections: stage.connections.deliveries(),
-            opened: stage.opened(),
-            waited: stage.connections.waited(),
-            cost,
-            rules_changed: stage.rules.as_ref().is_some_and(|rules| rules.changed()),
-            verdict: None,
-        }
-    }
-
     /// Adds what another machine has seen of the same run.
     pub fn merge(&mut self, other: Self) {
         // The worse of both: whatever is not complete.
@@ -96,72 +72,90 @@ impl Ran {
         self.opened += other.opened;
         self.waited.merge(&other.waited);
         self.cost = self.cost.or_worse(other.cost);
-        self.rules_changed |= other.rules_changed;
         if let Some((own, other)) = self.verdict.as_mut().zip(other.verdict) {
             own.merge(other);
         }
     }
+
+    /// Visits that were not over.
+    pub fn unfinished(&self) -> u64 {
+        let visits = self.counts.all_came().max(self.visitors.into());
+        visits.saturating_sub(self.counts.over())
+    }
+
+    /// Visitors a minute who did what they came for.
+    pub fn served_per_minute(&self) -> f64 {
+        60.0 * self.counts.ended_as(End::Served) as f64 / self.took.as_secs_f64().max(1.0)
+    }
+
+    /// The limit of this program, if it was at one. Whether promises were kept it does not change,
+    /// so lateness counts only where objectives were to be met.
+    pub fn own_limit(&self, has_objectives: bool) -> Option<OwnLimit> {
+        let [room, service] = [&self.counts.room.total, &self.counts.service.total];
+        let mut faults = room.faults.clone();
+        add_counts(&mut faults, &service.faults);
+        OwnLimit::of_faults(&faults, room.requests + service.requests)
+            .or_else(|| self.cost.limit().filter(|_| has_objectives))
+    }
 }
 
-/// The crowd goes straight to the service.
-pub async fn without_room(
+/// The crowd goes straight to the service, or through the waiting room under the eyes of the
+/// witness.
+pub async fn play(
     rehearse: &Rehearse,
-    stage: Arc<Stage>,
-    seed: u64,
-    interrupted: &CancellationToken,
-) -> Ran {
-    let harness = Watch::start();
-    let never = CancellationToken::new();
-    let watching = watch("without the room", &stage, None);
-    let visit = |visitor: Visitor| visitor.goes_straight();
-    let over = crowd(rehearse, &stage, seed, visit, [interrupted, &never]).await;
-    let took = stage.tally.elapsed();
-    watching.abort();
-    Ran::new(&stage, over, took, harness.cost_so_far())
-}
-
-/// The crowd goes through the waiting room, under the eyes of the witness.
-pub async fn with_room(
-    rehearse: &Rehearse,
-    stage: Arc<Stage>,
+    stage: &Arc<Stage>,
     seed: u64,
     interrupted: &CancellationToken,
 ) -> Ran {
     let harness = Watch::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
-    let judging = tokio::spawn(judge(Arc::clone(&stage), ended.clone(), broken.clone()));
-    let watching = watch("with the room", &stage, Some(broken.clone()));
-    let visit = |visitor: Visitor| visitor.visits();
-    let over = crowd(rehearse, &stage, seed, visit, [interrupted, &broken]).await;
+    let judging = judge(Arc::clone(stage), ended.clone(), broken.clone());
+    let judging = stage.with_room.then(|| tokio::spawn(judging));
+    let _following = (stage.with_room && rehearse.follow).then(|| follow::seconds(stage));
+    let watching = watch(Arc::clone(stage), broken.clone());
+    let over = crowd(rehearse, stage, seed, [interrupted, &broken]).await;
     let took = stage.tally.elapsed();
-    watching.abort();
+    drop(watching);
     if !stage.tally.counts().fell_for.is_empty() {
         // Whether the gate was to refuse, up to the last trick.
         let last = room::look(&stage.public, &stage.queue).await.ok();
         stage.tally.counts().looks.push(last);
     }
     ended.cancel();
-    let verdict = match judging.await {
-        Ok(verdict) => verdict,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    let verdict = match judging {
+        Some(judging) => Some(finished(judging.await)),
+        None => None,
     };
-    let kept = verdict.violations.is_empty() && stage.tally.counts().accepted().next().is_none();
-    let over = if kept { over } else { Over::PromiseBroken };
-    Ran { verdict: Some(verdict), ..Ran::new(&stage, over, took, harness.cost_so_far()) }
+    let mut counts = std::mem::take(&mut *stage.tally.counts());
+    counts.room.end(took);
+    counts.service.end(took);
+    let violated = verdict.as_ref().is_some_and(|verdict| !verdict.violations.is_empty());
+    let broken = violated || counts.accepted().next().is_some();
+    Ran {
+        over: if broken { Over::PromiseBroken } else { over },
+        took,
+        visitors: stage.share.of(stage.visitors),
+        counts,
+        connections: stage.connections.deliveries(),
+        opened: stage.public.opened() + stage.target.as_ref().map_or(0, |target| target.opened()),
+        waited: stage.connections.waited(),
+        cost: harness.cost_so_far(),
+        verdict,
+    }
+}
+
+/// The result of a task that nothing cancels: its panic is one of this program.
+pub fn finished<T>(task: Result<T, tokio::task::JoinError>) -> T {
+    task.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// All come at moments of their own, until the last is done.
-async fn crowd<V, F>(
+async fn crowd(
     rehearse: &Rehearse,
     stage: &Arc<Stage>,
     seed: u64,
-    visit: V,
     [interrupted, broken]: [&CancellationToken; 2],
-) -> Over
-where
-    V: Fn(Visitor) -> F + Clone + Send + 'static,
-    F: Future<Output = ()> + Send + 'static,
-{
+) -> Over {
     let mut random = StdRng::seed_from_u64(seed);
     let mut arrivals: Vec<_> = (0..rehearse.visitors)
         .map(|number| {
@@ -172,19 +166,18 @@ where
     arrivals.retain(|(_, number, ..)| stage.share.plays(*number));
     arrivals.sort_unstable();
     let start = Instant::now();
-    let end = start + rehearse.limit;
     let again = rehearse.again;
     let mut visits = JoinSet::new();
     let all = async {
         for (arrives, number, habit, seed) in arrivals {
             sleep_until(start + arrives).await;
-            visits.spawn(come(Arc::clone(stage), visit.clone(), number, habit, seed, again));
+            visits.spawn(come(Arc::clone(stage), number, habit, seed, again));
             while visits.try_join_next().is_some() {}
         }
         while visits.join_next().await.is_some() {}
     };
     let over = tokio::select! {
-        in_time = timeout_at(end, all) => {
+        in_time = timeout_at(start + rehearse.limit, all) => {
             if in_time.is_ok() || again { Over::Complete } else { Over::TimeLimit }
         }
         () = interrupted.cancelled() => Over::Interrupted,
@@ -196,18 +189,11 @@ where
 }
 
 /// A visitor comes; `again` and again others in its place.
-async fn come<F: Future<Output = ()>>(
-    stage: Arc<Stage>,
-    visit: impl Fn(Visitor) -> F,
-    number: u32,
-    habit: Habit,
-    seed: u64,
-    again: bool,
-) {
+async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64, again: bool) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut next = Some(number);
     while let Some(number) = next {
-        visit(Visitor::new(&stage, number, habit, random.random())).await;
+        Visitor::new(&stage, number, habit, random.random()).visits().await;
         if again {
             // Nor does anybody who is refused at once come at once.
             sleep(Duration::from_secs_f64(random.random_range(0.5..1.5))).await;
@@ -219,41 +205,26 @@ async fn come<F: Future<Output = ()>>(
 
 /// Looks at the room each second, where there is one that can break a promise, and says how far the
 /// visits have come.
-fn watch(
-    what: &'static str,
-    stage: &Arc<Stage>,
-    broken: Option<CancellationToken>,
-) -> JoinHandle<()> {
-    let stage = Arc::clone(stage);
+fn watch(stage: Arc<Stage>, broken: CancellationToken) -> AbortOnDropHandle<()> {
+    let what = if stage.with_room { "with the room" } else { "without the room" };
     let progress = Progress::new(what, stage.share.of(stage.visitors).into());
-    tokio::spawn(async move {
+    AbortOnDropHandle::new(tokio::spawn(async move {
         let mut seconds = interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             seconds.tick().await;
-            let mut seen = None;
             let fell = !stage.tally.counts().fell_for.is_empty();
-            if broken.is_some() {
-                let rules = async {
-                    if let Some(rules) = &stage.rules {
-                        rules.look().await;
-                    }
-                };
-                let look = room::look(&stage.public, &stage.queue);
-                seen = tokio::join!(look, rules).0.ok();
-            }
+            let seen = if stage.with_room { stage.look().await } else { None };
             let mut counts = stage.tally.counts();
             // A look that came late stands for the seconds before it.
             let second = usize::try_from(stage.tally.elapsed().as_secs()).unwrap_or(0);
             counts.looks.resize(second, None);
             counts.looks.push(seen);
             // A trick that was tried before a look at which all was well needs no witness.
-            if let Some(broken) = broken.as_ref().filter(|_| fell && seen.is_some())
-                && counts.accepted().next().is_some()
-            {
+            if fell && seen.is_some() && counts.accepted().next().is_some() {
                 broken.cancel();
             }
-            let (came, over) = (counts.came.values().sum::<u64>(), counts.over());
+            let (came, over) = (counts.all_came(), counts.over());
             drop(counts);
             progress.at(over, || {
                 let look = seen.map_or(String::new(), |it| {
@@ -262,5 +233,5 @@ fn watch(
                 format!("{came} came, {over} are done{look}")
             });
         }
-    })
+    }))
 }

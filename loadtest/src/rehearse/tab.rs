@@ -1,16 +1,17 @@
 //! An open page: it asks with the key and the token of its visitor, on a connection of its own, and
 //! each request is written down.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use anteroom_witness::{Call, Heard, Line, Token, Told};
 use http_body_util::Full;
 use hyper::body::Bytes;
 
-use crate::{
-    client::{Answer, Fault, Outgoing},
-    rehearse::{Stage, address, connection::Connection, present::Key},
-};
+use super::connection::Connection;
+use super::present::Key;
+use super::{Stage, address};
+use crate::client::{Answer, Fault, Outgoing};
 
 /// A tab of a visitor.
 pub struct Tab {
@@ -41,19 +42,12 @@ impl Tab {
     }
 
     /// Gives the place of the key up. No record and no figure counts it.
-    pub async fn gives_up(mut self, token: Option<String>) {
-        let token = match token {
-            Some(token) => Some(token),
+    pub async fn gives_up(mut self, mut token: Option<String>) {
+        if token.is_none() {
             // The answer to the join was cut off. The same key has the same place.
-            None => match self.sends(Call::Join, None).await {
-                Ok(answer) => {
-                    let status = answer.status.as_u16();
-                    let heard = Heard::answer(Call::Join, status, |_| None, &answer.body);
-                    heard.token.map(|token| token.text)
-                }
-                Err(_) => None,
-            },
-        };
+            let heard = heard(Call::Join, &self.sends(Call::Join, None).await);
+            token = heard.token.map(|token| token.text);
+        }
         if token.is_some() {
             // A place that is not given up ends by itself, in time.
             let _ = self.sends(Call::Leave, token.as_deref()).await;
@@ -68,28 +62,22 @@ impl Tab {
 
     /// The protected service is about to be asked, which may end the place.
     pub fn may_be_ended(&self) {
-        let record = &self.stage.record;
+        let line = Line { code: "perhaps by the service".to_owned(), ..self.line(Call::Leave) };
+        self.stage.record.write(line);
+    }
+
+    /// For the record: the request is sent now.
+    fn line(&self, call: Call) -> Line {
         let holds = self.token.as_ref().map(|token| token.place);
-        let line = Line::sent(self.visitor, self.identity, Call::Leave, record.now(), holds);
-        record.write(Line { code: "perhaps by the service".to_owned(), ..line });
+        Line::sent(self.visitor, self.identity, call, self.stage.record.now(), holds)
     }
 
     /// Asks once. A join's token is kept.
     pub async fn ask(&mut self, call: Call) -> Heard {
         self.connection.ready().await;
-        let record = &self.stage.record;
-        let holds = self.token.as_ref().map(|token| token.place);
-        let line = Line::sent(self.visitor, self.identity, call, record.now(), holds);
-        let under_way = record.request(line);
+        let under_way = self.stage.record.request(self.line(call));
         let token = self.token.as_ref().map(|token| token.text.clone());
-        let answer = self.send(call, token.as_deref()).await;
-        let heard = match &answer {
-            Ok(answer) => {
-                let header = |name: &str| answer.headers.get(name).and_then(|it| it.to_str().ok());
-                Heard::answer(call, answer.status.as_u16(), header, &answer.body)
-            }
-            Err(fault) => Heard::nothing(fault),
-        };
+        let heard = heard(call, &self.send(call, token.as_deref()).await);
         under_way.hears(&heard);
         if heard.status.is_some_and(|status| status >= 400) {
             let code = if heard.code.is_empty() { "no code" } else { &heard.code };
@@ -114,7 +102,11 @@ impl Tab {
             self.stage.present.may_join(self.key, self.visitor);
         }
         let answer = self.sends(call, token).await;
-        self.stage.tally.asked_room(sent, answer.as_ref().map_err(|fault| *fault));
+        let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
+        let refused = status.filter(|status| *status >= 400).map(|_| Fault::Status);
+        let fault = answer.as_ref().err().copied().or(refused);
+        let tally = &self.stage.tally;
+        tally.counts().room.add(tally.elapsed(), sent, status, fault);
         answer
     }
 
@@ -150,5 +142,16 @@ impl Tab {
         request
             .body(Full::new(body))
             .expect("a path that was parsed, numbers and a token are ASCII")
+    }
+}
+
+/// What an answer of the room says, or why there is none.
+pub fn heard(call: Call, answer: &Result<Answer, Fault>) -> Heard {
+    match answer {
+        Ok(answer) => {
+            let header = |name: &str| answer.headers.get(name).and_then(|it| it.to_str().ok());
+            Heard::answer(call, answer.status.as_u16(), header, &answer.body)
+        }
+        Err(fault) => Heard::nothing(fault),
     }
 }

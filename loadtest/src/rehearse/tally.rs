@@ -1,23 +1,17 @@
 //! What is counted while the visitors go on.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    client::{Answer, Fault},
-    load::{Durations, Sample, add_counts},
-    rehearse::{
-        cheat::{FellFor, Trick, Tried},
-        mix::Habit,
-        room::Look,
-        traffic::Traffic,
-    },
-};
+use super::cheat::{FellFor, Trick, Tried};
+use super::lock;
+use super::mix::Habit;
+use super::room::Look;
+use super::traffic::Traffic;
+use crate::load::{Durations, add_counts};
 
 /// How a visit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,7 +75,7 @@ impl Tally {
 
     /// The counts.
     pub fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counts)
     }
 
     /// A visitor comes.
@@ -92,21 +86,6 @@ impl Tally {
     /// A visit is over.
     pub fn ends(&self, habit: Habit, end: End) {
         *self.counts().ended.entry(habit).or_default().entry(end).or_default() += 1;
-    }
-
-    /// A request to the waiting room has ended. Statuses from 400 on are errors.
-    pub fn asked_room(&self, started: Instant, answer: Result<&Answer, Fault>) {
-        let status = answer.ok().map(|answer| answer.status.as_u16());
-        let refused = status.filter(|status| *status >= 400).map(|_| Fault::Status);
-        let fault = answer.err().or(refused);
-        let sample = Sample { step: 0, started, status, again: false, fault };
-        self.counts().room.add(self.elapsed(), &sample);
-    }
-
-    /// A request to the protected service has ended. The scenario defines what is an error.
-    pub fn asked_service(&self, started: Instant, status: Option<u16>, fault: Option<Fault>) {
-        let sample = Sample { step: 0, started, status, again: false, fault };
-        self.counts().service.add(self.elapsed(), &sample);
     }
 
     /// A turn was told; it came so long after the join.
@@ -157,6 +136,16 @@ impl Counts {
     /// Whether everybody was to pass at any look.
     pub fn saw_bypass(&self) -> bool {
         self.looks.iter().flatten().any(|look| look.bypass)
+    }
+
+    /// The longest line at any look.
+    pub fn greatest_depth(&self) -> u64 {
+        self.looks.iter().flatten().map(|look| look.depth).max().unwrap_or(0)
+    }
+
+    /// Visitors that have come.
+    pub fn all_came(&self) -> u64 {
+        self.came.values().sum()
     }
 
     /// Visits that are over, whichever way.

@@ -1,30 +1,26 @@
 //! One visitor, from its arrival to the end of its visit.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anteroom_witness::{Call, Heard, Told};
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use tokio::time::sleep;
 
-use crate::{
-    rehearse::{
-        Stage, address,
-        cheat::{self, TRICKS},
-        connection::Connection,
-        mix::Habit,
-        tab::Tab,
-        tally::End,
-    },
-    scenario,
-};
+use super::Stage;
+use super::cheat::{self, Trick};
+use super::mix::Habit;
+use super::tab::Tab;
+use super::tally::End;
 
 /// A visitor.
 pub struct Visitor {
-    stage: Arc<Stage>,
-    number: u32,
+    pub(super) stage: Arc<Stage>,
+    pub(super) number: u32,
     habit: Habit,
-    random: StdRng,
-    tab: Tab,
+    pub(super) random: StdRng,
+    pub(super) tab: Tab,
     /// Open besides, in some.
     others: Option<Box<[Tab; 4]>>,
     /// How many tricks it has tried.
@@ -41,17 +37,10 @@ impl Visitor {
         Self { stage, number, habit, random, tab, others: None, tricks: 0, done_once: false }
     }
 
-    /// Goes through the waiting room.
+    /// Goes through the waiting room; without one, straight to the service.
     pub async fn visits(mut self) {
         self.stage.tally.comes(self.habit);
-        let end = self.whole().await;
-        self.stage.tally.ends(self.habit, end);
-    }
-
-    /// Goes to the service straight away, as if there were no waiting room.
-    pub async fn goes_straight(mut self) {
-        self.stage.tally.comes(self.habit);
-        let end = self.inside(false).await;
+        let end = if self.stage.with_room { self.whole().await } else { self.inside().await };
         self.stage.tally.ends(self.habit, end);
     }
 
@@ -90,12 +79,12 @@ impl Visitor {
                     Told::Ready { .. } => self.either(Call::Claim, Call::Authorize),
                     Told::Active { .. } => {
                         self.others = None;
-                        let end = self.inside(true).await;
+                        let end = self.inside().await;
                         if self.habit == Habit::DropsOut {
                             return End::DroppedOut;
                         }
                         // What the service may have ended the witness counts on until it is seen.
-                        if self.stage.visit.target.is_some() {
+                        if self.stage.target.is_some() {
                             Box::pin(self.tab.ask(Call::Place)).await;
                         }
                         // Answered or not: whoever closes the page says so once.
@@ -133,8 +122,8 @@ impl Visitor {
         sleep(after.mul_f64(self.random.random_range(1.0..1.1))).await;
         match self.habit {
             Habit::Tabs => Box::pin(self.five_tabs()).await,
-            Habit::Cheats if self.tricks < TRICKS.len() => {
-                let trick = TRICKS[self.tricks];
+            Habit::Cheats => {
+                let Some(trick) = Trick::all().nth(self.tricks) else { return Ok(None) };
                 self.tricks += 1;
                 // The numbers after those of all visitors.
                 let spare = (self.number, self.stage.visitors + self.number);
@@ -165,61 +154,11 @@ impl Visitor {
         );
     }
 
-    /// Uses the service: each request passes the gate first, where there is a waiting room. A token
-    /// goes along then, and nobody goes on who does not pass. Whether the visit came to its end.
-    async fn inside(&mut self, asks_gate: bool) -> End {
-        let stage = Arc::clone(&self.stage);
-        let Some(target) = &stage.visit.target else {
-            if asks_gate && !self.passes().await {
-                return End::Failed;
-            }
-            stage.visit.stays(1.0, &mut self.random).await;
-            return End::Served;
-        };
-        let mut connection = Connection::new(target, &stage.connections, self.number);
-        let from = address::of(self.number).to_string();
-        let scenario = &stage.visit.scenario;
-        if scenario.connections == scenario::Connections::New {
-            connection.is_new_each_time();
-        }
-        let calls = scenario.calls_per_visitor();
-        let mut visit = scenario::Visit::new(scenario, u64::from(self.number) + 1);
-        let mut is_first = true;
-        while let Ok(turn) = visit.turn() {
-            let Some(turn) = turn else { return End::Served };
-            sleep(turn.think).await;
-            let Some(call) = turn.call else { continue };
-            if asks_gate && !self.passes().await {
-                return End::Failed;
-            }
-            if asks_gate && std::mem::take(&mut is_first) {
-                self.tab.may_be_ended();
-            }
-            let token = self.tab.token.as_ref().map(|token| token.text.as_str());
-            let (visit, connection) = (&mut visit, &mut connection);
-            let asks = stage.visit.asks(&call, visit, connection, token, &from, &stage.tally);
-            if !Box::pin(asks).await {
-                return End::Failed;
-            }
-            if !turn.again {
-                stage.visit.stays(calls, &mut self.random).await;
-            }
-        }
-        // A value of the scenario was not there.
-        End::Failed
-    }
-
-    /// Asks the gate, as a visitor does who loads the page again while the gate does not know.
-    async fn passes(&mut self) -> bool {
-        let heard = self.until_told(Call::Authorize).await;
-        heard.is_some_and(|heard| heard.status == Some(200))
-    }
-
     /// Asks until an answer says something of the place; nothing when it is refused for good.
     ///
     /// It asks again as the waiting page does: 1 s later, then twice as long each time up to 20 s,
     /// each half to one and a half of it, and not before it was told.
-    async fn until_told(&mut self, call: Call) -> Option<Heard> {
+    pub(super) async fn until_told(&mut self, call: Call) -> Option<Heard> {
         let mut own_ms = 1_000;
         loop {
             let heard = Box::pin(self.tab.ask(call)).await;
