@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rand::Rng as _;
 use rand::rngs::StdRng;
 
+use super::span::exponential;
 use crate::exit::Usage;
 
 /// A curve of 30 days, in seconds.
@@ -27,7 +27,6 @@ impl Arrivals {
     /// So many visitors in all, most at the start: the rate falls in a straight line to 0.
     pub fn spike(visitors: u64, length: Duration) -> Self {
         let length = length.as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "nobody counts visitors past 2^53")]
         let peak = 2.0 * visitors as f64 / length;
         Self { points: vec![(0.0, peak), (length, 0.0)] }
     }
@@ -47,36 +46,20 @@ impl Arrivals {
     /// [`read`](Self::read) of a text; an error is the number of the line and the rule.
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
-        let text = text.trim_start_matches('\u{feff}');
-        for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
-            let wrong = |rule: String| (line + 1, rule);
-            let cells: Vec<_> = row.split(',').map(|cell| cell.trim().parse::<f64>()).collect();
-            // A heading names its columns: two cells, and no digit in front.
-            let names = |cell: &str| !cell.trim().starts_with(|c: char| c.is_ascii_digit());
-            if line == 0 && cells.len() == 2 && row.split(',').all(names) {
+        let mut last = 1;
+        for (line, row) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+            last = line;
+            if row.trim().is_empty() || (line == 1 && is_heading(row)) {
                 continue;
             }
-            let [Ok(at), Ok(rate)] = cells[..] else {
-                return Err(wrong(format!("`{row}` is not `seconds,arrivals per second`")));
-            };
-            if !((0.0..=LONGEST).contains(&at) && rate >= 0.0 && rate.is_finite()) {
-                let rule = "seconds are 0 to 2592000 (30 days), arrivals per second 0 or more";
-                return Err(wrong(rule.to_owned()));
-            }
-            if let Some(&(before, _)) = points.last()
-                && at <= before
-            {
-                return Err(wrong(format!("seconds must grow: {at} comes after {before}")));
+            let (at, rate) = point(row).map_err(|rule| (line, rule))?;
+            if let Some((before, _)) = points.last().filter(|(before, _)| at <= *before) {
+                return Err((line, format!("seconds must grow: {at} comes after {before}")));
             }
             points.push((at, rate));
         }
-        if points.len() < 2 {
-            return Err((
-                text.lines().count().max(1),
-                "at least two points make a curve".to_owned(),
-            ));
-        }
-        Ok(Self { points })
+        let curve = (points.len() > 1).then_some(Self { points });
+        curve.ok_or_else(|| (last, "at least two points make a curve".to_owned()))
     }
 
     /// Visitors in all, on average.
@@ -93,15 +76,26 @@ impl Arrivals {
     /// The instants, in microseconds from the start, in order. Visitors come by chance (a Poisson
     /// process), or with `even` as evenly as the rate allows.
     pub fn instants(&self, even: bool, random: StdRng) -> Instants<'_> {
-        Instants {
-            arrivals: self,
-            even,
-            random,
-            wanted: if even { -0.5 } else { 0.0 },
-            passed: 0.0,
-            piece: 0,
-        }
+        let wanted = if even { -0.5 } else { 0.0 };
+        Instants { arrivals: self, even, random, wanted, passed: 0.0, piece: 0 }
     }
+}
+
+/// Whether a line names two columns: no digit is in front.
+fn is_heading(row: &str) -> bool {
+    let names = |cell: &str| !cell.trim().starts_with(|c: char| c.is_ascii_digit());
+    row.split(',').count() == 2 && row.split(',').all(names)
+}
+
+fn point(row: &str) -> Result<(f64, f64), String> {
+    let cells: Vec<_> = row.split(',').map(|cell| cell.trim().parse::<f64>()).collect();
+    let [Ok(at), Ok(rate)] = cells[..] else {
+        return Err(format!("`{row}` is not `seconds,arrivals per second`"));
+    };
+    if (0.0..=LONGEST).contains(&at) && rate >= 0.0 && rate.is_finite() {
+        return Ok((at, rate));
+    }
+    Err("seconds are 0 to 2592000 (30 days), arrivals per second 0 or more".to_owned())
 }
 
 /// See [`Arrivals::instants`]. The n-th comes where the area below the curve reaches n − ½; by
@@ -121,8 +115,7 @@ impl Iterator for Instants<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        // 1 − u is never 0.
-        self.wanted += if self.even { 1.0 } else { -(1.0 - self.random.random::<f64>()).ln() };
+        self.wanted += if self.even { 1.0 } else { exponential(&mut self.random) };
         while let [(from, first), (to, last), ..] = self.arrivals.points[self.piece..] {
             let (length, rest) = (to - from, self.wanted - self.passed);
             let area = length * (first + last) / 2.0;
@@ -131,11 +124,6 @@ impl Iterator for Instants<'_> {
                 // The root of first × x + slope × x² ÷ 2 = rest, in the form that divides by no 0.
                 let root = (first * first + 2.0 * slope * rest).max(0.0).sqrt();
                 let at = from + 2.0 * rest / (first + root);
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "not negative, and no curve lasts 2^63 µs"
-                )]
                 return Some((at * 1e6) as u64);
             }
             (self.passed, self.piece) = (self.passed + area, self.piece + 1);

@@ -1,17 +1,15 @@
 //! Who comes, and what they do.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use humantime::parse_duration;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::arrivals::Arrivals;
 use super::span::Span;
 use crate::exit::Usage;
-use crate::plan::flags::share;
+use crate::plan::flags::{share, time};
 
 /// When they come: exactly one of three.
 #[derive(Args, Clone, Debug)]
@@ -20,7 +18,7 @@ use crate::plan::flags::share;
 #[group(skip)]
 pub struct Coming {
     /// So many visitors a second, above 0
-    #[arg(long, value_name = "PER_SECOND")]
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     rate: Option<f64>,
     /// So many visitors in all, at least 1 (on average, but with --even), most of them at the start
     #[arg(long, value_name = "VISITORS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -29,46 +27,40 @@ pub struct Coming {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// For how long they come, with --rate and --spike, 1s to 30days
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "csv", value_parser = parse_duration, default_value = "10m")]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "csv", default_value = "10m",
+        value_parser = time(("1s", "30days")))]
     length: Duration,
 }
 
-impl fmt::Display for Coming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let length = humantime::format_duration(self.length);
-        match (self.rate, self.spike, &self.csv) {
-            (Some(rate), ..) => write!(f, "--rate {rate} --for {length}"),
-            (_, Some(visitors), _) => write!(f, "--spike {visitors} --for {length}"),
-            (.., Some(file)) => write!(f, "--csv {}", file.display()),
-            (None, None, None) => Ok(()),
-        }
-    }
-}
-
 impl Coming {
-    /// The curve.
+    /// The curve, and how it was asked for.
     ///
     /// # Errors
     ///
     /// Names the flag, or the file and line, and the rule.
-    pub fn arrivals(&self) -> Result<Arrivals, Usage> {
-        if self.length < Duration::from_secs(1) || self.length > Duration::from_secs(30 * 86_400) {
-            return Err(Usage("--for: from 1s to 30days".into()));
-        }
-        let arrivals = match (self.rate, self.spike, &self.csv) {
-            (Some(rate), ..) if !(rate > 0.0 && rate.is_finite()) => {
-                return Err(Usage("--rate: more than 0".into()));
+    pub fn arrivals(&self) -> Result<(Arrivals, String), Usage> {
+        let length = humantime::format_duration(self.length);
+        let (arrivals, asked) = match (self.rate, self.spike, &self.csv) {
+            (Some(rate), ..) => {
+                (Arrivals::constant(rate, self.length), format!("--rate {rate} --for {length}"))
             }
-            (Some(rate), ..) => Arrivals::constant(rate, self.length),
-            (_, Some(visitors), _) => Arrivals::spike(visitors, self.length),
-            (.., Some(file)) => Arrivals::read(file)?,
+            (_, Some(visitors), _) => {
+                let spike = Arrivals::spike(visitors, self.length);
+                (spike, format!("--spike {visitors} --for {length}"))
+            }
+            (.., Some(file)) => (Arrivals::read(file)?, format!("--csv {}", file.display())),
             (None, None, None) => return Err(Usage("give --rate, --spike or --csv".into())),
         };
         if arrivals.total() > 1e9 {
             return Err(Usage("at most 1 000 000 000 visitors".into()));
         }
-        Ok(arrivals)
+        Ok((arrivals, asked))
     }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| *rate > 0.0);
+    rate.ok_or_else(|| "must be above 0".to_owned())
 }
 
 /// What they do.
@@ -77,11 +69,9 @@ impl Coming {
 pub struct Crowd {
     /// How long they stay once they are in: 2m, 30s..5m or exponential:2m
     #[arg(long, value_name = "TIMES")]
-    #[serde(serialize_with = "shown")]
     pub stay: Span,
     /// How soon they come in once their turn is there
     #[arg(long, value_name = "TIMES", default_value = "0s..2s")]
-    #[serde(serialize_with = "shown")]
     pub claims_after: Span,
     /// Share of them who miss their turn, 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
@@ -91,7 +81,6 @@ pub struct Crowd {
     pub drop_outs: f64,
     /// How long the patience of these lasts
     #[arg(long, value_name = "TIMES", default_value = "exponential:10m")]
-    #[serde(serialize_with = "shown")]
     pub patience: Span,
     /// Share of these who leave without a word, 0% to 100%: the queue skips them after --idle-ttl
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
@@ -105,8 +94,4 @@ pub struct Crowd {
     /// How many runs to play, each with a seed of its own, 1 to 100
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
-}
-
-fn shown<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(span)
 }

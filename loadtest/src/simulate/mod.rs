@@ -1,13 +1,12 @@
 //! `simulate`: what a crowd would wait by these rules, without a cluster.
 
-pub mod arrivals;
-pub mod crowd;
-pub mod model;
-pub mod rate;
-pub mod rules;
-pub mod span;
-
+mod arrivals;
+mod crowd;
+mod model;
+mod rate;
 mod result;
+mod rules;
+mod span;
 mod spread;
 
 use std::num::NonZero;
@@ -23,7 +22,8 @@ use crate::exit::Outcome;
 use crate::progress::{Progress, say};
 use arrivals::Arrivals;
 use crowd::Crowd;
-use result::Run;
+use model::Simulated;
+use result::Answer;
 use rules::Rules;
 
 /// Plays an arrival curve by the rules of a queue, with several seeds, and shows the waits, the
@@ -62,36 +62,32 @@ impl Simulate {
     ///
     /// A mistake of the caller, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        let arrivals = self.coming.arrivals()?;
-        let coming = self.coming.to_string();
-        self.rules.check()?;
+        let Self { coming, crowd, rules, output } = self;
+        let (curve, arrivals) = coming.arrivals()?;
         let cancelled = crate::interrupt::watch()?;
-        let (crowd, rules, ends) = (self.crowd.clone(), self.rules.clone(), cancelled.clone());
-        let runs = spawn_blocking(move || play(&arrivals, &crowd, &rules, &ends)).await?;
-        let interrupted = cancelled.is_cancelled();
-        let result = result::Answer::new(coming, self.crowd, self.rules, &runs, interrupted);
-        let report = result.report();
-        report.write(&self.output, "simulate", &result)?;
+        let interrupt = cancelled.clone();
+        let played = spawn_blocking(move || {
+            let runs = play(&curve, &crowd, &rules, &interrupt);
+            Answer { arrivals, crowd, rules, runs, interrupted: interrupt.is_cancelled() }
+        });
+        let answer = played.await?;
+        let report = answer.report();
+        report.write(&output, "simulate", &answer.json())?;
         say(&report.markdown());
-        say(&format!("written to {}", self.output.join("simulate.html").display()));
+        say(&format!("written to {}", output.join("simulate.html").display()));
         Ok(Outcome::Held)
     }
 }
 
-/// A run for each seed that was begun, in their order, with as many threads as processors.
+/// A run for each seed, in their order, with as many threads as processors. After an interrupt:
+/// those that came to their end, or what there is of the first.
 fn play(
     arrivals: &Arrivals,
     crowd: &Crowd,
     rules: &Rules,
     cancelled: &CancellationToken,
-) -> Vec<Run> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked: from 0 to 10^9"
-    )]
-    let total = arrivals.total() as u64 * crowd.seeds;
-    let progress = Progress::new("simulate", total);
+) -> Vec<Simulated> {
+    let progress = Progress::new("simulate", arrivals.total() as u64 * crowd.seeds);
     let (begun, come) = (AtomicU64::new(0), AtomicU64::new(0));
     let tell = |more| {
         let visitors = come.fetch_add(more, Ordering::Relaxed) + more;
@@ -101,16 +97,17 @@ fn play(
         let number = begun.fetch_add(1, Ordering::Relaxed);
         let wanted = number < crowd.seeds && (number == 0 || !cancelled.is_cancelled());
         let seed = crowd.seed.wrapping_add(number);
-        let played = || model::simulate(arrivals, crowd, rules, seed, cancelled, tell);
-        wanted.then(|| Run { number, seed, played: played() })
+        wanted.then(|| model::simulate(arrivals, crowd, rules, seed, cancelled, tell))
     };
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let mut runs = thread::scope(|scope| {
+    let mut runs: Vec<_> = thread::scope(|scope| {
         let started: Vec<_> =
             (0..threads).map(|_| scope.spawn(|| iter::from_fn(next).collect::<Vec<_>>())).collect();
-        let joined = started.into_iter().flat_map(|it| it.join().expect("a run does not panic"));
-        joined.collect::<Vec<_>>()
+        started.into_iter().flat_map(|it| it.join().expect("a run does not panic")).collect()
     });
-    runs.sort_by_key(|run| run.number);
+    runs.sort_by_key(|run| run.seed.wrapping_sub(crowd.seed));
+    if runs.iter().any(|run| !run.interrupted) {
+        runs.retain(|run| !run.interrupted);
+    }
     runs
 }

@@ -29,9 +29,7 @@ const AFTER_THE_LAST: u64 = 24 * 3_600 * 1_000_000;
 /// A second of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
-    /// Joins in it.
     pub joined: u64,
-    /// Promotions in it.
     pub promoted: u64,
     /// What these had waited, in microseconds, summed up.
     pub waited: u64,
@@ -41,32 +39,42 @@ pub struct Sample {
     pub taken: u64,
 }
 
-/// What came of it.
+/// What came of a run.
+#[derive(Default)]
 pub struct Simulated {
-    /// Waits of the promoted in milliseconds.
-    pub waits: Histogram<u64>,
+    pub seed: u64,
+    pub waits: Waits,
     /// Second by second.
     pub samples: Vec<Sample>,
-    /// Everybody who came.
     pub visitors: u64,
     /// Those whom a full line refused.
     pub refused: u64,
-    /// Those who left the line, or were gone from it unseen.
+    /// Those who left the line, or were skipped in it as inactive.
     pub dropped_out: u64,
-    /// Turns that nobody took.
+    /// Missed turns.
     pub no_shows: u64,
     /// The longest line.
     pub greatest_depth: u64,
     /// Those still in line at the end.
     pub left_standing: u64,
-    /// Ready and active, in places × microseconds, while somebody waited.
+    pub capacity: Option<u64>,
+    /// Ready and active, in places × microseconds, while visitors waited.
     pub taken_while_waiting: u64,
-    /// How long somebody waited, in microseconds.
+    /// How long visitors waited, in microseconds.
     pub waiting_for: u64,
-    /// When the last of the line was let in.
+    /// When the last of the line was let in, in microseconds.
     pub line_ended: u64,
     /// Ended before it was over.
     pub interrupted: bool,
+}
+
+/// Waits of the promoted in milliseconds, to a thousandth.
+pub struct Waits(pub Histogram<u64>);
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self(Histogram::new(3).expect("three digits are allowed"))
+    }
 }
 
 /// One in line.
@@ -131,9 +139,7 @@ pub fn simulate(
         }
     }
     room.write_down();
-    room.result.left_standing = room.depth;
-    room.result.interrupted = cancelled.is_cancelled();
-    room.result
+    Simulated { left_standing: room.depth, interrupted: cancelled.is_cancelled(), ..room.result }
 }
 
 impl<'a> Room<'a> {
@@ -151,20 +157,7 @@ impl<'a> Room<'a> {
             ends: BinaryHeap::new(),
             untaken: VecDeque::new(),
             sample: Sample::default(),
-            result: Simulated {
-                waits: Histogram::new(3).expect("three digits are allowed"),
-                samples: Vec::new(),
-                visitors: 0,
-                refused: 0,
-                dropped_out: 0,
-                no_shows: 0,
-                greatest_depth: 0,
-                left_standing: 0,
-                taken_while_waiting: 0,
-                waiting_for: 0,
-                line_ended: 0,
-                interrupted: false,
-            },
+            result: Simulated { seed, capacity: rules.capacity, ..Simulated::default() },
         }
     }
 
@@ -173,16 +166,16 @@ impl<'a> Room<'a> {
         self.leave(now);
         self.result.visitors += 1;
         self.sample.joined += 1;
+        let mut waiting = Waiting { joined: now, gone: u64::MAX, away: u64::MAX };
         let room = self.depth == 0 && self.room(now) > 0;
         if room && self.rate.as_mut().is_none_or(|rate| rate.pass(now)) {
-            self.promote(&Waiting { joined: now, gone: u64::MAX, away: u64::MAX }, now);
+            self.promote(&waiting, now);
             return;
         }
         if self.depth >= self.rules.max_waiting {
             self.result.refused += 1;
             return;
         }
-        let mut waiting = Waiting { joined: now, gone: u64::MAX, away: u64::MAX };
         if self.random.random_bool(self.crowd.drop_outs) {
             waiting.away = now + self.crowd.patience.draw(&mut self.random);
             let silent = self.random.random_bool(self.crowd.silent);
@@ -260,7 +253,7 @@ impl<'a> Room<'a> {
 
     fn promote(&mut self, visitor: &Waiting, now: u64) {
         let waited = now - visitor.joined;
-        self.result.waits.record(waited / 1_000).expect("it grows as it must");
+        self.result.waits.0.record(waited / 1_000).expect("it grows as it must");
         self.sample.promoted += 1;
         self.sample.waited += waited;
         let claim_ttl = micros(self.rules.claim_ttl);

@@ -14,6 +14,7 @@ struct Entry {
 }
 
 /// At most `batch` promotions in any interval.
+#[derive(Default)]
 pub struct Rate {
     batch: u64,
     interval: u64,
@@ -33,19 +34,7 @@ pub struct Rate {
 impl Rate {
     /// A rule that nobody has used yet.
     pub fn new(batch: u64, interval: u64, pace: Pace) -> Self {
-        Self {
-            batch,
-            interval,
-            pace,
-            log: VecDeque::new(),
-            logged: 0,
-            slice_at: None,
-            carry: 0,
-            left: 0,
-            left_until: 0,
-            credit: 0,
-            credit_at: 0,
-        }
+        Self { batch, interval, pace, ..Self::default() }
     }
 
     fn slice(&self) -> u64 {

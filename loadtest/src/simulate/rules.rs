@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use clap::Args;
-use serde::Serialize;
+use clap::{ArgGroup, Args};
+use serde::{Serialize, Serializer};
 
-use crate::exit::Usage;
 use crate::plan::{Pace, flags};
 
-/// When the head of the line is promoted.
+/// When the head of the line is promoted: by a rate, a capacity or both.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(next_help_heading = "Rules")]
+#[command(group = ArgGroup::new("rule").required(true).multiple(true).args(["batch", "capacity"]))]
+#[group(skip)]
 pub struct Rules {
     /// At most so many promotions in any interval, 1 to 1000000
     #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -18,7 +19,7 @@ pub struct Rules {
     /// The interval of a batch, 1s to 1h
     #[arg(long, value_name = "TIME", default_value = "10s",
         value_parser = flags::time(flags::INTERVAL))]
-    #[serde(with = "seconds")]
+    #[serde(serialize_with = "seconds")]
     pub interval: Duration,
     /// How a batch is spread over its interval
     #[arg(long, default_value = "even")]
@@ -29,17 +30,17 @@ pub struct Rules {
     /// How long a turn is kept for those who miss it, 5s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s",
         value_parser = flags::time(flags::CLAIM_TTL))]
-    #[serde(with = "seconds")]
+    #[serde(serialize_with = "seconds")]
     pub claim_ttl: Duration,
     /// The longest stay, 5s to 7d
     #[arg(long, value_name = "TIME", default_value = "30m",
         value_parser = flags::time(flags::SESSION_MAX))]
-    #[serde(with = "seconds")]
+    #[serde(serialize_with = "seconds")]
     pub session_max: Duration,
     /// How long a visitor in line may be unseen before the queue skips it, 60s to 24h
     #[arg(long, value_name = "TIME", default_value = "10m",
         value_parser = flags::time(flags::IDLE_TTL))]
-    #[serde(with = "seconds")]
+    #[serde(serialize_with = "seconds")]
     pub idle_ttl: Duration,
     /// How many may stand in line, 1 to 10000000; more are refused
     #[arg(long, value_name = "PLACES", default_value_t = 1_000_000,
@@ -47,29 +48,6 @@ pub struct Rules {
     pub max_waiting: u64,
 }
 
-impl Rules {
-    /// Whether they can be simulated.
-    ///
-    /// # Errors
-    ///
-    /// Names the flag and the rule.
-    pub fn check(&self) -> Result<(), Usage> {
-        if self.batch.is_none() && self.capacity.is_none() {
-            return Err(Usage(
-                "give --batch, --capacity or both: one of the rules must hold".into(),
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// Durations in JSON, in seconds.
-mod seconds {
-    use std::time::Duration;
-
-    use serde::Serializer;
-
-    pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(time.as_secs_f64())
-    }
+fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
 }

@@ -4,16 +4,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use humantime::{format_duration, parse_duration};
 use rand::Rng as _;
 use rand::rngs::StdRng;
+use serde::{Serialize, Serializer};
+
+use crate::scenario::Think;
 
 /// A distribution of durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Span {
-    /// `30s`
-    Fixed(Duration),
-    /// `10s..1m`: uniform.
-    Between(Duration, Duration),
+    /// `30s`, or uniform: `10s..1m`.
+    Between(Think),
     /// `exponential:30s`: of this mean.
     Exponential(Duration),
 }
@@ -22,14 +24,19 @@ impl Span {
     /// One of them, in microseconds.
     pub fn draw(&self, random: &mut StdRng) -> u64 {
         match *self {
-            Self::Fixed(length) => micros(length),
-            Self::Between(least, most) => random.random_range(micros(least)..=micros(most)),
-            Self::Exponential(mean) => {
-                // 1 − u is never 0.
-                micros(mean.mul_f64(-(1.0 - random.random::<f64>()).ln()))
+            Self::Between(Think { least, most }) if least == most => micros(least),
+            Self::Between(Think { least, most }) => {
+                random.random_range(micros(least)..=micros(most))
             }
+            Self::Exponential(mean) => micros(mean.mul_f64(exponential(random))),
         }
     }
+}
+
+/// A number of the exponential distribution of mean 1, by its inverse.
+pub fn exponential(random: &mut StdRng) -> f64 {
+    // 1 − u is never 0.
+    -(1.0 - random.random::<f64>()).ln()
 }
 
 /// A duration in whole microseconds.
@@ -41,32 +48,26 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let time = |part: &str| {
-            humantime::parse_duration(part.trim())
-                .map_err(|error| format!("`{part}`: {error}; give 30s, 10s..1m or exponential:30s"))
+        let Some(mean) = text.strip_prefix("exponential:") else {
+            return Think::try_from(text.to_owned()).map(Self::Between);
         };
-        if let Some(mean) = text.strip_prefix("exponential:") {
-            return Ok(Self::Exponential(time(mean)?));
-        }
-        let Some((least, most)) = text.split_once("..") else {
-            return Ok(Self::Fixed(time(text)?));
-        };
-        let (least, most) = (time(least)?, time(most)?);
-        if least > most {
-            return Err(format!("`{text}`: the first bound is not above the second"));
-        }
-        Ok(Self::Between(least, most))
+        let wrong = |error| format!("`{mean}`: {error}; give exponential:30s");
+        parse_duration(mean.trim()).map(Self::Exponential).map_err(wrong)
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = |length: Duration| humantime::format_duration(length);
-        match *self {
-            Self::Fixed(length) => write!(f, "{}", time(length)),
-            Self::Between(least, most) => write!(f, "{}..{}", time(least), time(most)),
-            Self::Exponential(mean) => write!(f, "exponential:{}", time(mean)),
+        match self {
+            Self::Between(bounds) => bounds.fmt(f),
+            Self::Exponential(mean) => write!(f, "exponential:{}", format_duration(*mean)),
         }
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 
@@ -81,10 +82,10 @@ mod tests {
             assert_eq!(text.parse::<Span>().expect(text).to_string(), text);
         }
         for (text, rule) in [
-            ("30", "give 30s"),
-            ("2s..1s", "not above the second"),
-            ("exponential:", "give 30s"),
-            ("..", "give 30s"),
+            ("30", "is no time"),
+            ("2s..1s", "ends before it begins"),
+            ("exponential:", "give exponential:30s"),
+            ("..", "is no time"),
         ] {
             let error = text.parse::<Span>().expect_err(text);
             assert!(error.contains(rule), "{text}: {error}");
