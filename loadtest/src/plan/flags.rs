@@ -25,7 +25,7 @@ pub fn share_below_all(text: &str) -> Result<f64, String> {
 }
 
 /// The shortest and the longest time.
-type Bounds = (&'static str, &'static str);
+pub type Bounds = (&'static str, &'static str);
 
 /// `interval` of a queue.
 pub const INTERVAL: Bounds = ("1s", "1h");
@@ -37,16 +37,26 @@ pub const SESSION_MAX: Bounds = ("5s", "7d");
 pub const IDLE_TTL: Bounds = ("60s", "24h");
 
 /// Reads whole milliseconds within bounds; an error names these.
-pub fn time((least, most): Bounds) -> impl Fn(&str) -> Result<Duration, String> + Clone {
-    move |text| {
-        let read = |text| humantime::parse_duration(text).map_err(|error| error.to_string());
-        let time = read(text)?;
-        let whole = time.subsec_nanos() % 1_000_000 == 0;
-        if whole && (read(least)?..=read(most)?).contains(&time) {
-            return Ok(time);
-        }
-        Err(format!("must be {least} to {most}, in whole milliseconds"))
+pub fn time(bounds: Bounds) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    move |text| whole(text, bounds, (1_000_000, "milliseconds"))
+}
+
+/// The same of whole seconds.
+pub fn seconds(bounds: Bounds) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    move |text| whole(text, bounds, (1_000_000_000, "seconds"))
+}
+
+fn whole(
+    text: &str,
+    (least, most): Bounds,
+    (nanos, unit): (u128, &str),
+) -> Result<Duration, String> {
+    let read = |text| humantime::parse_duration(text).map_err(|error| error.to_string());
+    let time = read(text)?;
+    if time.as_nanos() % nanos == 0 && (read(least)?..=read(most)?).contains(&time) {
+        return Ok(time);
     }
+    Err(format!("must be {least} to {most}, in whole {unit}"))
 }
 
 #[cfg(test)]

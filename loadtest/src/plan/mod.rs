@@ -4,7 +4,6 @@ pub mod flags;
 
 mod apply;
 mod options;
-mod patch;
 
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use serde::Serialize;
 
 pub use flags::share_below_all as below_all;
 pub use options::Options;
-pub use patch::patch;
 
 /// Of `plan.json`; grows when a program that reads it has to change.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -26,16 +24,6 @@ pub enum Pace {
     Even,
     /// All at once at each interval
     Batch,
-}
-
-impl Pace {
-    /// As the configuration writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Even => "even",
-            Self::Batch => "batch",
-        }
-    }
 }
 
 /// The most that a queue takes as its batch, and as its capacity.
@@ -214,25 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_case() {
-        let basis = reference();
-        assert_eq!(basis.tps * 60.0, 39_600.0);
-        let plan = basis.plan();
-        assert_eq!(plan.visitors_per_minute, 13_200.0);
-        assert_eq!((plan.batch, plan.interval_ms, plan.capacity), (2_200, 10_000, None));
-    }
-
-    #[test]
     fn who_does_not_show_up_makes_room_and_headroom_takes_it() {
-        let basis = Basis {
-            show_up: 0.8,
-            headroom: 0.2,
-            stay: Some(Duration::from_secs(90)),
-            ..reference()
-        };
-        let plan = basis.plan();
-        assert_eq!(plan.visitors_per_minute, 10_560.0);
-        assert_eq!(plan.batch, 2_200);
+        let plan = reference().plan();
+        assert_eq!((plan.visitors_per_minute, plan.batch, plan.capacity), (13_200.0, 2_200, None));
+        let stay = Some(Duration::from_secs(90));
+        let plan = Basis { show_up: 0.8, headroom: 0.2, stay, ..reference() }.plan();
+        assert_eq!((plan.visitors_per_minute, plan.batch), (10_560.0, 2_200));
         // 176 visitors a second who show up are 220 turns; of ten, eight take 91 s and two 60 s.
         assert_eq!(plan.capacity, Some(18_656));
         let nothing = Basis { tps: 0.0, ..reference() }.plan();

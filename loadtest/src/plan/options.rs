@@ -4,9 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::json;
 use url::Url;
 
-use super::{Basis, Plan, apply, flags, patch};
+use super::apply::Operator;
+use super::{Basis, Plan, flags};
+use crate::client::address;
 use crate::exit::Usage;
 use crate::progress::say;
 use crate::report::{Part, Report, rounded_json};
@@ -61,7 +64,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Usage`] for a folder that cannot be had; as [`apply::look`].
+    /// [`Usage`] for a folder that cannot be had; as [`Operator::look`].
     pub async fn prepare(&self, folder: &Path) -> anyhow::Result<()> {
         let wrong = |error| Usage(format!("--output {}: {error}", folder.display()));
         std::fs::create_dir_all(folder).map_err(wrong)?;
@@ -72,7 +75,7 @@ impl Options {
             }
         }
         match &self.apply {
-            Some(service) => apply::look(service, &self.queue, key().as_deref()).await,
+            Some(service) => Operator::of(service, &self.queue)?.look().await,
             None => Ok(()),
         }
     }
@@ -101,10 +104,10 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// As [`apply::apply`].
+    /// As [`Operator::apply`].
     pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
         let Some(service) = &self.apply else { return Ok(()) };
-        apply::apply(plan, service, &self.queue, key().as_deref()).await?;
+        Operator::of(service, &self.queue)?.apply(plan).await?;
         say(&format!("the queue {} follows the plan now", self.queue));
         Ok(())
     }
@@ -117,20 +120,26 @@ impl Options {
     }
 }
 
-/// The operator's key.
-fn key() -> Option<String> {
-    std::env::var("ANTEROOM_KEY").ok()
+/// A kustomize patch of the ConfigMap `anteroom-rules`, whose keys the services take as their
+/// environment (`envFrom`): only the rules of this queue change, whatever else the ConfigMap holds.
+fn patch(plan: &Plan, queue: &str) -> String {
+    let prefix = format!("ANTEROOM_QUEUES__{}__", queue.to_ascii_uppercase());
+    let Plan { batch, interval_ms, pace, capacity, .. } = plan;
+    let mut text = format!(
+        "# In kustomization.yaml: patches: [{{ path: {queue}.patch.yaml }}]\n\
+         apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: anteroom-rules\ndata:\n  \
+         {prefix}BATCH: \"{batch}\"\n  {prefix}INTERVAL: \"{interval_ms}ms\"\n  \
+         {prefix}PACE: {}\n",
+        json!(pace)
+    );
+    if let Some(capacity) = capacity {
+        text += &format!("  {prefix}CAPACITY: \"{capacity}\"\n");
+    }
+    text
 }
 
 fn service_port(text: &str) -> Result<Url, String> {
-    let url: Url = text.parse().map_err(|error| format!("{error}"))?;
-    let plain = url.username().is_empty() && url.password().is_none();
-    let plain = plain && url.query().is_none() && url.fragment().is_none();
-    if plain && matches!(url.scheme(), "http" | "https") {
-        Ok(url)
-    } else {
-        Err("an address such as http://127.0.0.1:8081; the key is in ANTEROOM_KEY".to_owned())
-    }
+    address(text).map_err(|rule| format!("{rule}; the key is in ANTEROOM_KEY"))
 }
 
 fn queue(text: &str) -> Result<String, String> {

@@ -1,13 +1,13 @@
 //! `ramp`: a load by the scenario, what it shows, and the plan that follows from it.
 
 mod report;
-pub mod saturation;
+mod saturation;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Args as ClapArgs;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,11 +21,16 @@ use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
 use crate::load::{Figures, Measurement};
 use crate::own_limit::{self, Cost, OwnLimit, Watch};
-use crate::plan::{self, Basis, Pace, Plan};
+use crate::plan::{self, Basis, Pace, Plan, flags};
 use crate::progress::say;
 use crate::scenario::Scenario;
 use crate::share;
 use saturation::Saturation;
+
+/// Visits under way at most, where nothing else is said.
+const MOST_IN_FLIGHT: u64 = 50_000;
+/// A part of a run.
+const STRETCH: flags::Bounds = ("1s", "1h");
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,13 +71,15 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     users: u32,
     /// From 1 user to all, 1s to 1h in whole seconds (closed model)
-    #[arg(long, default_value = "30s", conflicts_with = "rate", value_parser = stretch)]
+    #[arg(long, default_value = "30s", conflicts_with = "rate",
+        value_parser = flags::seconds(STRETCH))]
     ramp: Duration,
     /// How long all users stay, or visitors who arrive are looked at, 1s to 1h in whole seconds
-    #[arg(long, default_value = "30s", value_parser = stretch)]
+    #[arg(long, default_value = "30s", value_parser = flags::seconds(STRETCH))]
     hold: Duration,
     /// From all users to none, 1s to 1h in whole seconds (closed model)
-    #[arg(long, default_value = "30s", conflicts_with = "rate", value_parser = stretch)]
+    #[arg(long, default_value = "30s", conflicts_with = "rate",
+        value_parser = flags::seconds(STRETCH))]
     down: Duration,
     /// Open model: so many visitors a second arrive, whatever the service does; 0.1 to 100000
     #[arg(long, value_name = "VISITORS", value_parser = rate)]
@@ -86,7 +93,7 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..))]
     max_in_flight: Option<u32>,
     /// How long a request may take, 1ms to 10m
-    #[arg(long, default_value = "30s", value_parser = timeout)]
+    #[arg(long, default_value = "30s", value_parser = flags::time(("1ms", "10m")))]
     timeout: Duration,
     /// Figures of the whole run instead of the hold
     #[arg(long)]
@@ -120,16 +127,10 @@ struct Run {
     saturation: Saturation,
     /// None where no visit was completed: then the duration of a visit is not known. None where
     /// this program was the limit.
-    planned: Option<(Basis, Plan)>,
+    planned: Option<(Plan, Basis)>,
     /// What the hold cost this program.
     cost: Cost,
     limit: Option<OwnLimit>,
-}
-
-impl Run {
-    fn plan(&self) -> Option<&Plan> {
-        self.planned.as_ref().map(|(_, plan)| plan)
-    }
 }
 
 impl Args {
@@ -140,14 +141,11 @@ impl Args {
     /// [`crate::exit::Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.share.check()?;
-        if self.share.is_shared() && self.options.apply.is_some() {
-            let rule = "--apply: a share is only a part; apply the plan of `merge`";
-            return Err(Usage(rule.to_owned()).into());
-        }
-        if self.rate.is_none() && self.share.part().of(self.users) == 0 {
-            let rule = "--users: fewer users than shares";
-            return Err(Usage(rule.to_owned()).into());
-        }
+        let applied = self.share.is_shared() && self.options.apply.is_some();
+        let rule = "--apply: a share is only a part; apply the plan of `merge`";
+        ensure!(!applied, Usage(rule.to_owned()));
+        let some = self.rate.is_some() || self.users() > 0;
+        ensure!(some, Usage("--users: fewer users than shares".to_owned()));
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let route = self.target.reach(self.source_addresses.clone(), self.timeout).await?;
         own_limit::check(self.most_connections(), &self.source_addresses)?;
@@ -200,41 +198,47 @@ impl Args {
             Some(_) => saturation::open(&measured),
             None => saturation::closed(&measured, &scenario, self.users as usize, self.ramp),
         };
-        let total = &measured.whole.total;
-        let unplayed = || {
-            let (unplayed, begun) = (measured.visits_not_begun, measured.visits_begun);
-            // A service that does not keep up makes visits pile up. More load changes nothing then.
-            let says = self.max_in_flight.is_none() && !saturation.reached;
-            says.then(|| OwnLimit::of_unplayed(unplayed, begun + unplayed)).flatten()
-        };
-        let limit = OwnLimit::of_faults(&total.faults, total.requests)
-            .or_else(unplayed)
+        let limit = self
+            .limit_of(&measured, &saturation)
             .or_else(|| of_hold.limit())
             .or_else(|| of_all.limit());
         let may_plan = limit.is_none() && !self.share.is_shared();
         let basis = self.basis(&scenario, &measured).filter(|_| may_plan);
-        let planned = basis.map(|basis| (basis.clone(), basis.plan()));
+        let planned = basis.map(|basis| (basis.plan(), basis));
         let run = Run { scenario, measured, saturation, planned, cost: of_hold, limit };
         self.report(&run)?;
-        match (&run.planned, run.limit) {
-            (_, Some(limit)) => Err(limit.into()),
-            (Some((_, plan)), None) => {
-                let (interrupted, reached) = (run.measured.interrupted, run.saturation.reached);
-                self.set_live(interrupted, reached, plan).await
-            }
-            (None, None) if run.measured.interrupted || self.share.is_shared() => Ok(Outcome::Held),
-            (None, None) => {
-                bail!("no visit was completed, so there is no plan; the report shows why")
-            }
+        if let Some(limit) = run.limit {
+            return Err(limit.into());
         }
+        if let Some((plan, _)) = &run.planned {
+            return self.set_live(&run, plan).await;
+        }
+        let explained = run.measured.interrupted || self.share.is_shared();
+        ensure!(explained, "no visit was completed, so there is no plan; the report shows why");
+        Ok(Outcome::Held)
+    }
+
+    /// A limit of this program that shows in the requests and visits of a run.
+    fn limit_of(&self, measured: &Measurement, saturation: &Saturation) -> Option<OwnLimit> {
+        let total = &measured.whole.total;
+        let of_faults = OwnLimit::of_faults(&total.faults, total.requests);
+        // A service that does not keep up makes visits pile up. More load changes nothing then.
+        if of_faults.is_some() || self.max_in_flight.is_some() || saturation.reached {
+            return of_faults;
+        }
+        let unplayed = measured.visits_not_begun;
+        OwnLimit::of_unplayed(unplayed, measured.visits_begun + unplayed)
+    }
+
+    /// The users of this share.
+    fn users(&self) -> u32 {
+        self.share.part().of(self.users)
     }
 
     /// As far as it is known before the run.
     fn most_connections(&self) -> u64 {
-        match (self.rate, self.max_in_flight) {
-            (None, _) => self.share.part().of(self.users).into(),
-            (Some(_), most) => most.map_or(1, u64::from),
-        }
+        let open = self.max_in_flight.unwrap_or(1);
+        if self.rate.is_some() { open.into() } else { self.users().into() }
     }
 
     /// The stretch that is measured, from the start on.
@@ -251,7 +255,7 @@ impl Args {
     ) -> anyhow::Result<Measurement> {
         let Some(rate) = self.rate else {
             let closed = Closed {
-                users: self.share.part().of(self.users) as usize,
+                users: self.users() as usize,
                 ramp: self.ramp,
                 hold: self.hold,
                 down: self.down,
@@ -317,41 +321,16 @@ impl Args {
         measured.cohorts.stay(if closed { self.ramp } else { Duration::ZERO })
     }
 
-    async fn set_live(
-        &self,
-        interrupted: bool,
-        reached: bool,
-        plan: &Plan,
-    ) -> anyhow::Result<Outcome> {
-        let refused = if interrupted {
-            Some("the run was ended early")
-        } else if !reached {
-            Some("the run shows load, not capacity; use size")
-        } else {
-            None
-        };
-        if let Some(why) = refused.filter(|_| self.options.apply.is_some()) {
-            self.options.refuse(why);
+    async fn set_live(&self, run: &Run, plan: &Plan) -> anyhow::Result<Outcome> {
+        let interrupted = run.measured.interrupted;
+        if self.options.apply.is_some() && (interrupted || !run.saturation.reached) {
+            let load = "the run shows load, not capacity; use size";
+            self.options.refuse(if interrupted { "the run was ended early" } else { load });
             return Ok(Outcome::Missed);
         }
         self.options.set_live(plan).await?;
         Ok(Outcome::Held)
     }
-}
-
-/// Visits under way at most, where nothing else is said.
-const MOST_IN_FLIGHT: u64 = 50_000;
-
-fn stretch(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
-    if whole { Ok(time) } else { Err("must be 1s to 1h, in whole seconds".to_owned()) }
-}
-
-fn timeout(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    let allowed = Duration::from_millis(1)..=Duration::from_secs(600);
-    if allowed.contains(&time) { Ok(time) } else { Err("must be 1ms to 10m".to_owned()) }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

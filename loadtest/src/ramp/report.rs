@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Args, Run};
-use crate::load::{Figures, Percentiles, Second, Tally};
+use crate::load::{Durations, Figures, Measurement, Percentiles, Second, Tally};
 use crate::plan::Plan;
 use crate::progress::say;
 use crate::report::{Curve, Plot, Report};
@@ -32,8 +32,8 @@ impl Args {
         }
         report.heading("Figures");
         let head = ["step", "requests"].into_iter().chain(Percentiles::HEAD);
-        report.rows(head.chain(["errors", "answers"]).collect(), self.rows(run, figures));
-        if let Some((basis, plan)) = &run.planned {
+        report.rows(head.chain(["errors", "answers"]).collect(), table(&run.scenario, figures));
+        if let Some((plan, basis)) = &run.planned {
             self.options.tell(plan, basis, &mut report)?;
         }
         report.heading("Over time");
@@ -44,7 +44,7 @@ impl Args {
         report.text(run.cost.line());
         report.write(&self.output, "ramp", &self.json(run, figures))?;
         // What was ended early has shown no capacity.
-        if let Some((_, plan)) = run.planned.as_ref().filter(|_| !run.measured.interrupted) {
+        if let Some((plan, _)) = run.planned.as_ref().filter(|_| !run.measured.interrupted) {
             self.options.write(plan, &self.output)?;
         }
         say(&format!("reports: {}", self.output.join("ramp.html").display()));
@@ -100,31 +100,28 @@ impl Args {
                 total.retry_factor()
             ),
         ];
-        let whole = &run.measured.whole;
-        let ended = whole.visits.count() + whole.visits_failed;
-        let cut = run.measured.visits_begun.saturating_sub(ended);
-        if cut > 0 {
-            lines.push(format!("{cut} visits were under way at the end of the run and were cut"));
-        }
+        let Measurement { whole, visits_begun, unanswered, interrupted, .. } = &run.measured;
+        let cut = visits_begun.saturating_sub(whole.visits.count() + whole.visits_failed);
         let waiting = run.measured.second_half.waiting[1];
-        // Some always are; many are what the figures of the hold do not show.
-        if waiting > total.requests / 20 && !run.measured.interrupted {
-            lines.push(format!("{waiting} requests had no answer yet at the end of the hold"));
-        }
-        if run.measured.unanswered > 0 {
-            lines.push(format!(
-                "{} requests had no answer when the run ended",
-                run.measured.unanswered
-            ));
-        }
-        if !run.scenario.think_per_visitor().is_zero() && self.stay(&run.measured).is_none() {
-            lines.push(
+        let stay = run.scenario.think_per_visitor().is_zero() || self.stay(&run.measured).is_some();
+        for (is_so, remark) in [
+            (cut > 0, format!("{cut} visits were under way at the end of the run and were cut")),
+            // Some always are; many are what the figures of the hold do not show.
+            (
+                waiting > total.requests / 20 && !interrupted,
+                format!("{waiting} requests had no answer yet at the end of the hold"),
+            ),
+            (*unanswered > 0, format!("{unanswered} requests had no answer when the run ended")),
+            (
+                !stay,
                 "too few visits were followed to their end to say how long people stay, so there \
                  is no capacity: --hold longer"
                     .to_owned(),
-            );
+            ),
+        ] {
+            lines.extend(is_so.then_some(remark));
         }
-        if let Some(Plan { visitors_per_minute, batch, interval_ms, .. }) = run.plan() {
+        if let Some((Plan { visitors_per_minute, batch, interval_ms, .. }, _)) = &run.planned {
             lines.push(format!(
                 "plan: {visitors_per_minute:.0} visitors a minute, {batch} every {} s",
                 *interval_ms as f64 / 1e3
@@ -142,13 +139,6 @@ impl Args {
         lines
     }
 
-    fn rows(&self, run: &Run, figures: &Figures) -> Vec<Vec<String>> {
-        let steps = run.scenario.steps.iter().zip(&figures.steps);
-        let asked = steps.filter(|(step, _)| step.ask.is_some());
-        let rows = asked.map(|(step, tally)| row(&step.name, tally));
-        rows.chain([row("all", &figures.total)]).collect()
-    }
-
     fn json(&self, run: &Run, figures: &Figures) -> Value {
         let steps = run.scenario.steps.iter().zip(&figures.steps);
         let steps = steps.map(|(step, tally)| {
@@ -156,6 +146,7 @@ impl Args {
             value["name"] = step.name.clone().into();
             value
         });
+        let over_time = run.measured.seconds.over().iter().enumerate().map(second_json);
         json!({
             "schema_version": SCHEMA_VERSION,
             "model": if self.rate.is_some() { "open" } else { "closed" },
@@ -179,8 +170,8 @@ impl Args {
             "harness": run.cost,
             "total": tally_json(&figures.total),
             "steps": steps.collect::<Vec<_>>(),
-            "plan": run.plan(),
-            "over_time": run.measured.seconds.over().iter().zip(0..).map(second_json).collect::<Vec<_>>(),
+            "plan": run.planned.as_ref().map(|(plan, _)| plan),
+            "over_time": over_time.collect::<Vec<_>>(),
         })
     }
 }
@@ -196,73 +187,74 @@ fn warm_up(scenario: &Scenario) -> String {
 }
 
 fn tally_json(tally: &Tally) -> Value {
-    let latency = Percentiles::from(&tally.latency);
-    json!({
-        "requests": tally.requests,
-        "completed": tally.completed,
-        "again": tally.again,
-        "errors": tally.errors(),
-        "statuses": tally.statuses,
-        "faults": tally.faults,
-        "average_ms": latency.mean,
-        "p50_ms": latency.p50,
-        "p95_ms": latency.p95,
-        "p99_ms": latency.p99,
-        "p99_9_ms": latency.p99_9,
-        "max_ms": latency.max,
-    })
+    let mut json = with_latency(json!(tally), &tally.latency);
+    json["errors"] = tally.errors().into();
+    json
 }
 
-fn second_json((second, at): (&Second, u64)) -> Value {
-    let latency = Percentiles::from(&second.latency());
-    json!({
-        "at": at,
-        "users": second.users,
-        "requests": second.requests,
-        "completed": second.completed,
-        "errors": second.errors,
-        "average_ms": latency.mean,
-        "p50_ms": latency.p50,
-        "p95_ms": latency.p95,
-        "p99_ms": latency.p99,
-        "p99_9_ms": latency.p99_9,
-    })
+fn second_json((at, second): (usize, &Second)) -> Value {
+    let mut json = with_latency(json!(second), &second.latency());
+    json["at"] = at.into();
+    json
 }
 
-fn row(name: &str, tally: &Tally) -> Vec<String> {
-    let mut cells = vec![name.to_owned(), tally.requests.to_string()];
-    cells.extend(Percentiles::from(&tally.latency).cells());
-    cells.extend([tally.errors().to_string(), tally.outcomes()]);
-    cells
+/// Figures with the percentiles of their latency in place of its histogram.
+fn with_latency(mut figures: Value, latency: &Durations) -> Value {
+    let Percentiles { mean, p50, p95, p99, p99_9, max, .. } = latency.into();
+    figures.as_object_mut().and_then(|figures| figures.remove("latency"));
+    for (name, millis) in [
+        ("average_ms", mean),
+        ("p50_ms", p50),
+        ("p95_ms", p95),
+        ("p99_ms", p99),
+        ("p99_9_ms", p99_9),
+        ("max_ms", max),
+    ] {
+        figures[name] = millis.into();
+    }
+    figures
+}
+
+fn table(scenario: &Scenario, figures: &Figures) -> Vec<Vec<String>> {
+    let row = |name: &str, tally: &Tally| {
+        let mut cells = vec![name.to_owned(), tally.requests.to_string()];
+        cells.extend(Percentiles::from(&tally.latency).cells());
+        cells.extend([tally.errors().to_string(), tally.outcomes()]);
+        cells
+    };
+    let steps = scenario.steps.iter().zip(&figures.steps);
+    let asked = steps.filter(|(step, _)| step.ask.is_some());
+    asked.map(|(step, tally)| row(&step.name, tally)).chain([row("all", &figures.total)]).collect()
 }
 
 fn plots(seconds: &[Second]) -> [(&'static str, Plot); 3] {
-    let curve = |name: &str, of: &dyn Fn(&Second) -> f64| {
-        let points = seconds.iter().zip(0_u32..).map(|(second, at)| (f64::from(at), of(second)));
+    let latency = |second: &Second| {
+        let latency = Percentiles::from(&second.latency());
+        // A second without answers leaves a gap.
+        (latency.count > 0).then_some(latency)
+    };
+    let latencies: Vec<_> = seconds.iter().map(latency).collect();
+    let curve = |name: &str, of: fn(&Second) -> u64| {
+        let points = seconds.iter().zip(0_u32..).map(|(it, at)| (at.into(), of(it) as f64));
         Curve::new(name, points.collect())
     };
-    let quantile = |name: &str, share| {
-        curve(name, &|second| {
-            let latency = second.latency();
-            // A second without answers leaves a gap.
-            let answered = latency.count() > 0;
-            if answered { latency.quantile(share).as_secs_f64() * 1e3 } else { f64::NAN }
-        })
+    let quantile = |name: &str, of: fn(&Percentiles) -> f64| {
+        let points = latencies.iter().zip(0_u32..);
+        let points = points.map(|(it, at)| (at.into(), it.as_ref().map_or(f64::NAN, of)));
+        Curve::new(name, points.collect())
     };
-    let load = vec![
-        curve("users", &|second| second.users as f64),
-        curve("requests/s", &|second| second.requests as f64),
-    ];
+    let plot = |title, y, curves| Plot::new(title, "time (s)", y, curves);
+    let load = vec![curve("users", |it| it.users), curve("requests/s", |it| it.requests)];
     let latency = vec![
-        quantile("p50", 0.5),
-        quantile("p95", 0.95),
-        quantile("p99", 0.99),
-        quantile("p99.9", 0.999),
+        quantile("p50", |it| it.p50),
+        quantile("p95", |it| it.p95),
+        quantile("p99", |it| it.p99),
+        quantile("p99.9", |it| it.p99_9),
     ];
-    let errors = vec![curve("errors/s", &|second| second.errors as f64)];
+    let errors = vec![curve("errors/s", |it| it.errors)];
     [
-        ("ramp-load", Plot::new("Users and requests", "time (s)", "users, requests/s", load)),
-        ("ramp-latency", Plot::new("Latency", "time (s)", "latency (ms)", latency)),
-        ("ramp-errors", Plot::new("Errors", "time (s)", "errors/s", errors)),
+        ("ramp-load", plot("Users and requests", "users, requests/s", load)),
+        ("ramp-latency", plot("Latency", "latency (ms)", latency)),
+        ("ramp-errors", plot("Errors", "errors/s", errors)),
     ]
 }

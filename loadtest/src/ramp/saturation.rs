@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::load::{Durations, FEW, Measurement, SecondHalf};
+use crate::load::{Durations, FEW, Measurement, Second, SecondHalf, share};
 use crate::scenario::Scenario;
 
 /// Closed: so much of the growth of the users, at least, would be a service with room.
@@ -46,6 +46,9 @@ pub fn closed(
     users: usize,
     ramp: Duration,
 ) -> Saturation {
+    let most = users as f64;
+    let half = around_half(measured.seconds.over(), most, ramp);
+    let completed: u64 = half.iter().map(|(_, second)| second.completed).sum();
     if users < FEW_USERS {
         return Saturation::no(format!(
             "with fewer than {FEW_USERS} users nobody sees how throughput grows with them"
@@ -54,48 +57,35 @@ pub fn closed(
     if measured.window.length < SHORT {
         return Saturation::no("the hold is too short to say what throughput there is in it");
     }
-    let most = users as f64;
-    // Seconds of the ramp around the half: users in the middle of the second, and requests.
-    let before =
-        std::iter::once(0).chain(measured.seconds.over().iter().map(|second| second.users));
-    let of_ramp = usize::try_from(ramp.as_secs()).unwrap_or(usize::MAX);
-    let rows = measured.seconds.over().iter().zip(before).take(of_ramp);
-    let rows = rows.map(|(second, before)| ((second.users + before) as f64 / 2.0, second));
-    let rows: Vec<_> = rows.filter(|(users, _)| (0.3..=0.7).contains(&(users / most))).collect();
-    if rows.is_empty() {
+    if half.is_empty() {
         return Saturation::no("the ramp is too short to see how throughput grows with the users");
     }
-    let completed: u64 = rows.iter().map(|(_, second)| second.completed).sum();
     if completed < FEW {
         return Saturation::no(format!(
             "{completed} requests were completed around half of the users: too few to say"
         ));
     }
-    let half_users = rows.iter().map(|row| row.0).sum::<f64>() / rows.len() as f64;
+    let half_users = half.iter().map(|row| row.0).sum::<f64>() / half.len() as f64;
     let thinks = scenario.think_per_visitor().as_secs_f64() * 1e3 / scenario.calls_per_visitor();
     let (shown, times) = if thinks > 0.0 {
         let mut latency = Durations::default();
-        for (_, second) in &rows {
-            latency.merge(&second.latency());
-        }
-        let requests: u64 = rows.iter().map(|(_, second)| second.requests).sum();
-        let half = latency.mean().as_secs_f64() * 1e3;
-        let full = measured.window.total.latency.mean().as_secs_f64() * 1e3;
-        // Who is refused is refused soon, and not served.
-        let answered_half = completed as f64 / requests.max(1) as f64;
-        let answered = 1.0 - measured.window.total.error_share();
-        (
-            format!(
-                "a request took {half:.1} ms on average at {half_users:.0} users and {full:.1} ms \
-                 at {most}, besides {thinks:.0} ms of thinking, and {:.0} % and {:.0} % of them \
-                 were answered: throughput",
-                answered_half * 100.0,
-                answered * 100.0
-            ),
-            most / half_users * (half + thinks) / (full + thinks) * answered / answered_half,
-        )
+        half.iter().for_each(|(_, second)| latency.merge(&second.latency()));
+        let requests = half.iter().map(|(_, second)| second.requests).sum();
+        let total = &measured.window.total;
+        let [of_half, of_most] =
+            [&latency, &total.latency].map(|latency| latency.mean().as_secs_f64() * 1e3);
+        // Visitors who are refused are refused soon, and not served.
+        let answered = [share(completed, requests), 1.0 - total.error_share()];
+        let [half_percent, most_percent] = answered.map(|share| share * 100.0);
+        let shown = format!(
+            "a request took {of_half:.1} ms on average at {half_users:.0} users and {of_most:.1} ms \
+             at {most}, besides {thinks:.0} ms of thinking, and {half_percent:.0} % and \
+             {most_percent:.0} % of them were answered: throughput"
+        );
+        let law = most / half_users * (of_half + thinks) / (of_most + thinks);
+        (shown, law * answered[1] / answered[0])
     } else {
-        let (half, full) = (completed as f64 / rows.len() as f64, measured.window.tps());
+        let (half, full) = (completed as f64 / half.len() as f64, measured.window.tps());
         let at = format!("{half:.1} requests/s at {half_users:.0} users and {full:.1} at {most}");
         (format!("throughput was {at}: it"), full / half)
     };
@@ -108,6 +98,15 @@ pub fn closed(
             GROWTH * 100.0
         ),
     }
+}
+
+/// The seconds of the ramp with about half of the users, and how many users the middle of each has.
+fn around_half(seconds: &[Second], most: f64, ramp: Duration) -> Vec<(f64, &Second)> {
+    let before = std::iter::once(0).chain(seconds.iter().map(|second| second.users));
+    let of_ramp = usize::try_from(ramp.as_secs()).unwrap_or(usize::MAX);
+    let rows = seconds.iter().zip(before).take(of_ramp);
+    let rows = rows.map(|(second, before)| ((second.users + before) as f64 / 2.0, second));
+    rows.filter(|(users, _)| (0.3..=0.7).contains(&(users / most))).collect()
 }
 
 /// Of an open run.
@@ -224,9 +223,7 @@ mod tests {
             seconds.turn(from + Duration::from_secs(1), users);
         }
         let mut total = Tally { completed: 4 * completed[1], ..Tally::default() };
-        let mut durations = Durations::default();
-        durations.note(Duration::from_millis(latency[1]));
-        total.latency = durations;
+        total.latency.note(Duration::from_millis(latency[1]));
         let window = Figures { length: Duration::from_secs(4), total, ..Figures::default() };
         Measurement { seconds, window, ..Measurement::default() }
     }

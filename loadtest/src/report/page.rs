@@ -1,7 +1,5 @@
 //! A report as Markdown and as a page.
 
-use std::fmt::Write as _;
-
 use super::{Part, Report};
 use crate::progress::shown;
 
@@ -20,27 +18,25 @@ impl Report {
     pub fn markdown(&self) -> String {
         let mut out = format!("# {}\n", plain(&self.title));
         for part in &self.parts {
-            out.push('\n');
-            match part {
-                Part::Heading(text) => line(&mut out, format_args!("## {}", plain(text))),
-                Part::Text(text) => line(&mut out, format_args!("{}", plain(text))),
+            let text = match part {
+                Part::Heading(text) => format!("## {}", plain(text)),
+                Part::Text(text) => plain(text),
                 Part::Code(text) => {
                     let fence = fence(text);
-                    line(&mut out, format_args!("{fence}\n{}\n{fence}", shown(text.trim_end())));
+                    format!("{fence}\n{}\n{fence}", shown(text.trim_end()))
                 }
-                Part::Plot(name, plot) => {
-                    line(&mut out, format_args!("![{}]({name}.svg)", plot.title));
-                }
+                Part::Plot(name, plot) => format!("![{}]({name}.svg)", plot.title),
                 Part::Table(head, rows) => {
-                    let rule = head.iter().map(|_| "---".to_owned()).collect();
-                    for cells in [head, &rule].into_iter().chain(rows) {
-                        // A bar would end the cell.
-                        let cell = |it: &String| plain(it).replace('|', "\\|");
-                        let cells: Vec<_> = cells.iter().map(cell).collect();
-                        line(&mut out, format_args!("| {} |", cells.join(" | ")));
-                    }
+                    let rule = vec!["---".to_owned(); head.len()];
+                    // A bar would end the cell.
+                    let cell = |it: &String| plain(it).replace('|', "\\|");
+                    let row = |cells: &Vec<String>| {
+                        format!("| {} |", cells.iter().map(cell).collect::<Vec<_>>().join(" | "))
+                    };
+                    [head, &rule].into_iter().chain(rows).map(row).collect::<Vec<_>>().join("\n")
                 }
-            }
+            };
+            out += &format!("\n{text}\n");
         }
         out
     }
@@ -48,34 +44,27 @@ impl Report {
     /// As one HTML page that needs no other file.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
-        let mut out = format!(
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Heading(text) => format!("<h2>{}</h2>\n", escape(text)),
+            Part::Text(text) => format!("<p>{}</p>\n", escape(text)),
+            Part::Code(text) => format!("<pre><code>{}</code></pre>\n", escape(text)),
+            Part::Plot(_, plot) => format!("<figure>{}</figure>\n", plot.svg()),
+            Part::Table(head, rows) => {
+                let row = |cells: &Vec<String>, tag: &str| {
+                    let cell = |cell: &String| format!("<{tag}>{}</{tag}>", escape(cell));
+                    format!("<tr>{}</tr>", cells.iter().map(cell).collect::<String>())
+                };
+                let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
+                format!("<table>{}{rows}</table>\n", row(head, "th"))
+            }
+        });
+        format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n"
-        );
-        for part in &self.parts {
-            match part {
-                Part::Heading(text) => line(&mut out, format_args!("<h2>{}</h2>", escape(text))),
-                Part::Text(text) => line(&mut out, format_args!("<p>{}</p>", escape(text))),
-                Part::Code(text) => {
-                    line(&mut out, format_args!("<pre><code>{}</code></pre>", escape(text)));
-                }
-                Part::Plot(_, plot) => {
-                    line(&mut out, format_args!("<figure>{}</figure>", plot.svg()));
-                }
-                Part::Table(head, rows) => {
-                    let row = |cells: &[String], tag: &str| {
-                        let cell = |cell: &String| format!("<{tag}>{}</{tag}>", escape(cell));
-                        format!("<tr>{}</tr>", cells.iter().map(cell).collect::<String>())
-                    };
-                    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
-                    let head = row(head, "th");
-                    line(&mut out, format_args!("<table>{head}{rows}</table>"));
-                }
-            }
-        }
-        out.push_str("</body></html>\n");
-        out
+             <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n\
+             {}</body></html>\n",
+            parts.collect::<String>()
+        )
     }
 }
 
@@ -98,11 +87,6 @@ fn plain(text: &str) -> String {
 fn fence(text: &str) -> String {
     let runs = text.split(|c| c != '`').map(str::len);
     "`".repeat(runs.max().unwrap_or(0).max(2) + 1)
-}
-
-fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // A String takes everything.
-    let _ = writeln!(out, "{text}");
 }
 
 pub(super) fn escape(text: &str) -> String {

@@ -122,16 +122,15 @@ impl Plot {
             .y_label_formatter(&|value| number(*value))
             .draw()?;
         for (curve, colour) in self.curves.iter().zip(COLOURS.iter().cycle()) {
-            let number = |of: &(f64, f64, f64)| [of.0, of.1, of.2].iter().all(|it| it.is_finite());
-            for range in curve.range.split(|of| !number(of)).filter(|range| range.len() > 1) {
+            let gap = |(x, low, high): &(f64, f64, f64)| !(x + low + high).is_finite();
+            for range in curve.range.split(gap).filter(|range| range.len() > 1) {
                 let (up, down) = (range.iter().map(|of| (of.0, of.2)), range.iter().rev());
                 let around: Vec<_> = up.chain(down.map(|of| (of.0, of.1))).collect();
                 chart.draw_series([Polygon::new(around, colour.mix(0.2).filled())])?;
             }
-            let number = |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite();
-            for points in curve.points.split(|point| !number(point)) {
-                chart
-                    .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
+            for points in curve.points.split(|(x, y)| !(x + y).is_finite()) {
+                let line = points.iter().copied();
+                chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
             }
         }
         for (_, limit) in self.limits.iter().filter(|limit| limit.1.is_finite()) {
