@@ -103,12 +103,12 @@ fn a_conflict_leads_back_and_what_is_asked_again_is_known() {
     let mut takes = 0;
     let (asked, outcome) = walk(&shop(), |target| {
         takes += usize::from(target != "/seats");
-        if target == "/seats" { (200, r#"["a b"]"#) } else { ([409, 201][takes - 1], "") }
+        if target == "/seats" { (200, r#"["A \"1\"/ü"]"#) } else { ([409, 201][takes - 1], "") }
     });
     outcome.unwrap();
     let again: Vec<_> = asked.iter().map(|(_, again)| *again).collect();
     assert_eq!(again, [false, false, true, true]);
-    assert_eq!(asked[3].0, "POST /seats/a%20b?by=3");
+    assert_eq!(asked[3].0, "POST /seats/A%20%221%22%2F%C3%BC?by=3");
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn a_body_of_json_is_sent_as_such_and_escapes_its_values() {
     let scenario = Arc::new(parse(text).unwrap());
     let mut visit = Visit::new(&scenario, 9);
     visit.turn().unwrap();
-    visit.answered(StatusCode::OK, &HeaderMap::new(), br#"name=the "one""#).unwrap();
+    visit.answered(StatusCode::OK, &HeaderMap::new(), "name=A \"1\"/ü".as_bytes()).unwrap();
     let call = visit.turn().unwrap().unwrap().call.unwrap();
-    assert_eq!(call.body, r#"{"name":"the \"one\""}"#);
+    assert_eq!(call.body, r#"{"name":"A \"1\"/ü"}"#);
     assert_eq!(call.headers["content-type"], "application/json");
     assert_eq!(call.headers["x-trace"], "9");
 }
@@ -184,6 +184,7 @@ fn a_form_escapes_its_values() {
         method = "POST"
         path = "/b"
         headers.content-type = "application/x-www-form-urlencoded; charset=utf-8"
+        headers.x-token = "{token}"
         body = 'token={token}&page=1'"#;
     let scenario = Arc::new(parse(text).unwrap());
     let mut visit = Visit::new(&scenario, 9);
@@ -192,6 +193,7 @@ fn a_form_escapes_its_values() {
     visit.answered(StatusCode::OK, &headers, b"").unwrap();
     let call = visit.turn().unwrap().unwrap().call.unwrap();
     assert_eq!(call.body, "token=a%2Bb%2Fc%3D%26d&page=1");
+    assert_eq!(call.headers["x-token"], "a+b/c=&d");
 }
 
 #[test]

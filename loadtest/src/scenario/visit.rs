@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use rand::seq::IndexedRandom as _;
 
 use super::template::{Escape, Values};
-use super::{Ask, Scenario};
+use super::{Ask, Scenario, Template};
 
 /// The media type of a form, in which values are percent-encoded.
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
@@ -171,9 +171,8 @@ impl Cookies {
 
 impl Ask {
     fn fill(&self, values: &Values) -> Result<Call, Failure> {
-        let fill = |template: &super::Template, escape| {
-            template.fill(values, escape).map_err(|_| Failure::Value)
-        };
+        let fill =
+            |template: &Template, escape| template.fill(values, escape).ok_or(Failure::Value);
         // A value that is the whole path, such as a `Location`, is one already.
         let path = if self.path.is_one_value() { Escape::Plain } else { Escape::Url };
         let target = fill(&self.path, path)?;

@@ -12,30 +12,34 @@ mod values;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use answers::Answer;
+use hyper::header::HeaderValue;
 use jiff::Timestamp;
 use recording::{Entry, Har};
-use redact::Redactor;
 use rules::Kind;
 use url::{Position, Url};
 pub use values::REMOVED;
+use values::Values;
 
 use crate::progress::on_one_line;
 
 /// So many of one kind are named; a page may ask hundreds of origins.
 const NAMED: usize = 50;
+/// A request says what it is about by these. A browser adds the others, or they may be secret.
+const KEPT_HEADERS: [&str; 5] =
+    ["accept", "accept-language", "content-type", "x-requested-with", "if-match"];
 /// Shorter waits are the page's own.
 const SHORTEST_THINK: Duration = Duration::from_millis(100);
 
 /// The steps so far, and what their reader has to know.
 #[derive(Default)]
 struct Maker<'r> {
-    redactor: Redactor<'r>,
+    values: Values<'r>,
     /// When the last answer was there.
     before: Option<Timestamp>,
+    /// How often each was met.
     left_out: BTreeMap<String, usize>,
     headers: BTreeMap<String, usize>,
     failed: Vec<String>,
@@ -51,42 +55,43 @@ pub fn scenario(recording: &str) -> Result<String, String> {
     // Recorders on Windows write a byte order mark.
     let recording = recording.trim_start_matches('\u{feff}');
     let har: Har = serde_json::from_str(recording).map_err(|error| error.to_string())?;
-    let mut entries = har.log.entries;
-    entries.sort_by_key(|entry| entry.started_date_time);
-    let origin = origin(&entries);
+    let entries = har.log.entries.iter().map(|entry| (entry, entry.address()));
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by_key(|(entry, _)| entry.started_date_time);
+    let own = own_origin(&entries);
     let mut maker = Maker::default();
-    for entry in &entries {
-        let reason = match entry.address() {
-            Ok(url) if url.origin().ascii_serialization() != origin => {
-                url.origin().ascii_serialization()
-            }
-            Ok(url) if entry.is_lost() => {
-                let mut unused = Redactor::default();
+    for (entry, address) in entries {
+        let reason = match address.map(|url| (url.origin().ascii_serialization(), url)) {
+            Err(reason) => reason.to_owned(),
+            Ok((origin, _)) if origin != own => origin,
+            Ok((_, url)) if entry.is_lost() => {
+                let mut unused = Values::default();
                 let path = unused.target(url.path(), "", "");
-                let path = unused.values.written(&path);
-                format!("{} {path} with {}", entry.request.method, entry.status())
+                let (method, path) = (&entry.request.method, unused.written(&path));
+                format!("{method} {path} with {}", entry.response.status)
             }
-            Ok(url) => {
+            Ok((_, url)) => {
                 maker.step(entry, url);
                 continue;
             }
-            Err(reason) => reason.to_owned(),
         };
         *maker.left_out.entry(reason).or_default() += 1;
     }
-    if maker.redactor.values.steps.is_empty() {
-        let left_out = counted(&maker.left_out);
-        return Err(format!("no request to make a step of; left out: {left_out}"));
+    if maker.values.steps.is_empty() {
+        return Err(format!(
+            "no request to make a step of; left out: {}",
+            counted(&maker.left_out)
+        ));
     }
-    Ok(maker.made(&origin))
+    Ok(maker.made(&own))
 }
 
 /// The origin that served most of the pages; of equals most of the answers, then the first.
-fn origin(entries: &[Entry]) -> String {
+fn own_origin(entries: &[(&Entry, Result<Url, &str>)]) -> String {
     let mut loads = HashSet::new();
     let mut votes: BTreeMap<String, (u64, u64, Reverse<usize>)> = BTreeMap::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let Ok(url) = entry.address() else { continue };
+    for (index, (entry, address)) in entries.iter().enumerate() {
+        let Ok(url) = address else { continue };
         // Of one load of a page the first, as others are frames in it.
         let page = entry.is_page() && entry.page.as_ref().is_none_or(|page| loads.insert(page));
         let origin = url.origin().ascii_serialization();
@@ -98,69 +103,79 @@ fn origin(entries: &[Entry]) -> String {
     most.map(|(origin, _)| origin).unwrap_or_default()
 }
 
-/// Names with how often each was met.
-fn counted(counts: &BTreeMap<String, usize>) -> String {
-    let all = counts.iter().map(|(name, count)| format!("{name} ({count})"));
-    let more = counts.len().checked_sub(NAMED).filter(|more| *more > 0);
+fn counted(names: &BTreeMap<String, usize>) -> String {
+    let all = names.iter().map(|(name, count)| format!("{name} ({count})"));
+    let more = names.len().checked_sub(NAMED).filter(|more| *more > 0);
     let more = more.map(|more| format!("and {more} more"));
     all.take(NAMED).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 impl<'r> Maker<'r> {
     fn step(&mut self, entry: &'r Entry, url: Url) {
-        let redactor = &mut self.redactor;
-        let number = redactor.values.steps.len() + 1;
-        let (request, status, method) = (&entry.request, entry.status(), &entry.request.method);
+        let think = self.think(entry);
+        let (values, method, status) =
+            (&mut self.values, &entry.request.method, entry.response.status);
+        let number = values.steps.len() + 1;
         let target = &url[Position::BeforePath..Position::AfterQuery];
-        let target = redactor.values.redirected(target).unwrap_or_else(|| {
-            let target = redactor.target(target, "path", "query");
-            redactor.values.written(&target)
+        let target = values.redirected(target).unwrap_or_else(|| {
+            let target = values.target(target, "path", "query");
+            values.written(&target)
         });
-        let path = target.split_once('?').map_or(target.as_str(), |(path, _)| path);
-        let name = quoted(&format!("{number} {method} {path}"));
-        let (method, target) = (quoted(method), quoted(&target));
-        let mut text = format!("\n[[steps]]\nname = {name}\nmethod = {method}\npath = {target}\n");
-        let started = entry.started_date_time;
-        let think = started.duration_since(self.before.unwrap_or(started)).as_millis();
-        let think = Duration::from_millis(u64::try_from(think).unwrap_or_default());
+        let path = target.split('?').next().unwrap_or_default();
+        let mut text = "\n[[steps]]\n".to_owned();
+        let mut say = |key: &str, value: toml::Value| text += &format!("{key} = {value}\n");
+        say("name", format!("{number} {method} {path}").into());
+        say("method", method.as_str().into());
+        say("path", target.into());
         if think >= SHORTEST_THINK {
-            let _ = writeln!(text, "think = \"{}\"", humantime::format_duration(think));
+            say("think", humantime::format_duration(think).to_string().into());
         }
-        let took = Duration::try_from_secs_f64(entry.time.unwrap_or_default() / 1000.0);
-        let ended = started.checked_add(took.unwrap_or_default()).unwrap_or(started);
-        self.before = self.before.max(Some(ended));
         // A browser's cache asked whether its copy still holds; a visit has no copy.
-        if !(200..300).contains(&status) && status != 304 {
-            text += "expect = [\"2xx\", \"3xx\"]\n";
+        if !matches!(status, 200..300 | 304) {
+            say("expect", vec!["2xx", "3xx"].into());
         }
         if status >= 400 {
             self.failed.push(format!("step {number} with {status}"));
         }
-        let (headers, left_out) = entry.headers();
-        let kind = headers.iter().find(|(name, _)| name == "content-type");
-        let kind = kind.map_or("", |(_, kind)| kind);
-        for name in left_out {
-            *self.headers.entry(redact::shown(&name)).or_default() += 1;
-        }
-        for (name, value) in headers {
+        let (mut kept, mut kind) = (Vec::new(), "");
+        for (name, value) in entry.headers() {
+            if kept.contains(&name) {
+                continue;
+            }
+            if !KEPT_HEADERS.contains(&name.as_str()) || value.parse::<HeaderValue>().is_err() {
+                *self.headers.entry(redact::shown(&name)).or_default() += 1;
+                continue;
+            }
             let place = format!("header {name}");
-            let value = match name.as_str() {
-                // It is no secret, and may have the random boundary of parts.
-                "content-type" => Some(value.to_owned()),
-                "if-match" => redactor.values.of(Kind::Random, "etag", value, &place),
-                _ => Some(redactor.text(value, &place)),
+            let cleaned = match name.as_str() {
+                "content-type" => {
+                    kind = value;
+                    // It is no secret, and may have the random boundary of parts.
+                    value.to_owned()
+                }
+                "if-match" => values.of(Kind::Random, "etag", value, &place).unwrap_or_default(),
+                _ => values.text(value, &place),
             };
-            let value = quoted(&redactor.values.written(&value.unwrap_or_default()));
-            let _ = writeln!(text, "headers.{name} = {value}");
+            say(&format!("headers.{name}"), values.written(&cleaned).into());
+            kept.push(name);
         }
-        if let Some(body) = request.content.as_ref().and_then(|body| redactor.body(body, kind)) {
-            let _ = writeln!(text, "body = {}", quoted(&redactor.values.written(&body)));
+        if let Some(body) = values.body(&entry.request.content, kind) {
+            say("body", values.written(&body).into());
         }
-        redactor.values.steps.push((text, Answer::of(entry, url)));
+        values.steps.push((text, Answer::of(entry, url)));
+    }
+
+    /// How long a person waited before it, after the last answer.
+    fn think(&mut self, entry: &Entry) -> Duration {
+        let started = entry.started_date_time;
+        let think = started.duration_since(self.before.unwrap_or(started)).as_millis();
+        let took = Duration::try_from_secs_f64(entry.time / 1000.0).unwrap_or_default();
+        self.before = self.before.max(started.checked_add(took).ok().or(Some(started)));
+        Duration::from_millis(u64::try_from(think).unwrap_or_default())
     }
 
     fn made(self, origin: &str) -> String {
-        let values = self.redactor.values;
+        let values = self.values;
         let number = values.steps.len();
         let mut notes = vec![format!("From a recording of {origin}, steps: {number}.")];
         for (title, names) in [

@@ -15,47 +15,42 @@ const NAMES: [&str; 8] = ["name", "key", "field", "id", "param", "property", "la
 const VALUES: [&str; 3] = ["value", "val", "v"];
 
 /// Replaces values by marks, which [`Values::written`] makes values of the scenario.
-#[derive(Default)]
-pub struct Redactor<'r> {
-    pub values: Values<'r>,
-    depth: u32,
-}
-
-impl Redactor<'_> {
+impl Values<'_> {
     /// A body of this media type, if it has one.
     pub fn body(&mut self, body: &Body, kind: &str) -> Option<String> {
         const PLACE: &str = "body";
         let kind = kind.to_ascii_lowercase();
         let is_form = kind.starts_with("application/x-www-form-urlencoded");
         let mut form = form_urlencoded::Serializer::new(String::new());
-        let params = body.params.iter().flatten();
-        form.extend_pairs(params.map(|it| (&it.name, it.value.as_deref().unwrap_or_default())));
+        form.extend_pairs(body.params.iter().map(|field| (&field.name, &field.value)));
         let form = form.finish();
-        let text = body.text.as_deref().filter(|text| !text.is_empty()).unwrap_or(&form);
-        let is_text = body.encoding.as_deref() != Some("base64");
+        let text = if body.text.is_empty() { &form } else { &body.text };
         if text.is_empty() {
-            None
-        } else if is_text && let Ok(json) = serde_json::from_str(text) {
-            Some(self.json_text(&json, text, PLACE))
-        } else if is_text && is_form {
-            Some(self.form(text, PLACE))
-        } else if is_text && kind.starts_with("application/graphql") {
-            Some(self.text(text, PLACE))
-        } else {
-            let place = "the whole body, whose kind cannot be looked through";
-            self.values.of(Kind::Known, PLACE, text, place)
+            return None;
         }
+        match serde_json::from_str(text) {
+            _ if body.encoding.as_deref() == Some("base64") => {}
+            Ok(json) => return Some(self.json_text(&json, text, PLACE)),
+            Err(_) if is_form => return Some(self.form(text, PLACE)),
+            Err(_) if kind.starts_with("application/graphql") => {
+                return Some(self.text(text, PLACE));
+            }
+            Err(_) => {}
+        }
+        let place = "the whole body, whose kind cannot be looked through";
+        self.of(Kind::Known, PLACE, text, place)
     }
 
     /// Path, query and fragment.
     pub fn target(&mut self, target: &str, path: &str, query: &str) -> String {
-        let mut parts = target.split_inclusive(['?', '#']).map(|part| {
-            let bare = part.trim_end_matches(['?', '#']);
-            (bare, &part[bare.len()..])
-        });
-        let (before, sign) = parts.next().unwrap_or_default();
-        let cleaned = self.path(before, path) + sign;
-        parts.fold(cleaned, |cleaned, (part, sign)| cleaned + &self.form(part, query) + sign)
+        let at = target.find(['?', '#']).unwrap_or(target.len());
+        let mut cleaned = self.path(&target[..at], path);
+        for part in target[at..].split_inclusive(['?', '#']) {
+            let (fields, sign) = part.split_at(part.trim_end_matches(['?', '#']).len());
+            cleaned += &self.form(fields, query);
+            cleaned += sign;
+        }
+        cleaned
     }
 
     fn path(&mut self, path: &str, place: &str) -> String {
@@ -64,7 +59,7 @@ impl Redactor<'_> {
             let mut parts = segment.split(';');
             let own = parts.next().unwrap_or_default();
             let last = std::mem::replace(&mut before, own);
-            let segment = encoded(own, '+', |own| match rules::segment(last, own) {
+            let segment = encoded(own, &decoded(own), |own| match rules::segment(last, own) {
                 None => self.text(own, place),
                 kind => self.replaced(kind, last, own, &format!("{place} after {last}")),
             });
@@ -75,14 +70,17 @@ impl Redactor<'_> {
 
     /// Fields of a query or a form; what has nothing to remove stays as it was written.
     fn form(&mut self, fields: &str, place: &str) -> String {
-        let field = |field: &str| -> String {
-            let Some((name, value)) = field.split_once('=') else {
-                return encoded(field, ' ', |name| self.text(name, place));
+        let plain = |text: &str| decoded(&text.replace('+', " "));
+        let field = |field: &str| {
+            let (name, value) = match field.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (field, None),
             };
-            let told = decoded(name, ' ');
-            let name = encoded(name, ' ', |name| self.text(name, place));
+            let told = plain(name);
+            let name = encoded(name, &told, |name| self.text(name, place));
+            let Some(value) = value else { return name };
             let place = within(place, ' ', &told);
-            let value = encoded(value, ' ', |value| {
+            let value = encoded(value, &plain(value), |value| {
                 self.replaced(rules::field(&told, None, value), &told, value, &place)
             });
             format!("{name}={value}")
@@ -139,16 +137,13 @@ impl Redactor<'_> {
     /// A value of this kind and name; one of no kind as a text.
     fn replaced(&mut self, kind: Option<Kind>, name: &str, value: &str, place: &str) -> String {
         let name = if name.is_empty() { last_name(place) } else { name };
-        let mark = kind.and_then(|kind| self.values.of(kind, name, value, place));
+        let mark = kind.and_then(|kind| self.of(kind, name, value, place));
         mark.unwrap_or_else(|| self.text(value, place))
     }
 
     /// A text that may hold JSON, an address, fields, or a secret that shows by its looks.
     pub fn text(&mut self, text: &str, place: &str) -> String {
-        if text.is_empty() {
-            return String::new();
-        }
-        if self.depth == DEEPEST {
+        if self.depth == DEEPEST && !text.is_empty() {
             return self.replaced(Some(Kind::Known), "", text, place);
         }
         self.depth += 1;
@@ -167,8 +162,9 @@ impl Redactor<'_> {
             let cleaned = self.cut(text, rules::looks(text), place);
             return self.target(&cleaned, place, place);
         }
-        if text.contains('%') && decoded(text, '+') != text {
-            return encoded(text, '+', |text| self.text(text, place));
+        let plain = decoded(text);
+        if plain != text {
+            return encoded(text, &plain, |text| self.text(text, place));
         }
         let cleaned = self.cut(text, rules::fields(text), place);
         self.cut(&cleaned, rules::looks(&cleaned), place)
@@ -202,22 +198,20 @@ fn last_name(place: &str) -> &str {
     place.rsplit([' ', '/']).find(number).unwrap_or(place)
 }
 
-/// Cleans what is percent-encoded.
-fn encoded(raw: &str, plus: char, clean: impl FnOnce(&str) -> String) -> String {
-    let plain = decoded(raw, plus);
-    let cleaned = clean(&plain);
+/// Cleans what is percent-encoded, of which `plain` is the text.
+fn encoded(raw: &str, plain: &str, clean: impl FnOnce(&str) -> String) -> String {
+    let cleaned = clean(plain);
+    if cleaned == plain {
+        return raw.to_owned();
+    }
     let mut encoded = String::new();
     Escape::Url.write(&cleaned, &mut encoded);
-    if cleaned == plain { raw.to_owned() } else { encoded }
+    encoded
 }
 
-/// Without percent-encoding; a plus sign is itself, or the space of a form.
-fn decoded(raw: &str, plus: char) -> String {
-    // These part fields and are parted already.
-    let mut whole = raw.replace('&', "%26").replace('=', "%3D");
-    if plus == '+' {
-        whole = whole.replace('+', "%2B");
-    }
-    let mut fields = form_urlencoded::parse(whole.as_bytes());
-    fields.next().map(|(name, _)| name.into_owned()).unwrap_or_default()
+/// Without percent-encoding.
+fn decoded(raw: &str) -> String {
+    // What means something in a form is itself here.
+    let one = raw.replace('&', "%26").replace('=', "%3D").replace('+', "%2B");
+    form_urlencoded::parse(one.as_bytes()).map(|(name, _)| name).collect()
 }

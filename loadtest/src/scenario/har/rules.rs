@@ -20,8 +20,6 @@ pub enum Kind {
 /// A part of a text that is not replayed, and the name of its field.
 pub type Found<'t> = (Range<usize>, Kind, &'t str);
 
-const QUOTES: [char; 2] = ['"', '\''];
-
 macro_rules! patterns {
     ($($name:ident = $pattern:expr;)*) => {
         $(static $name: LazyLock<Regex> = LazyLock::new(|| {
@@ -135,7 +133,7 @@ pub fn fields(text: &str) -> Vec<Found<'_>> {
         let (_, [name, sign]) = field.extract();
         let Some(kind) = named(name) else { continue };
         let value = VALUE.find(&text[at..]).map_or("", |value| value.as_str());
-        let inside = value.trim_matches(QUOTES);
+        let inside = value.trim_matches(['"', '\'']);
         // `$password: String!`, `token: accessToken`: a type or a name of GraphQL.
         let bare = sign == ":" && inside.len() == value.len();
         let variable = name.starts_with('$') || inside.starts_with('$');

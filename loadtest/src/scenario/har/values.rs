@@ -2,6 +2,7 @@
 //! shows the value, or for the user to fill in.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use rand::Rng as _;
 
@@ -12,35 +13,25 @@ use crate::scenario::template::{BUILT_IN, literal};
 /// How the name of a value begins that was removed and that no answer shows.
 pub const REMOVED: &str = "fill_in_";
 
+/// How a mark begins: drawn, so it is in no text of a recording. Letters alone look like no secret.
+static MARK: LazyLock<String> =
+    LazyLock::new(|| (0..12).map(|_| rand::rng().random_range('a'..='x')).collect());
+
+#[derive(Default)]
 pub struct Values<'r> {
-    /// How a mark begins: drawn, so it stands in no text of a recording.
-    mark: String,
     /// The names of the values; a mark ends with an index of it.
     names: Vec<String>,
+    /// How deep within each other the texts are that are looked through now.
+    pub depth: u32,
     taken: HashSet<String>,
-    /// By name of the field, where it counts, and recorded value.
-    known: HashMap<(String, String), usize>,
+    /// The marks by name of the field, if it counts, and recorded value.
+    known: HashMap<(String, String), String>,
     /// The steps so far, as the scenario has them, and their answers.
     pub steps: Vec<(String, Answer<'r>)>,
     /// The values that steps capture, in lines for people.
     pub captured: Vec<String>,
     /// The values to fill in, in lines for people.
     pub to_fill_in: Vec<String>,
-}
-
-impl Default for Values<'_> {
-    fn default() -> Self {
-        Self {
-            // Letters alone, so that it looks like no secret.
-            mark: (0..12).map(|_| rand::rng().random_range('a'..='x')).collect(),
-            names: Vec::new(),
-            taken: BUILT_IN.map(str::to_owned).into(),
-            known: HashMap::new(),
-            steps: Vec::new(),
-            captured: Vec::new(),
-            to_fill_in: Vec::new(),
-        }
-    }
 }
 
 impl Values<'_> {
@@ -51,30 +42,24 @@ impl Values<'_> {
         let field = identifier(field);
         let shared = kind == Kind::Random && value.len() >= 5;
         let key = (if shared { String::new() } else { field.clone() }, value.to_owned());
-        let index = if let Some(index) = self.known.get(&key) {
-            *index
-        } else {
-            let after = (kind == Kind::Number).then_some(field.as_str());
-            let steps = self.steps.iter().enumerate();
-            let mut steps = steps.filter(|_| shared || after.is_some());
-            let shown = steps.find_map(|(step, (_, it))| Some((step, it.shows(value, after)?)));
-            let name = match shown {
-                Some((step, place)) => self.capture(step, &field, &place),
-                None if after.is_some() => return None,
-                None => {
-                    let name = self.unused(&format!("{REMOVED}{field}"));
-                    let step = self.steps.len() + 1;
-                    self.to_fill_in.push(format!("step {step}: {{{name}}}: {place}"));
-                    name
-                }
-            };
-            self.names.push(name);
-            self.known.insert(key, self.names.len() - 1);
-            self.names.len() - 1
+        if let Some(mark) = self.known.get(&key) {
+            return Some(mark.clone());
+        }
+        let after = (kind == Kind::Number).then_some(field.as_str());
+        let searched = if shared || after.is_some() { &self.steps[..] } else { &[] };
+        let mut steps = searched.iter().enumerate();
+        let shown = steps.find_map(|(step, (_, it))| Some((step, it.shows(value, after)?)));
+        let name = match shown {
+            Some((step, place)) => self.capture(step, &field, &place),
+            None if after.is_some() => return None,
+            None => self.fill_in(&field, place),
         };
-        let index = index.to_string();
+        let index = self.names.len().to_string();
         let letters = index.bytes().map(|digit| char::from(digit - b'0' + b'a'));
-        Some(format!("{}{}z", self.mark, letters.collect::<String>()))
+        let mark = format!("{}{}z", *MARK, letters.collect::<String>());
+        self.names.push(name);
+        self.known.insert(key, mark.clone());
+        Some(mark)
     }
 
     /// The value that is this path and query where an earlier answer leads there: a visit follows
@@ -86,21 +71,30 @@ impl Values<'_> {
     }
 
     fn capture(&mut self, step: usize, name: &str, place: &str) -> String {
-        let name = self.unused(name);
+        let name = self.unused(name.to_owned());
         self.steps[step].0 += &format!("capture.{name} = {place}\n");
         self.captured.push(format!("{{{name}}} from step {}", step + 1));
         name
     }
 
-    fn unused(&mut self, name: &str) -> String {
+    fn fill_in(&mut self, field: &str, place: &str) -> String {
+        let name = self.unused(format!("{REMOVED}{field}"));
+        let step = self.steps.len() + 1;
+        self.to_fill_in.push(format!("step {step}: {{{name}}}: {place}"));
+        name
+    }
+
+    fn unused(&mut self, name: String) -> String {
         let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let mut names = std::iter::once(name.to_owned()).chain(numbered);
-        names.find(|name| self.taken.insert(name.clone())).unwrap_or_default()
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let is_free =
+            |name: &String| !BUILT_IN.contains(&name.as_str()) && self.taken.insert(name.clone());
+        names.find(is_free).unwrap_or_default()
     }
 
     /// The text as a scenario has it, where marks are values and all else is itself.
     pub fn written(&self, text: &str) -> String {
-        let mut parts = text.split(&self.mark);
+        let mut parts = text.split(MARK.as_str());
         let mut before = parts.next().unwrap_or_default();
         let mut written = String::new();
         for part in parts {
