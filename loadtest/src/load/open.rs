@@ -109,10 +109,8 @@ pub async fn play(
                 let connection = Connection::new(route);
                 let (present, over) = (recorder.enter(), over.clone());
                 let timeout = open.timeout;
-                let recorder = Arc::clone(&recorder);
                 visits.spawn(async move {
                     let (_permit, _present) = (permit, present);
-                    recorder.visitor_sets_out(due);
                     over.run_until_cancelled(visit(walk, connection, timeout)).await;
                 });
             }

@@ -18,21 +18,8 @@ pub struct Recorder {
     /// The stretch that is looked at apart, since the start.
     window: Range<Duration>,
     users: AtomicU64,
-    begun: AtomicU64,
     asked: AtomicU64,
-    not_begun: AtomicU64,
-    state: Mutex<State>,
-}
-
-struct State {
-    whole: Figures,
-    window: Figures,
-    seconds: Seconds,
-    late: Durations,
-    /// Of each step, in the first and in the last third of the window.
-    thirds: Vec<[Durations; 2]>,
-    second_half: SecondHalf,
-    cohorts: Cohorts,
+    state: Mutex<Measurement>,
 }
 
 /// What a run has shown.
@@ -50,8 +37,6 @@ pub struct Measurement {
     pub visits_not_begun: u64,
     /// Whether it was ended early.
     pub interrupted: bool,
-    /// How late this program itself let visitors set out (open).
-    pub late: Durations,
     /// The latencies of each step, of requests that began in the first and in the last third of
     /// the window.
     pub thirds: Vec<[Durations; 2]>,
@@ -67,22 +52,17 @@ impl Recorder {
     /// For a scenario with so many steps; it begins when the first user enters, or is asked for
     /// its start.
     pub fn new(steps: usize, window: Range<Duration>) -> Self {
-        let state = State {
+        let state = Measurement {
             whole: Figures::of(steps),
             window: Figures::of(steps),
-            seconds: Seconds::default(),
-            late: Durations::default(),
             thirds: vec![<[Durations; 2]>::default(); steps],
-            second_half: SecondHalf::default(),
-            cohorts: Cohorts::default(),
+            ..Measurement::default()
         };
         Self {
             started: OnceLock::new(),
             window,
             users: AtomicU64::new(0),
-            begun: AtomicU64::new(0),
             asked: AtomicU64::new(0),
-            not_begun: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -110,9 +90,9 @@ impl Recorder {
     }
 
     pub(super) fn visit_begins(&self, at: Instant) {
-        self.begun.fetch_add(1, Relaxed);
         let at = at - self.started();
         let mut state = self.state();
+        state.visits_begun += 1;
         state.cohorts.begins(at);
         state.second_half.arrived += u64::from(self.second_half().contains(&at));
     }
@@ -123,12 +103,7 @@ impl Recorder {
     }
 
     pub(super) fn visit_cannot_begin(&self) {
-        self.not_begun.fetch_add(1, Relaxed);
-    }
-
-    pub(super) fn visitor_sets_out(&self, due: Instant) {
-        let late = due.elapsed();
-        self.state().late.note(late);
+        self.state().visits_not_begun += 1;
     }
 
     /// A request is due, and is sent as soon as this program can.
@@ -174,7 +149,7 @@ impl Recorder {
         let arrived_inside = self.window.contains(&(begun - start));
         let ended_inside = self.window.contains(&(now - start));
         let mut state = self.state();
-        let State { whole, window, second_half, cohorts, .. } = &mut *state;
+        let Measurement { whole, window, second_half, cohorts, .. } = &mut *state;
         cohorts.ends(begun - start, now - begun, completed);
         let failed_inside = !completed && self.second_half().contains(&(now - start));
         second_half.failed += u64::from(failed_inside);
@@ -208,26 +183,14 @@ impl Recorder {
         let length = if interrupted { elapsed } else { elapsed.max(self.window.end) };
         let mut state = self.state();
         state.seconds.turn(elapsed + Duration::from_secs(1), self.users());
-        let mut whole = state.whole.clone();
-        whole.length = length;
-        let mut window = state.window.clone();
-        window.length = self.window.end.min(length).saturating_sub(self.window.start);
-        Measurement {
-            whole,
-            window,
-            seconds: state.seconds.clone(),
-            unanswered: self.asked.load(Relaxed).saturating_sub(state.whole.total.requests),
-            visits_begun: self.begun.load(Relaxed),
-            visits_not_begun: self.not_begun.load(Relaxed),
-            interrupted,
-            late: state.late.clone(),
-            thirds: state.thirds.clone(),
-            second_half: state.second_half.clone(),
-            cohorts: state.cohorts.clone(),
-        }
+        state.whole.length = length;
+        state.window.length = self.window.end.min(length).saturating_sub(self.window.start);
+        state.interrupted = interrupted;
+        state.unanswered = self.asked.load(Relaxed).saturating_sub(state.whole.total.requests);
+        state.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Measurement> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -250,7 +213,6 @@ impl Measurement {
         self.visits_begun += other.visits_begun;
         self.visits_not_begun += other.visits_not_begun;
         self.interrupted |= other.interrupted;
-        self.late.merge(&other.late);
         for (own, other) in self.thirds.iter_mut().flatten().zip(other.thirds.iter().flatten()) {
             own.merge(other);
         }
