@@ -1,13 +1,12 @@
 //! What cheaters try, and what must come of it.
 
-use std::sync::Arc;
+use std::fmt;
 
 use anteroom_witness::{Call, Heard, Token, Told};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Stage;
 use super::tab::{Tab, heard};
 
 /// A way to cheat.
@@ -43,34 +42,26 @@ impl Trick {
     pub fn all() -> impl Iterator<Item = Self> {
         TRICKS.iter().map(|(trick, _)| *trick)
     }
+}
 
-    /// For a person to read.
-    pub fn name(self) -> &'static str {
-        TRICKS.iter().find(|(trick, _)| *trick == self).map_or("", |(_, name)| name)
+impl fmt::Display for Trick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(TRICKS.iter().find(|(trick, _)| trick == self).map_or("", |(_, name)| name))
     }
 }
 
-/// How often something was tried, and with what success. What had no clear answer is only tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tried {
-    /// Tried.
-    pub tried: u64,
+/// What came of a trick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Came {
     /// Refused, as it must be.
-    pub refused: u64,
+    Refused,
     /// Honest: the turn had come meanwhile.
-    pub turn_had_come: u64,
+    TurnHadCome,
     /// Accepted, which it must not be.
-    pub accepted: u64,
-}
-
-impl Tried {
-    /// Adds those of another.
-    pub fn merge(&mut self, other: &Self) {
-        self.tried += other.tried;
-        self.refused += other.refused;
-        self.turn_had_come += other.turn_had_come;
-        self.accepted += other.accepted;
-    }
+    Accepted,
+    /// The answer says neither.
+    Unclear,
 }
 
 /// A trick that the room fell for.
@@ -93,33 +84,13 @@ impl FellFor {
     /// For a person to read.
     pub fn report(&self) -> String {
         let Self { trick, call, how } = self;
-        format!("promise 6: {}: {call:?} is answered {how}", trick.name())
+        format!("promise 6: {trick}: {call:?} is answered {how}")
     }
 }
 
-/// What came of a trick.
-enum Came {
-    /// Nothing that is known.
-    Nothing,
-    /// It was refused.
-    Refused,
-    /// The turn had come meanwhile.
-    TurnHadCome,
-    /// The room fell for it, with this answer to this call.
-    FellFor(Call, String),
-}
-
-/// Tries a trick from a tab whose visitor waits. What is heard about the own place is told.
-///
-/// `spare` is an identity that nobody else has.
-pub async fn tries(
-    trick: Trick,
-    tab: &mut Tab,
-    stage: &Arc<Stage>,
-    spare: (u32, u32),
-    random: &mut (impl Rng + Send),
-) -> Option<Heard> {
-    let (came, own) = match trick {
+/// Tries a trick from a tab whose visitor waits. `spare` is an identity that nobody else has.
+pub async fn tries(trick: Trick, tab: &mut Tab, spare: (u32, u32), random: &mut (impl Rng + Send)) {
+    let came = match trick {
         Trick::NoToken => forges(trick, Call::Authorize, None, tab).await,
         Trick::ForgedToken | Trick::ForeignToken => {
             let queue = (trick == Trick::ForeignToken).then_some("elsewhere");
@@ -127,83 +98,72 @@ pub async fn tries(
             let calls = [Call::Authorize, Call::Claim, Call::Place, Call::Renew, Call::Leave];
             forges(trick, calls[random.random_range(0..calls.len())], token, tab).await
         }
-        Trick::GateWithoutTurn => is_early(Call::Authorize, tab).await,
-        Trick::EarlyClaim => is_early(Call::Claim, tab).await,
-        Trick::SecondJoin => (joins_again(tab, stage, spare).await, None),
+        Trick::GateWithoutTurn => is_early(trick, Call::Authorize, tab).await,
+        Trick::EarlyClaim => is_early(trick, Call::Claim, tab).await,
+        Trick::SecondJoin => joins_again(trick, tab, spare).await,
     };
-    let mut counts = stage.tally.counts();
-    let tried = counts.tricks.entry(trick).or_default();
-    tried.tried += 1;
-    match came {
-        Came::Nothing => {}
-        Came::Refused => tried.refused += 1,
-        Came::TurnHadCome => tried.turn_had_come += 1,
-        Came::FellFor(call, how) => {
-            tried.accepted += 1;
-            counts.fell_for.push(FellFor { trick, call, how });
-        }
-    }
-    own
+    tab.stage.counts().tried(trick, came);
+}
+
+/// The room fell for a trick, with this answer to a call.
+fn accepted(tab: &Tab, trick: Trick, call: Call, how: String) -> Came {
+    tab.stage.counts().fell_for.push(FellFor { trick, call, how });
+    Came::Accepted
 }
 
 /// Makes a call with a token that is no visitor's, or with none.
-async fn forges(
-    trick: Trick,
-    call: Call,
-    token: Option<String>,
-    tab: &mut Tab,
-) -> (Came, Option<Heard>) {
+async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) -> Came {
     let Heard { status, code, .. } = heard(call, &tab.send(call, token.as_deref()).await);
     match status.and_then(|status| takes(status, &code, trick)) {
-        Some(true) => {
-            let how = format!("{} {code}", status.unwrap_or_default()).trim_end().to_owned();
-            if trick != Trick::NoToken {
-                return (Came::FellFor(call, how), None);
-            }
-            // Without its store the room may have to pass whoever shows nothing.
-            let own = tab.ask(Call::Place).await;
-            let has_store = own.told != Told::Nothing;
-            (if has_store { Came::FellFor(call, how) } else { Came::Nothing }, Some(own))
+        // Without its store the room may have to pass whoever shows nothing.
+        Some(true)
+            if trick == Trick::NoToken && tab.ask(Call::Place).await.told == Told::Nothing =>
+        {
+            Came::Unclear
         }
-        Some(false) => (Came::Refused, None),
-        None => (Came::Nothing, None),
+        Some(true) => {
+            let how = format!("{} {code}", status.unwrap_or_default());
+            accepted(tab, trick, call, how.trim_end().to_owned())
+        }
+        Some(false) => Came::Refused,
+        None => Came::Unclear,
     }
 }
 
 /// Makes a call before the turn. Whether it was too early the witness knows, who counts all that
 /// are inside.
-async fn is_early(call: Call, tab: &mut Tab) -> (Came, Option<Heard>) {
-    let first = tab.ask(call).await;
-    let came = match (&first.told, first.status) {
+async fn is_early(trick: Trick, call: Call, tab: &mut Tab) -> Came {
+    let heard = tab.ask(call).await;
+    match (heard.told, heard.status) {
         (Told::Waiting { .. }, _) => Came::Refused,
         (Told::Ready { .. } | Told::Active { .. }, _) => Came::TurnHadCome,
         // A pass that says no more, and the place is still in line afterwards.
         (Told::Nothing, Some(status @ 200..300)) => {
             let then = tab.ask(Call::Place).await;
-            let came = match (&then.told, then.ticket) {
+            match (then.told, then.ticket) {
                 (Told::Waiting { .. }, Some(ticket)) => {
-                    Came::FellFor(call, format!("{status}, and then ticket {ticket} waits"))
+                    let how = format!("{status}, and then ticket {ticket} waits");
+                    accepted(tab, trick, call, how)
                 }
-                _ => Came::Nothing,
-            };
-            return (came, Some(then));
+                _ => Came::Unclear,
+            }
         }
-        _ => Came::Nothing,
-    };
-    (came, Some(first))
+        _ => Came::Unclear,
+    }
 }
 
 /// Joins once more under a new key, and leaves.
-async fn joins_again(tab: &Tab, stage: &Arc<Stage>, (visitor, identity): (u32, u32)) -> Came {
-    let mut second = Tab::new(stage, visitor, identity);
+async fn joins_again(trick: Trick, tab: &Tab, (visitor, identity): (u32, u32)) -> Came {
+    let mut second = Tab::new(&tab.stage, visitor, identity);
     let got = second.ask(Call::Join).await.ticket;
     let (Some(got), Some(has)) = (got, tab.token.as_ref().map(|it| it.place)) else {
-        return Came::Nothing;
+        return Came::Unclear;
     };
     let is_same_epoch = second.token.as_ref().is_some_and(|it| it.place.epoch == has.epoch);
     second.ask(Call::Leave).await;
     if is_same_epoch && got < has.ticket {
-        return Came::FellFor(Call::Join, format!("ticket {got} after {}", has.ticket));
+        let how = format!("ticket {got} after {}", has.ticket);
+        return accepted(tab, trick, Call::Join, how);
     }
     Came::Refused
 }

@@ -3,35 +3,11 @@
 use std::collections::BTreeMap;
 
 use anteroom_witness::{Call, Heard};
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::report::list;
 use crate::client::{Answer, Fault};
 use crate::load::add_counts;
-
-/// Which connections visitors ask on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Reuse {
-    /// Each visitor keeps its own between two requests
-    #[default]
-    Kept,
-    /// A new one for each request
-    New,
-    /// Every second visitor keeps its own
-    Both,
-}
-
-impl Reuse {
-    /// Whether the visitor of this number keeps its connections.
-    pub fn keeps(self, visitor: u32) -> bool {
-        match self {
-            Self::Kept => true,
-            Self::New => false,
-            Self::Both => visitor.is_multiple_of(2),
-        }
-    }
-}
 
 /// All requests of a run, to the room and to the service.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -56,6 +32,11 @@ pub struct Delivery {
 }
 
 impl Deliveries {
+    /// One more, on a kept connection or a new one, and what came of it.
+    pub fn add(&mut self, is_kept: bool, answer: &Result<Answer, Fault>) {
+        (if is_kept { &mut self.kept } else { &mut self.new }).add(answer);
+    }
+
     /// Adds those of another machine.
     pub fn merge(&mut self, other: &Self) {
         for (own, other) in [(&mut self.kept, &other.kept), (&mut self.new, &other.new)] {
@@ -71,8 +52,7 @@ const PUT_OFF: [&str; 5] =
     ["store_unavailable", "effect_unknown", "overloaded", "queue_full", "queue_closed"];
 
 impl Delivery {
-    /// One more, and what came of it.
-    pub fn add(&mut self, answer: &Result<Answer, Fault>) {
+    fn add(&mut self, answer: &Result<Answer, Fault>) {
         self.requests += 1;
         let lost = match answer {
             Ok(answer) if !answer.status.is_server_error() => return,

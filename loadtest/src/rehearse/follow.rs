@@ -9,8 +9,8 @@ use tokio::time::interval;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Stage;
+use super::counts::End;
 use super::result::Run;
-use super::tally::End;
 
 /// A line each second, until the handle is dropped.
 pub fn seconds(stage: &Arc<Stage>) -> AbortOnDropHandle<()> {
@@ -27,7 +27,7 @@ pub fn seconds(stage: &Arc<Stage>) -> AbortOnDropHandle<()> {
 /// What has happened up to now: times in milliseconds since the start, `depth` and `inside` at the
 /// last look, and the promotions that visitors have learnt of since the last line.
 fn second(stage: &Stage) -> Value {
-    let mut counts = stage.tally.counts();
+    let mut counts = stage.counts();
     let last = counts.looks.last().copied().flatten();
     json!({
         "at_ms": stage.record.now() / 1_000,
@@ -35,7 +35,7 @@ fn second(stage: &Stage) -> Value {
         "over": counts.over(),
         "depth": last.map(|look| look.depth),
         "inside": last.map(|look| look.inside),
-        "connections": stage.connections.deliveries(),
+        "connections": counts.connections,
         "promoted_ms": std::mem::take(&mut counts.promoted_ms),
     })
 }
@@ -48,7 +48,7 @@ pub fn verdict(run: &Run<'_>) {
             "seconds": run.ran.took.as_secs_f64(),
             "came": run.ran.counts.all_came(),
             "refused": run.ran.counts.ended_as(End::Refused),
-            "connections": run.ran.connections,
+            "connections": run.ran.counts.connections,
             "promises": promises.json(),
         }));
     }

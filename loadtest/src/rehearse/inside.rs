@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::address;
 use super::connection::Connection;
-use super::tally::End;
+use super::counts::End;
 use super::visitor::Visitor;
 use crate::client::Fault;
 use crate::scenario;
@@ -20,14 +20,14 @@ impl Visitor {
     /// nobody goes on who does not pass.
     pub async fn inside(&mut self) -> End {
         let stage = Arc::clone(&self.stage);
-        let Some(target) = &stage.target else {
+        let Some(target) = &stage.routes.target else {
             if !self.passes().await {
                 return End::Failed;
             }
             self.stays(1.0).await;
             return End::Served;
         };
-        let mut connection = Connection::new(target, &stage.connections, self.number);
+        let mut connection = Connection::new(&stage, target, self.number);
         connection.kept &= stage.scenario.connections == scenario::Connections::Kept;
         let mut visit = scenario::Visit::new(&stage.scenario, u64::from(self.number) + 1);
         let mut is_first = stage.with_room;
@@ -80,13 +80,12 @@ impl Visitor {
             if let Some(token) = &self.tab.token {
                 request.headers_mut().insert("x-anteroom-token", value(&token.text)?);
             }
-            let answer = connection.send(request, self.stage.patience).await?;
+            let answer = connection.send(request, self.stage.args.patience).await?;
             status = Some(answer.status.as_u16());
             Ok(visit.answered(answer.status, &answer.headers, &answer.body)?)
         };
         let fault = outcome.await.err();
-        let tally = &self.stage.tally;
-        tally.counts().service.add(tally.elapsed(), sent, status, fault);
+        self.stage.counts().service.add(self.stage.elapsed(), sent, status, fault);
         fault.is_none()
     }
 
@@ -94,6 +93,6 @@ impl Visitor {
     /// besides what the scenario thinks.
     async fn stays(&mut self, of: f64) {
         let part = self.random.random_range(0.5..1.5) / of.max(1.0);
-        sleep(self.stage.stay.mul_f64(part)).await;
+        sleep(self.stage.args.stay.mul_f64(part)).await;
     }
 }

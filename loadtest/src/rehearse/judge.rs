@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(5);
 /// A check may take this part of the time until the next.
 const SHARE: u32 = 10;
 
-/// What the witness found.
+/// What the witness found, and the cheaters.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// Each with its promise, and the lines that prove it.
@@ -40,6 +40,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// What broke a promise.
+    pub fn reports(&self) -> Vec<&str> {
+        self.violations.iter().map(|(_, report)| report.as_str()).collect()
+    }
+
     /// Adds that of another machine. Each has seen its own visitors alone, so what they saw at once
     /// is not added.
     pub fn merge(&mut self, other: Self) {

@@ -4,6 +4,7 @@
 mod address;
 mod cheat;
 mod connection;
+mod counts;
 mod delivery;
 mod follow;
 mod inside;
@@ -15,8 +16,6 @@ mod result;
 mod room;
 mod run;
 mod tab;
-mod tally;
-mod traffic;
 mod visitor;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +26,7 @@ use anteroom_witness::{Record, Rules};
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 use url::Host;
 
 use crate::client::{Route, Sources, Target};
@@ -34,16 +34,15 @@ use crate::exit::{Outcome, Usage};
 use crate::interrupt;
 use crate::progress::say;
 use crate::scenario::Scenario;
-use crate::share::{self, Share};
+use crate::share;
 use crate::size::objective::Objective;
 
-use connection::Connections;
-use delivery::Reuse;
+use connection::Reuse;
+use counts::Counts;
 use mix::Mix;
 use present::Present;
 use result::{Played, Rehearsal};
 use room::{Look, RulesWatch};
-use tally::Tally;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,17 +60,11 @@ Examples:
   anteroom-loadtest rehearse --queue concert --anteroom http://gate --gate /api/shows \
     --visitors 200 --mix faithful=1 --connections both --again --limit 10m --follow
 
-  # Nobody is late, every tenth cheats
-  anteroom-loadtest rehearse --queue concert --anteroom http://127.0.0.1:8080 \\
-    --visitors 2000 --mix faithful=90,cheats=10
-
 Visitors come from many addresses, told by X-Forwarded-For: admission must trust the machine this
 runs on (trusted_proxies = [\"127.0.0.0/8\"] here: connections come from 127.0.1.1 to 127.0.1.250),
 else they share the joins of a few addresses.
-With --service the rules in force are read there (key of an operator in ANTEROOM_KEY); without it
-promises 1 and 2 are not judged, nor where they are kept while the rules change. A service may end
-visits, as the shop of `make run` does: whoever has asked the --target counts as inside until the
-room last says so. In bypass everybody passes, and promise 6 is not judged.
+With --service the rules in force are read there (key of an operator in ANTEROOM_KEY). Without it
+promises 1 and 2 are not judged; docs/SIZING.md lists what else is not judged, and why.
 
 Objectives are those of `size`, held against all requests of a run to the service, each from its
 sending; what is an error the scenario says.
@@ -165,33 +158,34 @@ pub struct Rehearse {
 
 /// What all visitors of a run share.
 pub struct Stage {
+    args: Arc<Rehearse>,
     with_room: bool,
-    public: Arc<Route>,
-    queue: String,
-    visitors: u32,
-    share: Share,
-    record: Record,
-    tally: Tally,
-    connections: Arc<Connections>,
-    present: Present,
-    claim_ttl: Duration,
+    routes: Arc<Routes>,
+    scenario: Arc<Scenario>,
     /// Absent where they cannot be read.
     rules: Option<Arc<RulesWatch>>,
-    sleep: Duration,
-    patience: Duration,
-    /// The protected service; without it a visitor only stays.
-    target: Option<Arc<Route>>,
-    scenario: Arc<Scenario>,
-    stay: Duration,
-    gate: Option<String>,
-    follow: bool,
+    /// One for each connection that may be open.
+    permits: Arc<Semaphore>,
+    /// Whether there are enough for visitors to keep theirs between two requests.
+    can_keep: bool,
+    record: Record,
+    counts: Mutex<Counts>,
+    present: Present,
 }
 
 /// The ways to those who are asked.
 struct Routes {
     public: Arc<Route>,
     service: Option<Arc<Route>>,
+    /// The protected service; without it a visitor only stays.
     target: Option<Arc<Route>>,
+}
+
+impl Routes {
+    /// How many connections visitors have opened.
+    fn opened(&self) -> u64 {
+        self.public.opened() + self.target.as_ref().map_or(0, |target| target.opened())
+    }
 }
 
 /// A server that does not accept a connection in this time does not answer.
@@ -210,31 +204,31 @@ impl Rehearse {
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.share.check()?;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
-        let routes = self.routes().await?;
+        let routes = Arc::new(self.routes().await?);
         let rules = self.looks_first(&routes).await?.map(Arc::new);
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let in_force = rules.as_ref().map(|rules| rules.first().clone());
+        let in_force = rules.as_ref().map(|rules| rules.first());
         let mut played = Played { seed, rules: in_force, without_room: None, with_room: None };
-        let stage = |with_room| self.stage(with_room, &routes, &scenario, rules.as_ref());
-        self.share.wait(&interrupted).await;
+        let args = Arc::new(self);
+        let stage = |with_room| Stage::new(with_room, &args, &routes, &scenario, rules.as_ref());
+        args.share.wait(&interrupted).await;
         let started_at = Timestamp::now();
-        if self.both || self.without_room {
-            let ran = run::play(&self, &stage(false)?, seed, &interrupted).await;
-            played.without_room = Some(ran);
+        if args.both || args.without_room {
+            played.without_room = Some(run::play(&stage(false)?, seed, &interrupted).await);
         }
-        if self.both {
+        if args.both {
             interrupted.run_until_cancelled(tokio::time::sleep(REST)).await;
         }
-        if !self.without_room && !interrupted.is_cancelled() {
+        if !args.without_room && !interrupted.is_cancelled() {
             let stage = stage(true)?;
-            played.with_room = Some(run::play(&self, &stage, seed, &interrupted).await);
+            played.with_room = Some(run::play(&stage, seed, &interrupted).await);
             present::all_leave(&stage).await;
         }
-        self.share.write(&self.output, started_at, &scenario, &played)?;
-        self.conclude(&played, &self.output)
+        args.share.write(&args.output, started_at, &scenario, &played)?;
+        args.conclude(&played, &args.output)
     }
 
     /// One report of all shares.
@@ -294,49 +288,64 @@ impl Rehearse {
         };
         Ok(Some(RulesWatch::new(service, queue, self.key.as_deref()).await?))
     }
-
-    fn stage(
-        &self,
-        with_room: bool,
-        routes: &Routes,
-        scenario: &Arc<Scenario>,
-        rules: Option<&Arc<RulesWatch>>,
-    ) -> anyhow::Result<Arc<Stage>> {
-        let sources = self.sources(&routes.public.target);
-        let connections = Connections::new(self.visitors, &sources, self.connections)?;
-        if !connections.kept {
-            say(&format!(
-                "{} visitors, {} connections at once (`ulimit -n` and the local ports bound them): \
-                 each visitor closes its own between two requests",
-                self.visitors,
-                connections.bound()
-            ));
-        }
-        let claim_ttl = rules.map(|rules| Duration::from_millis(rules.first().claim_ttl_ms));
-        Ok(Arc::new(Stage {
-            with_room,
-            public: Arc::clone(&routes.public),
-            queue: self.queue.clone().unwrap_or_default(),
-            visitors: self.visitors,
-            share: self.share.part(),
-            record: Record::new(),
-            tally: Tally::new(),
-            connections: Arc::new(connections),
-            present: Present::default(),
-            claim_ttl: claim_ttl.unwrap_or(Rules::default().claim_ttl),
-            rules: rules.cloned(),
-            sleep: self.sleep,
-            patience: self.patience,
-            target: routes.target.clone(),
-            scenario: Arc::clone(scenario),
-            stay: self.stay,
-            gate: self.gate.clone(),
-            follow: self.follow,
-        }))
-    }
 }
 
 impl Stage {
+    fn new(
+        with_room: bool,
+        args: &Arc<Rehearse>,
+        routes: &Arc<Routes>,
+        scenario: &Arc<Scenario>,
+        rules: Option<&Arc<RulesWatch>>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let bound = connection::bound(&args.sources(&routes.public.target))?;
+        // The tabs of some visitors take more than one each.
+        let can_keep = 2 * u64::from(args.visitors) <= bound;
+        if !can_keep {
+            say(&format!(
+                "{} visitors, {bound} connections at once (`ulimit -n` and the local ports bound \
+                 them): each visitor closes its own between two requests",
+                args.visitors
+            ));
+        }
+        Ok(Arc::new(Self {
+            args: Arc::clone(args),
+            with_room,
+            routes: Arc::clone(routes),
+            scenario: Arc::clone(scenario),
+            rules: rules.cloned(),
+            permits: Arc::new(Semaphore::new(usize::try_from(bound)?)),
+            can_keep,
+            record: Record::new(),
+            counts: Mutex::default(),
+            present: Present::default(),
+        }))
+    }
+
+    fn queue(&self) -> &str {
+        self.args.queue.as_deref().unwrap_or_default()
+    }
+
+    /// How many this machine plays.
+    fn visitors(&self) -> u32 {
+        self.args.share.part().of(self.args.visitors)
+    }
+
+    /// How long a turn lasts, by the first rules.
+    fn claim_ttl(&self) -> Duration {
+        let known = self.rules.as_ref().map(|rules| Rules::from(rules.first()));
+        known.unwrap_or_default().claim_ttl
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        lock(&self.counts)
+    }
+
+    /// Time since the start.
+    fn elapsed(&self) -> Duration {
+        Duration::from_micros(self.record.now())
+    }
+
     /// Looks at the room, and at its rules.
     async fn look(&self) -> Option<Look> {
         let rules = async {
@@ -344,7 +353,7 @@ impl Stage {
                 rules.look().await;
             }
         };
-        let look = room::look(&self.public, &self.queue);
+        let look = room::look(&self.routes.public, self.queue());
         tokio::join!(look, rules).0.ok()
     }
 }

@@ -26,14 +26,11 @@ pub type Key = u128;
 pub struct Present(Mutex<HashMap<Key, (u32, Option<String>)>>);
 
 impl Present {
-    /// A join is about to be sent.
-    pub fn may_join(&self, key: Key, visitor: u32) {
-        lock(&self.0).entry(key).or_insert((visitor, None));
-    }
-
-    /// It was answered with this token.
-    pub fn joins(&self, key: Key, visitor: u32, token: &str) {
-        lock(&self.0).insert(key, (visitor, Some(token.to_owned())));
+    /// A join is about to be sent, or was answered with a token.
+    pub fn joins(&self, key: Key, visitor: u32, token: Option<&str>) {
+        let mut all = lock(&self.0);
+        let (_, known) = all.entry(key).or_insert((visitor, None));
+        *known = token.map(str::to_owned).or(known.take());
     }
 
     /// The place has ended.

@@ -1,16 +1,16 @@
 //! The result of a rehearsal, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::iter;
 
-use clap::ValueEnum as _;
+use serde::Serialize;
+use serde_json::json;
 
-use super::mix::Habit;
+use super::counts::{Counts, End, Table, Traffic};
 use super::result::{Promises, Rehearsal, Run};
 use super::room::Look;
 use super::run::{Over, Ran};
-use super::tally::{Counts, End};
-use super::traffic::Traffic;
 use crate::load::{Percentiles, Second, share};
 use crate::report::{Curve, Part, Plot, Report};
 
@@ -86,9 +86,9 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, see
         verdict.checks,
         verdict.last_check.as_millis()
     ));
-    if !seen.violations.is_empty() {
+    if !verdict.violations.is_empty() {
         report.text("What broke them; the whole record is in record.jsonl:");
-        report.parts.push(Part::Code(seen.violations.join("\n\n")));
+        report.parts.push(Part::Code(verdict.reports().join("\n\n")));
     }
 }
 
@@ -121,12 +121,20 @@ fn cheaters(report: &mut Report, counts: &Counts) {
         return;
     }
     report.heading("Cheaters");
-    let rows = counts.tricks.iter().map(|(trick, it)| {
-        let [tried, refused, turn_had_come, accepted] =
-            [it.tried, it.refused, it.turn_had_come, it.accepted].map(|count| count.to_string());
-        [trick.name().to_owned(), tried, refused, turn_had_come, accepted]
-    });
-    report.table(["tried", "times", "refused", "turn had come", "accepted"], rows.collect());
+    table(report, "tried", &counts.tricks);
+}
+
+/// Counts by two things: a row for each of the one, a column for each of the other that occurs.
+fn table<K: Display, V: Ord + Serialize>(report: &mut Report, name: &str, counts: &Table<K, V>) {
+    let columns: BTreeSet<_> = counts.values().flat_map(BTreeMap::keys).collect();
+    let row = |(of, counts): (&K, &BTreeMap<V, u64>)| {
+        let cells = columns.iter().map(|column| counts.get(column).unwrap_or(&0).to_string());
+        iter::once(of.to_string()).chain(cells).collect()
+    };
+    let named = |column| json!(column).as_str().unwrap_or_default().replace('_', " ");
+    let names: Vec<_> = columns.iter().map(named).collect();
+    let head = iter::once(name).chain(names.iter().map(String::as_str));
+    report.rows(head.collect(), counts.iter().map(row).collect());
 }
 
 fn service(report: &mut Report, runs: &[Run<'_>]) {
@@ -204,12 +212,11 @@ fn visits(report: &mut Report, run: &Run<'_>) {
              visitors: the run has not held. A full or closed queue, or a limit, ends no visit.",
         ));
     }
-    ends(report, counts);
+    table(report, "habit", &counts.ended);
     if run.promises.is_some() {
         room(report, counts);
     }
-    for (kind, delivery) in [("kept", &run.ran.connections.kept), ("new", &run.ran.connections.new)]
-    {
+    for (kind, delivery) in [("kept", &counts.connections.kept), ("new", &counts.connections.new)] {
         if delivery.requests > 0 {
             report.text(format!("Requests on {kind} connections: {}.", delivery.line()));
         }
@@ -221,24 +228,11 @@ fn visits(report: &mut Report, run: &Run<'_>) {
         cost.line(),
         requests as f64 / seconds.max(1.0),
         run.ran.opened,
-        Percentiles::from(&run.ran.waited).p95
+        Percentiles::from(&counts.connection_waits).p95
     ));
     if let Some(limit) = run.own_limit.clone().or_else(|| cost.limit()) {
         report.text(format!("Latencies are those of the harness: {limit}"));
     }
-}
-
-/// How visits ended, by habit.
-fn ends(report: &mut Report, counts: &Counts) {
-    let ends = [End::Served, End::Failed, End::GaveUp, End::DroppedOut, End::NoShow, End::Refused];
-    let rows = Habit::value_variants().iter().filter_map(|habit| {
-        let ended = counts.ended.get(habit)?;
-        let count = |end| ended.get(end).unwrap_or(&0).to_string();
-        Some([habit.to_string()].into_iter().chain(ends.iter().map(count)).collect())
-    });
-    let head =
-        ["habit", "served", "failed", "gave up", "dropped out", "did not show up", "refused"];
-    report.rows(head.to_vec(), rows.collect());
 }
 
 fn room(report: &mut Report, counts: &Counts) {
@@ -268,7 +262,7 @@ pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
         for (text, (number, held)) in PROMISES.iter().zip(&promises.held) {
             lines.push(format!("promise {number}, {}: {text}", says(*held)));
         }
-        lines.extend(promises.violations.iter().take(3).cloned());
+        lines.extend(promises.verdict.reports().into_iter().take(3).map(str::to_owned));
     }
     for run in &rehearsal.runs {
         for (objective, judged) in &run.objectives {

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Rehearse;
+use super::counts::{Counts, End};
 use super::judge::Verdict;
 use super::room::{Look, RulesInForce};
 use super::run::{Over, Ran};
-use super::tally::{Counts, End};
 use crate::exit::Outcome;
 use crate::load::Percentiles;
 use crate::own_limit::OwnLimit;
@@ -61,12 +61,10 @@ pub struct Run<'a> {
 
 /// The promises as they were seen from outside.
 pub struct Promises<'a> {
-    /// What the witness found.
+    /// What was found.
     pub verdict: &'a Verdict,
     /// Promises 1 to 6: whether each held; nothing where it could not be judged.
     pub held: BTreeMap<u8, Option<bool>>,
-    /// What broke one, with the lines of the record that prove it.
-    pub violations: Vec<String>,
 }
 
 impl Played {
@@ -82,10 +80,6 @@ impl Played {
     }
 
     /// Keeps the record in a folder where a promise was broken.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn keep_record(&self, folder: &Path) -> std::io::Result<()> {
         let broken = self.with_room.as_ref().filter(|ran| ran.over == Over::PromiseBroken);
         let Some(verdict) = broken.and_then(|ran| ran.verdict.as_ref()) else { return Ok(()) };
@@ -122,12 +116,8 @@ impl<'a> Rehearsal<'a> {
 
     /// How the command ends: a broken promise is one, whatever this program was; objectives say
     /// nothing of the service where this program was the limit.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnLimit`].
     pub fn outcome(&self) -> anyhow::Result<Outcome> {
-        let broken = self.room().is_some_and(|(_, promises)| promises.are_broken());
+        let broken = self.room().is_some_and(|(_, it)| !it.verdict.violations.is_empty());
         if broken || self.runs.iter().any(|run| run.ran.counts.ended_as(End::Refused) > 0) {
             return Ok(Outcome::Missed);
         }
@@ -172,7 +162,7 @@ impl Run<'_> {
             "seconds": self.ran.took.as_secs_f64(),
             "came": counts.all_came(),
             "ended": counts.ended,
-            "connections": self.ran.connections,
+            "connections": counts.connections,
             "unfinished": self.ran.unfinished(),
             "refused": counts.ended_as(End::Refused),
             "served_per_minute": self.ran.served_per_minute(),
@@ -181,7 +171,7 @@ impl Run<'_> {
             "room": self.promises.as_ref().map(|promises| room(counts, promises)),
             "harness": self.ran.cost,
             "opened": self.ran.opened,
-            "connection_wait_ms": Percentiles::from(&self.ran.waited),
+            "connection_wait_ms": Percentiles::from(&counts.connection_waits),
             "own_limit": self.own_limit.as_ref().map(ToString::to_string),
         })
     }
@@ -205,8 +195,6 @@ fn room(counts: &Counts, promises: &Promises<'_>) -> Value {
 
 impl<'a> Promises<'a> {
     fn new(verdict: &'a Verdict, counts: &Counts, rules: Option<&RulesInForce>) -> Self {
-        let mut violations = verdict.violations.clone();
-        violations.extend(counts.accepted().map(|fell_for| (6, fell_for.report())));
         let excused = counts.accepted().count() < counts.fell_for.len();
         // Which of several rules were kept when is not known.
         let known = rules.filter(|_| !verdict.rules_changed);
@@ -217,22 +205,17 @@ impl<'a> Promises<'a> {
             _ => true,
         };
         let held = |promise| {
-            let kept = violations.iter().all(|(broken, _)| *broken != promise);
+            let kept = verdict.violations.iter().all(|(broken, _)| *broken != promise);
             (promise, (is_judged(promise) || !kept).then_some(kept))
         };
-        let held = (1..=6).map(held).collect();
-        Self { verdict, held, violations: violations.into_iter().map(|(_, it)| it).collect() }
-    }
-
-    fn are_broken(&self) -> bool {
-        self.held.values().any(|held| *held == Some(false))
+        Self { verdict, held: (1..=6).map(held).collect() }
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
         json!({
             "held": self.held,
-            "violations": self.violations,
+            "violations": self.verdict.reports(),
             "lines": self.verdict.lines,
             "checks": self.verdict.checks,
             "last_check_ms": self.verdict.last_check.as_secs_f64() * 1e3,

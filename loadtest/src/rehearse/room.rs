@@ -1,6 +1,5 @@
 //! The waiting room as anybody sees it, and its rules as an operator does.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,10 +27,6 @@ pub struct Look {
 }
 
 /// Looks at the public state of a queue.
-///
-/// # Errors
-///
-/// When there is no answer that shows it.
 pub async fn look(public: &Arc<Route>, queue: &str) -> anyhow::Result<Look> {
     let state = get_json(public, &format!("/v1/queues/{queue}"), None).await?;
     let number = |name: &str| {
@@ -89,10 +84,6 @@ impl From<RulesInForce> for Rules {
 }
 
 /// One GET and its answer as JSON, on a connection of its own.
-///
-/// # Errors
-///
-/// When there is no answer, or another one than 200.
 async fn get_json(route: &Arc<Route>, path: &str, key: Option<&str>) -> anyhow::Result<Value> {
     let mut request = route.target.request("GET", path);
     if let Some(key) = key {
@@ -115,55 +106,43 @@ pub struct RulesWatch {
     service: Arc<Route>,
     path: String,
     key: Option<String>,
-    first: RulesInForce,
-    /// What all that were seen forbid.
-    together: Mutex<Rules>,
-    changed: AtomicBool,
+    /// All that were in force at a look, in order; each once.
+    seen: Mutex<Vec<RulesInForce>>,
 }
 
 impl RulesWatch {
-    /// The rules as they are at first.
-    ///
-    /// # Errors
-    ///
-    /// When there is no answer that shows them.
+    /// Looks for the first time.
     pub async fn new(service: &Arc<Route>, queue: &str, key: Option<&str>) -> anyhow::Result<Self> {
-        let path = format!("/v1/admin/queues/{queue}");
-        let first = RulesInForce::read(&get_json(service, &path, key).await?)?;
-        Ok(Self {
-            service: Arc::clone(service),
-            path,
-            key: key.map(str::to_owned),
-            together: Mutex::new(first.clone().into()),
-            first,
-            changed: AtomicBool::new(false),
-        })
+        let (service, path) = (Arc::clone(service), format!("/v1/admin/queues/{queue}"));
+        let first = RulesInForce::read(&get_json(&service, &path, key).await?)?;
+        Ok(Self { service, path, key: key.map(str::to_owned), seen: Mutex::new(vec![first]) })
     }
 
     /// Looks again. Where nobody answers, nothing is known to have changed.
     pub async fn look(&self) {
         let state = get_json(&self.service, &self.path, self.key.as_deref()).await;
-        let now = state.and_then(|state| RulesInForce::read(&state));
-        if let Some(now) = now.ok().filter(|now| *now != self.first) {
-            self.changed.store(true, Relaxed);
-            let mut together = lock(&self.together);
-            *together = together.clone().or(&now.into());
+        let Ok(now) = state.and_then(|state| RulesInForce::read(&state)) else { return };
+        let mut seen = lock(&self.seen);
+        if !seen.contains(&now) {
+            seen.push(now);
         }
     }
 
     /// The rules at first.
-    pub fn first(&self) -> &RulesInForce {
-        &self.first
+    pub fn first(&self) -> RulesInForce {
+        lock(&self.seen).first().cloned().unwrap_or_default()
     }
 
-    /// What all rules that were in force at a look forbid.
+    /// What all of them forbid.
     pub fn together(&self) -> Rules {
-        lock(&self.together).clone()
+        let seen = lock(&self.seen).clone();
+        let all = seen.into_iter().map(Rules::from).reduce(|all, next| all.or(&next));
+        all.unwrap_or_default()
     }
 
     /// Whether others than the first were in force at a look.
     pub fn changed(&self) -> bool {
-        self.changed.load(Relaxed)
+        lock(&self.seen).len() > 1
     }
 }
 

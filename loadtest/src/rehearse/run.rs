@@ -11,13 +11,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::delivery::Deliveries;
+use super::counts::{Counts, End};
 use super::judge::{Verdict, judge};
 use super::mix::Habit;
-use super::tally::{Counts, End};
 use super::visitor::Visitor;
-use super::{Rehearse, Stage, follow, room};
-use crate::load::{Durations, add_counts};
+use super::{Stage, follow, room};
+use crate::load::add_counts;
 use crate::own_limit::{Cost, OwnLimit, Watch};
 use crate::progress::Progress;
 
@@ -46,12 +45,8 @@ pub struct Ran {
     visitors: u32,
     /// What happened.
     pub counts: Counts,
-    /// All requests, by the kind of connection.
-    pub connections: Deliveries,
     /// Connections that were opened, to the room and to the service.
     pub opened: u64,
-    /// How long visitors waited for one of them before they asked, in no latency.
-    pub waited: Durations,
     /// What it cost this process.
     pub cost: Cost,
     /// What the witness found, with a waiting room.
@@ -68,9 +63,7 @@ impl Ran {
         self.took = self.took.max(other.took);
         self.visitors += other.visitors;
         self.counts.merge(other.counts);
-        self.connections.merge(&other.connections);
         self.opened += other.opened;
-        self.waited.merge(&other.waited);
         self.cost = self.cost.or_worse(other.cost);
         if let Some((own, other)) = self.verdict.as_mut().zip(other.verdict) {
             own.merge(other);
@@ -101,44 +94,40 @@ impl Ran {
 
 /// The crowd goes straight to the service, or through the waiting room under the eyes of the
 /// witness.
-pub async fn play(
-    rehearse: &Rehearse,
-    stage: &Arc<Stage>,
-    seed: u64,
-    interrupted: &CancellationToken,
-) -> Ran {
+pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken) -> Ran {
     let harness = Watch::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
     let judging = judge(Arc::clone(stage), ended.clone(), broken.clone());
     let judging = stage.with_room.then(|| tokio::spawn(judging));
-    let _following = (stage.with_room && rehearse.follow).then(|| follow::seconds(stage));
+    let _following = (stage.with_room && stage.args.follow).then(|| follow::seconds(stage));
     let watching = watch(Arc::clone(stage), broken.clone());
-    let over = crowd(rehearse, stage, seed, [interrupted, &broken]).await;
-    let took = stage.tally.elapsed();
+    let over = crowd(stage, seed, [interrupted, &broken]).await;
+    let took = stage.elapsed();
     drop(watching);
-    if !stage.tally.counts().fell_for.is_empty() {
+    if !stage.counts().fell_for.is_empty() {
         // Whether the gate was to refuse, up to the last trick.
-        let last = room::look(&stage.public, &stage.queue).await.ok();
-        stage.tally.counts().looks.push(last);
+        let last = room::look(&stage.routes.public, stage.queue()).await.ok();
+        stage.counts().looks.push(last);
     }
     ended.cancel();
-    let verdict = match judging {
+    let mut verdict = match judging {
         Some(judging) => Some(finished(judging.await)),
         None => None,
     };
-    let mut counts = std::mem::take(&mut *stage.tally.counts());
+    let mut counts = std::mem::take(&mut *stage.counts());
     counts.room.end(took);
     counts.service.end(took);
-    let violated = verdict.as_ref().is_some_and(|verdict| !verdict.violations.is_empty());
-    let broken = violated || counts.accepted().next().is_some();
+    if let Some(verdict) = &mut verdict {
+        let accepted = counts.accepted().map(|fell_for| (6, fell_for.report()));
+        verdict.violations.extend(accepted);
+    }
+    let broken = verdict.as_ref().is_some_and(|verdict| !verdict.violations.is_empty());
     Ran {
         over: if broken { Over::PromiseBroken } else { over },
         took,
-        visitors: stage.share.of(stage.visitors),
+        visitors: stage.visitors(),
         counts,
-        connections: stage.connections.deliveries(),
-        opened: stage.public.opened() + stage.target.as_ref().map_or(0, |target| target.opened()),
-        waited: stage.connections.waited(),
+        opened: stage.routes.opened(),
         cost: harness.cost_so_far(),
         verdict,
     }
@@ -151,34 +140,33 @@ pub fn finished<T>(task: Result<T, tokio::task::JoinError>) -> T {
 
 /// All come at moments of their own, until the last is done.
 async fn crowd(
-    rehearse: &Rehearse,
     stage: &Arc<Stage>,
     seed: u64,
     [interrupted, broken]: [&CancellationToken; 2],
 ) -> Over {
+    let args = &stage.args;
     let mut random = StdRng::seed_from_u64(seed);
-    let mut arrivals: Vec<_> = (0..rehearse.visitors)
+    let mut arrivals: Vec<_> = (0..args.visitors)
         .map(|number| {
-            let arrives = rehearse.arrive.mul_f64(random.random());
-            (arrives, number, rehearse.mix.choose(&mut random), random.random::<u64>())
+            let arrives = args.arrive.mul_f64(random.random());
+            (arrives, number, args.mix.choose(&mut random), random.random::<u64>())
         })
         .collect();
-    arrivals.retain(|(_, number, ..)| stage.share.plays(*number));
+    arrivals.retain(|(_, number, ..)| args.share.part().plays(*number));
     arrivals.sort_unstable();
     let start = Instant::now();
-    let again = rehearse.again;
     let mut visits = JoinSet::new();
     let all = async {
         for (arrives, number, habit, seed) in arrivals {
             sleep_until(start + arrives).await;
-            visits.spawn(come(Arc::clone(stage), number, habit, seed, again));
+            visits.spawn(come(Arc::clone(stage), number, habit, seed));
             while visits.try_join_next().is_some() {}
         }
         while visits.join_next().await.is_some() {}
     };
     let over = tokio::select! {
-        in_time = timeout_at(start + rehearse.limit, all) => {
-            if in_time.is_ok() || again { Over::Complete } else { Over::TimeLimit }
+        in_time = timeout_at(start + args.limit, all) => {
+            if in_time.is_ok() || args.again { Over::Complete } else { Over::TimeLimit }
         }
         () = interrupted.cancelled() => Over::Interrupted,
         () = broken.cancelled() => Over::PromiseBroken,
@@ -189,7 +177,8 @@ async fn crowd(
 }
 
 /// A visitor comes; `again` and again others in its place.
-async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64, again: bool) {
+async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64) {
+    let again = stage.args.again;
     let mut random = StdRng::seed_from_u64(seed);
     let mut next = Some(number);
     while let Some(number) = next {
@@ -199,7 +188,7 @@ async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64, again: bo
             sleep(Duration::from_secs_f64(random.random_range(0.5..1.5))).await;
         }
         // Behind the numbers of all who are there, and those that cheaters take besides.
-        next = number.checked_add(2 * stage.visitors).filter(|_| again);
+        next = number.checked_add(2 * stage.args.visitors).filter(|_| again);
     }
 }
 
@@ -207,17 +196,17 @@ async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64, again: bo
 /// visits have come.
 fn watch(stage: Arc<Stage>, broken: CancellationToken) -> AbortOnDropHandle<()> {
     let what = if stage.with_room { "with the room" } else { "without the room" };
-    let progress = Progress::new(what, stage.share.of(stage.visitors).into());
+    let progress = Progress::new(what, stage.visitors().into());
     AbortOnDropHandle::new(tokio::spawn(async move {
         let mut seconds = interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             seconds.tick().await;
-            let fell = !stage.tally.counts().fell_for.is_empty();
+            let fell = !stage.counts().fell_for.is_empty();
             let seen = if stage.with_room { stage.look().await } else { None };
-            let mut counts = stage.tally.counts();
+            let mut counts = stage.counts();
             // A look that came late stands for the seconds before it.
-            let second = usize::try_from(stage.tally.elapsed().as_secs()).unwrap_or(0);
+            let second = usize::try_from(stage.elapsed().as_secs()).unwrap_or(0);
             counts.looks.resize(second, None);
             counts.looks.push(seen);
             // A trick that was tried before a look at which all was well needs no witness.

@@ -15,7 +15,8 @@ use crate::client::{Answer, Fault, Outgoing};
 
 /// A tab of a visitor.
 pub struct Tab {
-    stage: Arc<Stage>,
+    /// What its visitor shares with all others.
+    pub stage: Arc<Stage>,
     visitor: u32,
     /// Whose place it is, for the witness.
     identity: u32,
@@ -31,7 +32,7 @@ impl Tab {
     /// The first tab of an identity. Its key is no other run's, whatever the seed: it would have a
     /// place of that run.
     pub fn new(stage: &Arc<Stage>, visitor: u32, identity: u32) -> Self {
-        let connection = Connection::new(&stage.public, &stage.connections, visitor);
+        let connection = Connection::new(stage, &stage.routes.public, visitor);
         let (stage, key) = (Arc::clone(stage), rand::random());
         Self { stage, visitor, identity, key, token: None, connection }
     }
@@ -81,10 +82,10 @@ impl Tab {
         under_way.hears(&heard);
         if heard.status.is_some_and(|status| status >= 400) {
             let code = if heard.code.is_empty() { "no code" } else { &heard.code };
-            *self.stage.tally.counts().refusals.entry(code.to_owned()).or_default() += 1;
+            *self.stage.counts().refusals.entry(code.to_owned()).or_default() += 1;
         }
         if let Some(token) = &heard.token {
-            self.stage.present.joins(self.key, self.visitor, &token.text);
+            self.stage.present.joins(self.key, self.visitor, Some(&token.text));
             self.token = Some(token.clone());
         }
         let left = call == Call::Leave && heard.status.is_some_and(|status| status < 300);
@@ -99,20 +100,19 @@ impl Tab {
         self.connection.ready().await;
         let sent = Instant::now();
         if call == Call::Join {
-            self.stage.present.may_join(self.key, self.visitor);
+            self.stage.present.joins(self.key, self.visitor, None);
         }
         let answer = self.sends(call, token).await;
         let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
         let refused = status.filter(|status| *status >= 400).map(|_| Fault::Status);
         let fault = answer.as_ref().err().copied().or(refused);
-        let tally = &self.stage.tally;
-        tally.counts().room.add(tally.elapsed(), sent, status, fault);
+        self.stage.counts().room.add(self.stage.elapsed(), sent, status, fault);
         answer
     }
 
     async fn sends(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Fault> {
         let request = self.request(call, token);
-        self.connection.send(request, self.stage.patience).await
+        self.connection.send(request, self.stage.args.patience).await
     }
 
     fn request(&self, call: Call, token: Option<&str>) -> Outgoing {
@@ -124,9 +124,9 @@ impl Tab {
             Call::Renew => ("POST", "token/renew"),
             Call::Leave => ("DELETE", "token"),
         };
-        let path = match (call, &self.stage.gate) {
+        let path = match (call, &self.stage.args.gate) {
             (Call::Authorize, Some(gate)) => gate.clone(),
-            _ => format!("/v1/queues/{}/{path}", self.stage.queue),
+            _ => format!("/v1/queues/{}/{path}", self.stage.queue()),
         };
         let request = self.connection.route().target.request(method, &path);
         let request = request.header("x-forwarded-for", address::of(self.visitor).to_string());

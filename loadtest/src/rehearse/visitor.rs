@@ -1,5 +1,6 @@
 //! One visitor, from its arrival to the end of its visit.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use tokio::time::sleep;
 
 use super::Stage;
 use super::cheat::{self, Trick};
+use super::counts::End;
 use super::mix::Habit;
 use super::tab::Tab;
-use super::tally::End;
 
 /// A visitor.
 pub struct Visitor {
@@ -39,82 +40,83 @@ impl Visitor {
 
     /// Goes through the waiting room; without one, straight to the service.
     pub async fn visits(mut self) {
-        self.stage.tally.comes(self.habit);
+        *self.stage.counts().came.entry(self.habit).or_default() += 1;
         let end = if self.stage.with_room { self.whole().await } else { self.inside().await };
-        self.stage.tally.ends(self.habit, end);
+        self.stage.counts().ends(self.habit, end);
     }
 
     /// From the join to the end, and again from the start where the place is over.
     async fn whole(&mut self) -> End {
+        let (mut next, mut joined) = (Call::Join, None);
         loop {
-            let joined = self.stage.record.now();
-            let Some(mut heard) = self.until_told(Call::Join).await else { return End::Refused };
-            let mut has_turn = false;
-            loop {
-                if !has_turn && let Some(promoted) = self.promoted(&heard.told) {
-                    has_turn = true;
-                    self.stage.tally.waited(promoted.saturating_sub(joined));
-                    if self.stage.follow {
-                        self.stage.tally.counts().promoted_ms.push(promoted / 1_000);
-                    }
-                }
-                let next = match heard.told {
-                    Told::Nothing => Call::Place,
-                    Told::Waiting { .. } => match self.in_line(&heard).await {
-                        Ok(Some(told)) => {
-                            heard = told;
-                            continue;
-                        }
-                        Ok(None) => Call::Place,
-                        Err(end) => return end,
-                    },
-                    Told::Ready { .. } if self.habit == Habit::NoShow => return End::NoShow,
-                    Told::Ready { .. } if self.habit == Habit::Late && !self.done_once => {
-                        self.done_once = true;
-                        let over = self.stage.claim_ttl + Duration::from_secs(1);
-                        let over = over.mul_f64(self.random.random_range(1.0..1.2));
-                        self.away(over).await;
-                        Call::Place
-                    }
-                    Told::Ready { .. } => self.either(Call::Claim, Call::Authorize),
-                    Told::Active { .. } => {
-                        self.others = None;
-                        let end = self.inside().await;
-                        if self.habit == Habit::DropsOut {
-                            return End::DroppedOut;
-                        }
-                        // What the service may have ended the witness counts on until it is seen.
-                        if self.stage.target.is_some() {
-                            Box::pin(self.tab.ask(Call::Place)).await;
-                        }
-                        // Answered or not: whoever closes the page says so once.
-                        Box::pin(self.tab.ask(Call::Leave)).await;
-                        return end;
-                    }
-                    Told::Gone { .. } => break,
-                };
-                match self.until_told(next).await {
-                    Some(told) => heard = told,
-                    None => return End::Refused,
-                }
+            if next == Call::Join {
+                joined = Some(self.stage.record.now());
             }
+            let Some(heard) = self.until_told(next).await else { return End::Refused };
+            if let Some(promoted) = self.promoted(&heard.told)
+                && let Some(joined) = joined.take()
+            {
+                self.waited(joined, promoted);
+            }
+            next = match heard.told {
+                Told::Nothing => Call::Place,
+                Told::Waiting { .. } => match self.in_line(&heard).await {
+                    Some(end) => return end,
+                    None => Call::Place,
+                },
+                Told::Ready { .. } if self.habit == Habit::NoShow => return End::NoShow,
+                Told::Ready { .. } if self.habit == Habit::Late && !self.done_once => {
+                    self.done_once = true;
+                    let over = self.stage.claim_ttl() + Duration::from_secs(1);
+                    self.away(over, 1.0..1.2).await;
+                    Call::Place
+                }
+                Told::Ready { .. } if self.random.random_bool(0.5) => Call::Claim,
+                Told::Ready { .. } => Call::Authorize,
+                Told::Active { .. } => return self.admitted().await,
+                Told::Gone { .. } => Call::Join,
+            };
         }
     }
 
-    /// Waits until it is to look again, and does as its habit is. What it hears meanwhile is told.
-    async fn in_line(&mut self, heard: &Heard) -> Result<Option<Heard>, End> {
+    /// Its turn came, at this moment of the record's clock.
+    fn waited(&self, joined: u64, promoted: u64) {
+        let mut counts = self.stage.counts();
+        counts.waits.note(Duration::from_micros(promoted.saturating_sub(joined)));
+        if self.stage.args.follow {
+            counts.promoted_ms.push(promoted / 1_000);
+        }
+    }
+
+    /// Does what it came for, and leaves.
+    async fn admitted(&mut self) -> End {
+        self.others = None;
+        let end = self.inside().await;
+        if self.habit == Habit::DropsOut {
+            return End::DroppedOut;
+        }
+        // What the service may have ended the witness counts on until it is seen.
+        if self.stage.routes.target.is_some() {
+            Box::pin(self.tab.ask(Call::Place)).await;
+        }
+        // Answered or not: whoever closes the page says so once.
+        Box::pin(self.tab.ask(Call::Leave)).await;
+        end
+    }
+
+    /// Waits until it is to look again, and does as its habit is; some end their visit here.
+    async fn in_line(&mut self, heard: &Heard) -> Option<End> {
         let now_or_later = self.random.random_bool(0.3);
         match self.habit {
-            Habit::DropsOut if now_or_later => return Err(End::DroppedOut),
+            Habit::DropsOut if now_or_later => return Some(End::DroppedOut),
             Habit::GivesUp if now_or_later => {
                 Box::pin(self.tab.ask(Call::Leave)).await;
-                return Err(End::GaveUp);
+                return Some(End::GaveUp);
             }
             Habit::Sleeps if now_or_later && !self.done_once => {
                 self.done_once = true;
-                let time = self.stage.sleep.mul_f64(self.random.random_range(0.5..1.5));
-                self.away(time).await;
-                return Ok(None);
+                self.away(self.stage.args.sleep, 0.5..1.5).await;
+                return None;
             }
             _ => {}
         }
@@ -123,20 +125,16 @@ impl Visitor {
         match self.habit {
             Habit::Tabs => Box::pin(self.five_tabs()).await,
             Habit::Cheats => {
-                let Some(trick) = Trick::all().nth(self.tricks) else { return Ok(None) };
-                self.tricks += 1;
-                // The numbers after those of all visitors.
-                let spare = (self.number, self.stage.visitors + self.number);
-                let (tab, stage, random) = (&mut self.tab, &self.stage, &mut self.random);
-                let own = Box::pin(cheat::tries(trick, tab, stage, spare, random)).await;
-                return Ok(own.filter(|heard| {
-                    // A pause before it looks again comes with the next look.
-                    matches!(heard.told, Told::Ready { .. } | Told::Active { .. })
-                }));
+                if let Some(trick) = Trick::all().nth(self.tricks) {
+                    self.tricks += 1;
+                    // The numbers after those of all visitors.
+                    let spare = (self.number, self.stage.args.visitors + self.number);
+                    Box::pin(cheat::tries(trick, &mut self.tab, spare, &mut self.random)).await;
+                }
             }
             _ => {}
         }
-        Ok(None)
+        None
     }
 
     /// All tabs ask at once; some join again, in another browser without the token.
@@ -177,10 +175,10 @@ impl Visitor {
         }
     }
 
-    /// Not there for so long: the connection is gone.
-    async fn away(&mut self, time: Duration) {
+    /// Not there for about so long: the connection is gone.
+    async fn away(&mut self, time: Duration, about: Range<f64>) {
         self.tab.connection.close();
-        sleep(time).await;
+        sleep(time.mul_f64(self.random.random_range(about))).await;
     }
 
     /// When its turn came, by the record's clock: now, less what is used up of `claim_ttl`, where
@@ -189,15 +187,12 @@ impl Visitor {
         let now = self.stage.record.now();
         match told {
             Told::Ready { left_ms } => {
-                let claim_ttl = u64::try_from(self.stage.claim_ttl.as_micros()).unwrap_or(u64::MAX);
-                Some(now.saturating_sub(claim_ttl.saturating_sub(1_000 * left_ms)))
+                let claim_ttl = self.stage.claim_ttl();
+                let used = claim_ttl.saturating_sub(Duration::from_millis(*left_ms));
+                Some(now.saturating_sub(u64::try_from(used.as_micros()).unwrap_or(u64::MAX)))
             }
             Told::Active { .. } => Some(now),
             _ => None,
         }
-    }
-
-    fn either(&mut self, one: Call, other: Call) -> Call {
-        if self.random.random_bool(0.5) { one } else { other }
     }
 }

@@ -256,7 +256,7 @@ async fn promise_06_a_room_that_looks_for_forged_places_is_found_out() {
     let room = &run.result()["with_room"]["room"];
     assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
     for trick in ["forged_token", "foreign_token"] {
-        assert_eq!(room["tricks"][trick]["refused"], 0, "{trick}: {room:#}");
+        assert_eq!(room["tricks"][trick].get("refused"), None, "{trick}: {room:#}");
     }
     assert!(room["tricks"]["forged_token"]["accepted"].as_u64() > Some(0), "{room:#}");
 }

@@ -1,0 +1,225 @@
+//! What is counted while the visitors go on.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::cheat::{Came, FellFor, Trick};
+use super::delivery::Deliveries;
+use super::mix::Habit;
+use super::room::Look;
+use crate::client::Fault;
+use crate::load::{Durations, Percentiles, Sample, Second, Seconds, Tally, add_counts};
+
+/// How a visit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The visitor was inside, and did what it came for.
+    Served,
+    /// It was inside, and its visit broke off: by an error, or the gate let it pass no more.
+    Failed,
+    /// It gave its place up in line.
+    GaveUp,
+    /// It was not heard of any more.
+    DroppedOut,
+    /// It did not take its turn.
+    NoShow,
+    /// It was refused for good.
+    Refused,
+}
+
+/// Counts by two things.
+pub type Table<K, V> = BTreeMap<K, BTreeMap<V, u64>>;
+
+/// What is counted.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Visitors that have come, by habit.
+    pub came: BTreeMap<Habit, u64>,
+    /// Visits that are over.
+    pub ended: Table<Habit, End>,
+    /// From the join to the turn, of all visitors who learnt theirs.
+    pub waits: Durations,
+    /// When places were promoted, in milliseconds, since `--follow` said so last.
+    pub promoted_ms: Vec<u64>,
+    /// Requests to the waiting room.
+    pub room: Traffic,
+    /// Requests to the protected service.
+    pub service: Traffic,
+    /// All requests, by the kind of connection.
+    pub connections: Deliveries,
+    /// How long visitors waited for a connection of the harness before they asked, in no latency.
+    pub connection_waits: Durations,
+    /// Refusals by code.
+    pub refusals: BTreeMap<String, u64>,
+    /// What cheaters tried, and what came of it.
+    pub tricks: Table<Trick, Came>,
+    /// Tricks that the room fell for.
+    pub fell_for: Vec<FellFor>,
+    /// A look at the public state each second; absent when there was no answer.
+    pub looks: Vec<Option<Look>>,
+}
+
+/// Requests to the waiting room, or to the protected service.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Of the whole run. Of the room a status from 400 on is an error, of the service what the
+    /// scenario does not expect.
+    pub total: Tally,
+    seconds: Seconds,
+}
+
+impl Traffic {
+    /// Adds a request that was sent at `sent` and ended now, `at` after the start.
+    pub fn add(&mut self, at: Duration, sent: Instant, status: Option<u16>, fault: Option<Fault>) {
+        let sample = Sample { step: 0, started: sent, status, again: false, fault };
+        let latency = sent.elapsed();
+        self.total.add(&sample, latency, true, true);
+        self.seconds.add(at, &sample, latency, 0);
+    }
+
+    /// Ends the seconds up to this moment.
+    pub fn end(&mut self, at: Duration) {
+        self.seconds.turn(at + Duration::from_secs(1), 0);
+    }
+
+    /// Adds that of another machine, when both have ended.
+    pub fn merge(&mut self, other: &Self) {
+        self.total.merge(&other.total);
+        self.seconds.merge(&other.seconds);
+    }
+
+    /// By the second in which requests ended, from the start on.
+    pub fn seconds(&self) -> &[Second] {
+        self.seconds.over()
+    }
+
+    /// As `rehearse.json` shows it. A latency counts from the sending, with the connecting, to the
+    /// end of the answer or the timeout.
+    pub fn json(&self) -> Value {
+        let second = |second: &Second| {
+            json!({
+                "requests": second.requests,
+                "errors": second.errors,
+                "p50_ms": second.quantile_ms(0.5),
+                "p95_ms": second.quantile_ms(0.95),
+            })
+        };
+        json!({
+            "requests": self.total.requests,
+            "errors": self.total.errors(),
+            "error_share": self.total.error_share(),
+            "statuses": self.total.statuses,
+            "faults": self.total.faults,
+            "latency_ms": Percentiles::from(&self.total.latency),
+            "seconds": self.seconds().iter().map(second).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Counts {
+    /// Adds those of another machine.
+    pub fn merge(&mut self, other: Self) {
+        add_counts(&mut self.came, &other.came);
+        for (habit, ends) in &other.ended {
+            add_counts(self.ended.entry(*habit).or_default(), ends);
+        }
+        for (trick, came) in &other.tricks {
+            add_counts(self.tricks.entry(*trick).or_default(), came);
+        }
+        self.waits.merge(&other.waits);
+        self.room.merge(&other.room);
+        self.service.merge(&other.service);
+        self.connections.merge(&other.connections);
+        self.connection_waits.merge(&other.connection_waits);
+        add_counts(&mut self.refusals, &other.refusals);
+        self.fell_for.extend(other.fell_for);
+        // All look at the same room.
+        if other.looks.len() > self.looks.len() {
+            self.looks = other.looks;
+        }
+    }
+
+    /// A visit is over.
+    pub fn ends(&mut self, habit: Habit, end: End) {
+        *self.ended.entry(habit).or_default().entry(end).or_default() += 1;
+    }
+
+    /// A trick was tried.
+    pub fn tried(&mut self, trick: Trick, came: Came) {
+        *self.tricks.entry(trick).or_default().entry(came).or_default() += 1;
+    }
+
+    /// Whether somebody tried to pass as another, and each way to do so had an answer.
+    pub fn know_of_forgeries(&self) -> bool {
+        let forges = |trick: &Trick| {
+            matches!(trick, Trick::ForgedToken | Trick::ForeignToken | Trick::NoToken)
+        };
+        let is_answer = |came: &Came| matches!(came, Came::Refused | Came::Accepted);
+        let mut forgeries = self.tricks.iter().filter(|(trick, _)| forges(trick));
+        !self.tricks.is_empty() && forgeries.all(|(_, came)| came.keys().any(is_answer))
+    }
+
+    /// Tricks that the room fell for though it was to refuse them.
+    pub fn accepted(&self) -> impl Iterator<Item = &FellFor> {
+        let bypass = self.saw_bypass();
+        let away = ["store_unavailable", "effect_unknown"];
+        let store_away = away.iter().any(|code| self.refusals.contains_key(*code));
+        self.fell_for.iter().filter(move |it| !it.is_excused(bypass, store_away))
+    }
+
+    /// Whether everybody was to pass at any look.
+    pub fn saw_bypass(&self) -> bool {
+        self.looks.iter().flatten().any(|look| look.bypass)
+    }
+
+    /// The longest line at any look.
+    pub fn greatest_depth(&self) -> u64 {
+        self.looks.iter().flatten().map(|look| look.depth).max().unwrap_or(0)
+    }
+
+    /// Visitors that have come.
+    pub fn all_came(&self) -> u64 {
+        self.came.values().sum()
+    }
+
+    /// Visits that are over, whichever way.
+    pub fn over(&self) -> u64 {
+        self.ended.values().flat_map(BTreeMap::values).sum()
+    }
+
+    /// Visits that ended so.
+    pub fn ended_as(&self, end: End) -> u64 {
+        self.ended.values().filter_map(|ends| ends.get(&end)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::size::objective::Objective;
+
+    #[test]
+    fn of_forged_tokens_that_nobody_answers_nothing_is_known() {
+        let mut counts = Counts::default();
+        assert!(!counts.know_of_forgeries());
+        counts.tried(Trick::ForgedToken, Came::Unclear);
+        assert!(!counts.know_of_forgeries());
+        counts.tried(Trick::ForgedToken, Came::Refused);
+        assert!(counts.know_of_forgeries());
+    }
+
+    #[test]
+    fn a_refused_connection_has_no_latency_and_a_timeout_has() {
+        let mut traffic = Traffic::default();
+        traffic.add(Duration::ZERO, Instant::now(), None, Some(Fault::Connect));
+        let objective: Objective = "p95<1s".parse().expect("one");
+        assert!(!objective.judge(&traffic.total).held);
+        let ago = Instant::now().checked_sub(Duration::from_secs(30)).expect("uptime");
+        traffic.add(Duration::ZERO, ago, None, Some(Fault::Timeout));
+        assert!(objective.judge(&traffic.total).value.starts_with("300"));
+    }
+}
