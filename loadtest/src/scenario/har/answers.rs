@@ -78,8 +78,8 @@ impl<'r> Answer<'r> {
     fn pattern(&self, text: &str, value: &str, after: Option<&str>) -> Option<String> {
         let word = |char: char| char.is_alphanumeric() || char == '-' || char == '_';
         let inside = |next: char| word(next) || value.contains(next);
-        let times = text.match_indices(value).map(|(at, _)| text.split_at(at));
-        let times = times.map(|(before, from)| (before, &from[value.len()..]));
+        let times = text.match_indices(value);
+        let times = times.map(|(at, _)| (&text[..at], &text[at + value.len()..]));
         let alone = times.filter(|(before, rest)| {
             !(before.ends_with(word) || value.contains(' ') || rest.starts_with(inside))
                 && (after.is_none() || before.ends_with('/'))
@@ -100,9 +100,8 @@ impl<'r> Answer<'r> {
         if before.is_empty() {
             return Some(before);
         }
-        let starts = before.char_indices().rev().map(|(start, _)| start);
-        let starts: Vec<_> = starts.take(LONGEST_CONTEXT).collect();
-        let from = starts.last().copied().unwrap_or_default();
+        let starts: Vec<_> = before.char_indices().rev().take(LONGEST_CONTEXT).collect();
+        let from = starts.last().map_or(0, |(start, _)| *start);
         let secrets = rules::found(&before[from..]);
         let clean_from = from + secrets.iter().map(|(range, ..)| range.end).max().unwrap_or(0);
         let origin = self.url.origin().ascii_serialization();
@@ -117,8 +116,8 @@ impl<'r> Answer<'r> {
                 && text.find(context) == Some(outside.len())
                 && rules::is_clean(context)
         };
-        let starts = starts.into_iter().take_while(|start| *start >= clean_from);
-        starts.map(|start| before.split_at(start)).find(is_it).map(|(_, context)| context)
+        let starts = starts.into_iter().take_while(|(start, _)| *start >= clean_from);
+        starts.map(|(start, _)| before.split_at(start)).find(is_it).map(|(_, context)| context)
     }
 }
 

@@ -55,8 +55,7 @@ pub fn scenario(recording: &str) -> Result<String, String> {
     // Recorders on Windows write a byte order mark.
     let recording = recording.trim_start_matches('\u{feff}');
     let har: Har = serde_json::from_str(recording).map_err(|error| error.to_string())?;
-    let entries = har.log.entries.iter().map(|entry| (entry, entry.address()));
-    let mut entries: Vec<_> = entries.collect();
+    let mut entries: Vec<_> = har.log.entries.iter().map(|it| (it, it.address())).collect();
     entries.sort_by_key(|(entry, _)| entry.started_date_time);
     let own = own_origin(&entries);
     let mut maker = Maker::default();
@@ -99,22 +98,21 @@ fn own_origin(entries: &[(&Entry, Result<Url, &str>)]) -> String {
         votes.0 += u64::from(page);
         votes.1 += u64::from(!entry.is_redirect());
     }
-    let most = votes.into_iter().max_by_key(|(_, votes)| *votes);
-    most.map(|(origin, _)| origin).unwrap_or_default()
+    votes.into_iter().max_by_key(|(_, votes)| *votes).unwrap_or_default().0
 }
 
 fn counted(names: &BTreeMap<String, usize>) -> String {
     let all = names.iter().map(|(name, count)| format!("{name} ({count})"));
-    let more = names.len().checked_sub(NAMED).filter(|more| *more > 0);
-    let more = more.map(|more| format!("and {more} more"));
+    let more = names.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more"));
     all.take(NAMED).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 impl<'r> Maker<'r> {
     fn step(&mut self, entry: &'r Entry, url: Url) {
         let think = self.think(entry);
-        let (values, method, status) =
-            (&mut self.values, &entry.request.method, entry.response.status);
+        let values = &mut self.values;
+        let (method, status) = (&entry.request.method, entry.response.status);
         let number = values.steps.len() + 1;
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let target = values.redirected(target).unwrap_or_else(|| {

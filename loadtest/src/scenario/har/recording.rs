@@ -101,12 +101,11 @@ impl Entry {
         let (_, ending) = path.rsplit_once('.').unwrap_or_default();
         let is_static = STATIC_TYPES.split(' ').any(|part| kind.contains(part))
             || STATIC_ENDINGS.split(' ').any(|known| known == ending);
-        let status = self.response.status;
         let refusals = [
-            (!matches!(url.scheme(), "http" | "https") || status == 101, NO_HTTP),
+            (!matches!(url.scheme(), "http" | "https") || self.response.status == 101, NO_HTTP),
             // Such as an `OPTIONS` that a browser asks first by itself.
             (!METHODS.contains(&self.request.method.as_str()), "other methods"),
-            (!(100..600).contains(&status), "no answer"),
+            (!(100..600).contains(&self.response.status), "no answer"),
             (is_static, "static files"),
         ];
         let refusal = refusals.into_iter().find(|(applies, _)| *applies);
@@ -115,8 +114,8 @@ impl Entry {
 
     /// Whether it asked for what is not there; no visitor needs that.
     pub fn is_lost(&self) -> bool {
-        matches!(self.response.status, 404 | 410)
-            && ["GET", "HEAD"].contains(&&*self.request.method)
+        let asked = (self.request.method.as_str(), self.response.status);
+        matches!(asked, ("GET" | "HEAD", 404 | 410))
     }
 
     /// Whether it was answered elsewhere.
@@ -126,11 +125,10 @@ impl Entry {
 
     /// Whether a person saw its answer as a page of its own.
     pub fn is_page(&self) -> bool {
-        let framed =
-            |(name, value): (String, &str)| name == "sec-fetch-dest" && value.contains("frame");
-        !self.is_redirect()
-            && self.response.kind().starts_with("text/html")
-            && !self.request.headers().any(framed)
+        let frame = |value: &str| value.contains("frame");
+        let mut headers = self.request.headers();
+        let framed = headers.any(|(name, value)| name == "sec-fetch-dest" && frame(value));
+        self.response.kind().starts_with("text/html") && !self.is_redirect() && !framed
     }
 
     /// The headers of the request, and the type of its body, which not every recorder writes twice.

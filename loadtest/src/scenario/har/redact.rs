@@ -18,7 +18,6 @@ const VALUES: [&str; 3] = ["value", "val", "v"];
 impl Values<'_> {
     /// A body of this media type, if it has one.
     pub fn body(&mut self, body: &Body, kind: &str) -> Option<String> {
-        const PLACE: &str = "body";
         let kind = kind.to_ascii_lowercase();
         let is_form = kind.starts_with("application/x-www-form-urlencoded");
         let mut form = form_urlencoded::Serializer::new(String::new());
@@ -28,17 +27,15 @@ impl Values<'_> {
         if text.is_empty() {
             return None;
         }
+        let is_text = body.encoding.as_deref() != Some("base64");
+        let is_graphql = kind.starts_with("application/graphql");
+        let whole = "the whole body, whose kind cannot be looked through";
         match serde_json::from_str(text) {
-            _ if body.encoding.as_deref() == Some("base64") => {}
-            Ok(json) => return Some(self.json_text(&json, text, PLACE)),
-            Err(_) if is_form => return Some(self.form(text, PLACE)),
-            Err(_) if kind.starts_with("application/graphql") => {
-                return Some(self.text(text, PLACE));
-            }
-            Err(_) => {}
+            Ok(json) if is_text => Some(self.json_text(&json, text, "body")),
+            Err(_) if is_text && is_form => Some(self.form(text, "body")),
+            Err(_) if is_text && is_graphql => Some(self.text(text, "body")),
+            _ => self.of(Kind::Known, "body", text, whole),
         }
-        let place = "the whole body, whose kind cannot be looked through";
-        self.of(Kind::Known, PLACE, text, place)
     }
 
     /// Path, query and fragment.
@@ -47,8 +44,7 @@ impl Values<'_> {
         let mut cleaned = self.path(&target[..at], path);
         for part in target[at..].split_inclusive(['?', '#']) {
             let (fields, sign) = part.split_at(part.trim_end_matches(['?', '#']).len());
-            cleaned += &self.form(fields, query);
-            cleaned += sign;
+            cleaned += &(self.form(fields, query) + sign);
         }
         cleaned
     }
@@ -72,13 +68,10 @@ impl Values<'_> {
     fn form(&mut self, fields: &str, place: &str) -> String {
         let plain = |text: &str| decoded(&text.replace('+', " "));
         let field = |field: &str| {
-            let (name, value) = match field.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (field, None),
-            };
+            let (name, rest) = field.split_at(field.find('=').unwrap_or(field.len()));
             let told = plain(name);
             let name = encoded(name, &told, |name| self.text(name, place));
-            let Some(value) = value else { return name };
+            let Some(value) = rest.strip_prefix('=') else { return name };
             let place = within(place, ' ', &told);
             let value = encoded(value, &plain(value), |value| {
                 self.replaced(rules::field(&told, None, value), &told, value, &place)
@@ -102,9 +95,9 @@ impl Values<'_> {
         match json {
             Value::Null | Value::Bool(_) => json.clone(),
             Value::String(text) => scalar(text).into(),
-            Value::Number(number) => match (number.to_string(), scalar(&number.to_string())) {
-                (text, cleaned) if text == cleaned => json.clone(),
-                (_, mark) => of_number(&mark).into(),
+            Value::Number(number) => match scalar(&number.to_string()) {
+                cleaned if cleaned == number.to_string() => json.clone(),
+                mark => of_number(&mark).into(),
             },
             Value::Array(items) => {
                 let first = items.first().and_then(Value::as_str);

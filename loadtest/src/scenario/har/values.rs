@@ -87,16 +87,14 @@ impl Values<'_> {
     fn unused(&mut self, name: String) -> String {
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let mut names = std::iter::once(name.clone()).chain(numbered);
-        let is_free =
-            |name: &String| !BUILT_IN.contains(&name.as_str()) && self.taken.insert(name.clone());
+        let is_free = |it: &String| !BUILT_IN.contains(&&**it) && self.taken.insert(it.clone());
         names.find(is_free).unwrap_or_default()
     }
 
     /// The text as a scenario has it, where marks are values and all else is itself.
     pub fn written(&self, text: &str) -> String {
         let mut parts = text.split(MARK.as_str());
-        let mut before = parts.next().unwrap_or_default();
-        let mut written = String::new();
+        let (mut before, mut written) = (parts.next().unwrap_or_default(), String::new());
         for part in parts {
             let (index, after) = part.split_at(part.find(['y', 'z']).unwrap_or_default());
             let index = index.bytes().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'a'));
