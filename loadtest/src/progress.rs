@@ -49,9 +49,8 @@ impl Progress {
         let what = what.into();
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {percent}% {msg}");
-            let bar = ProgressBar::new(steps).with_prefix(what.clone());
-            // The template is a constant; a bar without it is one too.
-            style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
+            let style = style.expect("the template is a constant");
+            ProgressBar::new(steps).with_prefix(what.clone()).with_style(style)
         });
         Self { what, bar, said: Mutex::new(Instant::now()), steps }
     }

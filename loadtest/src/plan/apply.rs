@@ -23,11 +23,7 @@ pub struct Operator {
 
 impl Operator {
     /// With the key in `ANTEROOM_KEY`. It goes to the service port and nowhere else: through no
-    /// proxy and after no redirect.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`] for a key that cannot be sent.
+    /// proxy and after no redirect. A key that cannot be sent is a mistake of the caller.
     pub fn of(service: &Url, queue: &str) -> anyhow::Result<Self> {
         let mut headers = HeaderMap::new();
         if let Ok(key) = std::env::var("ANTEROOM_KEY") {
@@ -44,10 +40,6 @@ impl Operator {
     }
 
     /// Looks at the queue: before a run, so that it does not fail after it.
-    ///
-    /// # Errors
-    ///
-    /// When the service port refuses it, or cannot be reached.
     pub async fn look(&self) -> anyhow::Result<()> {
         self.send(self.client.get(&self.address)).await.map(drop)
     }

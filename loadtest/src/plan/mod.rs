@@ -108,21 +108,15 @@ impl Basis {
         until_seen + stay.mul_f64(self.show_up) + self.claim_ttl.mul_f64(1.0 - self.show_up)
     }
 
-    /// The interval that was asked for; a longer one where not even one place were promoted in it,
-    /// and a shorter one where more were than a batch may have.
+    /// The interval that was asked for; a longer one if not even 1 place is promoted in it, and a
+    /// shorter one if more are than a batch may have.
     fn interval_of(&self, places_per_second: f64) -> Duration {
-        let of = |places: f64| {
-            let seconds = (places / places_per_second).min(INTERVALS.1.as_secs_f64());
-            // Whole milliseconds, and not less than the place needs.
+        let of = |places: u64| {
+            let seconds = (places as f64 / places_per_second).min(INTERVALS.1.as_secs_f64());
+            // Whole milliseconds, and not less than the places need.
             Duration::from_millis((1e3 * seconds).ceil() as u64)
         };
-        let places = places_per_second * self.interval.as_secs_f64();
-        let interval = match places {
-            _ if places < 1.0 => of(1.0),
-            _ if places > MOST.0 as f64 => of(MOST.0 as f64),
-            _ => self.interval,
-        };
-        interval.clamp(INTERVALS.0, INTERVALS.1)
+        self.interval.clamp(of(1), of(MOST.0)).clamp(INTERVALS.0, INTERVALS.1)
     }
 
     /// The plan. Batch: visitors a minute × interval ÷ 60 s ÷ share who show up. Capacity, by

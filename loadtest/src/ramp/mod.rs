@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, ensure};
 use clap::Args as ClapArgs;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -176,16 +176,13 @@ impl Args {
         self.options.apply = apply;
         self.output = output;
         self.options.prepare(&self.output).await?;
-        let mut shares = shares.into_iter();
-        // There is one at least.
-        let Some(mut whole) = shares.next() else { bail!("no share") };
-        for share in shares {
+        let whole = shares.into_iter().reduce(|mut whole, share| {
             whole.measured.merge(&share.measured);
-            for (worst, cost) in whole.costs.iter_mut().zip(share.costs) {
-                *worst = worst.or_worse(cost);
-            }
-        }
-        self.conclude(scenario, whole).await
+            let [of_hold, of_all] = share.costs;
+            whole.costs = [whole.costs[0].or_worse(of_hold), whole.costs[1].or_worse(of_all)];
+            whole
+        });
+        self.conclude(scenario, whole.context("no share")?).await
     }
 
     /// Reports what was measured, and what follows from it.

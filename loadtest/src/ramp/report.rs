@@ -1,7 +1,5 @@
 //! What a ramp tells: figures, the plan and where it comes from, and the run over time.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{Args, Run};
@@ -52,25 +50,25 @@ impl Args {
     }
 
     fn model(&self, run: &Run) -> String {
-        match self.rate {
-            Some(rate) => format!(
-                "Open model: {rate} visitors a second arrive for {}{} ({:?}), whatever the service \
-                 does; latency counts from the moment at which a request was due.",
-                humantime::format_duration(self.hold),
-                warm_up(&run.scenario),
-                self.arrivals
-            ),
-            None => format!(
-                "Closed model (Goose): 1 to {} users in {}, {} at {}, {} down; each has a \
-                 connection of its own and comes again when it is done. A slow service slows such \
-                 a load down, so latency says less than with --rate.",
-                self.users,
-                humantime::format_duration(self.ramp),
-                humantime::format_duration(self.hold),
-                self.users,
-                humantime::format_duration(self.down)
-            ),
-        }
+        let think = run.scenario.longest_think();
+        let Self { users, arrivals, .. } = self;
+        let [ramp, hold, down, warm_up] =
+            [self.ramp, self.hold, self.down, think].map(humantime::format_duration);
+        let Some(rate) = self.rate else {
+            return format!(
+                "Closed model (Goose): 1 to {users} users in {ramp}, {hold} at {users}, {down} \
+                 down; each has a connection of its own and comes again when it is done. A slow \
+                 service slows such a load down, so latency says less than with --rate."
+            );
+        };
+        let after = format!(
+            ", after {warm_up} in which they are not looked at, as a visit may think so long"
+        );
+        let after = if think.is_zero() { "" } else { &after };
+        format!(
+            "Open model: {rate} visitors a second arrive for {hold}{after} ({arrivals:?}), whatever \
+             the service does; latency counts from the moment at which a request was due."
+        )
     }
 
     fn summary(&self, run: &Run, figures: &Figures) -> Vec<String> {
@@ -173,16 +171,6 @@ impl Args {
             "plan": run.planned.as_ref().map(|(plan, _)| plan),
             "over_time": over_time.collect::<Vec<_>>(),
         })
-    }
-}
-
-fn warm_up(scenario: &Scenario) -> String {
-    match scenario.longest_think() {
-        Duration::ZERO => String::new(),
-        time => format!(
-            ", after {} in which they are not looked at, as a visit may think so long",
-            humantime::format_duration(time)
-        ),
     }
 }
 

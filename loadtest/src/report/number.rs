@@ -14,16 +14,13 @@ pub fn rounded(value: f64) -> f64 {
 
 /// The same as a text, thousands apart.
 pub fn number(value: f64) -> String {
-    let text = rounded(value).to_string();
-    let (whole, rest) = text.split_once('.').map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
-    let mut out = String::new();
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i) % 3 == 0 && !out.ends_with('-') {
-            out.push('\u{202f}');
-        }
-        out.push(digit);
+    let mut text = rounded(value).to_string();
+    let first = usize::from(text.starts_with('-'));
+    let end = text.find('.').unwrap_or(text.len());
+    for at in (first + 1..end).rev().filter(|at| (end - at).is_multiple_of(3)) {
+        text.insert(at, '\u{202f}');
     }
-    rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
+    text
 }
 
 /// A result whose decimal numbers are [`rounded`]; whole numbers stay.

@@ -29,6 +29,9 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(0xc8, 0x46, 0x46),
 ];
 
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
+
 /// A picture of named curves over two axes that begin at 0.
 #[derive(Clone, Debug)]
 pub struct Plot {
@@ -90,10 +93,7 @@ impl Plot {
         svg.replacen("<svg ", &name, 1)
     }
 
-    fn draw(
-        &self,
-        area: &DrawingArea<SVGBackend<'_>, Shift>,
-    ) -> Result<(), DrawingAreaErrorKind<<SVGBackend<'_> as DrawingBackend>::ErrorType>> {
+    fn draw(&self, area: &Area<'_>) -> Drawn<()> {
         let font = |size| ("sans-serif", size).into_font().color(&INK);
         area.draw_text(&self.title, &font(17), (12, 10))?;
         let rows = self.legend(area, &font(13).pos(Pos::new(HPos::Left, VPos::Center)))?;
@@ -141,11 +141,7 @@ impl Plot {
     }
 
     /// A row of names below the title, and more where they do not fit; returns how many.
-    fn legend(
-        &self,
-        area: &DrawingArea<SVGBackend<'_>, Shift>,
-        style: &TextStyle<'_>,
-    ) -> Result<i32, DrawingAreaErrorKind<<SVGBackend<'_> as DrawingBackend>::ErrorType>> {
+    fn legend(&self, area: &Area<'_>, style: &TextStyle<'_>) -> Drawn<i32> {
         let (mut x, mut row) = (LEFT, 0);
         let curves = self.curves.iter().map(|curve| &curve.name).zip(COLOURS.iter().cycle());
         for (name, colour) in curves.chain(self.limits.iter().map(|limit| (&limit.0, &INK))) {
@@ -219,7 +215,7 @@ mod tests {
         assert_eq!(band.matches("<polygon").count(), 1, "{band}");
     }
 
-    /// The contrast of two colours by WCAG 2: (L1 + 0.05) ÷ (L2 + 0.05) of their luminances.
+    /// As WCAG 2 defines it; a contrast is (L1 + 0.05) ÷ (L2 + 0.05).
     fn luminance(RGBColor(r, g, b): RGBColor) -> f64 {
         let linear = |part: u8| {
             let part = f64::from(part) / 255.0;

@@ -31,11 +31,8 @@ impl Arrivals {
         Self { points: vec![(0.0, peak), (length, 0.0)] }
     }
 
-    /// From lines `seconds,arrivals per second`; a first line without numbers is a heading.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong, with file and line.
+    /// From lines `seconds,arrivals per second`; a first line without numbers is a heading. An
+    /// error has file, line and rule.
     pub fn read(path: &Path) -> Result<Self, Usage> {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|error| Usage(format!("{}: {error}", path.display())))?;

@@ -34,10 +34,6 @@ pub struct Coming {
 
 impl Coming {
     /// The curve, and how it was asked for.
-    ///
-    /// # Errors
-    ///
-    /// Names the flag, or the file and line, and the rule.
     pub fn arrivals(&self) -> Result<(Arrivals, String), Usage> {
         let length = humantime::format_duration(self.length);
         let (arrivals, asked) = match (self.rate, self.spike, &self.csv) {

@@ -208,16 +208,14 @@ fn over_time(runs: &[&[Sample]]) -> Vec<Point> {
         let rate = |of: fn(&Sample) -> u64| {
             Spread::of(parts().map(|part| sum(part, of) / (to - from) as f64))
         };
-        let depth = |part: &[Sample]| part.iter().map(|sample| sample.depth).max().unwrap_or(0);
-        let wait = |part| {
-            // Not a number if no visitor was promoted.
-            sum(part, |sample| sample.waited) / 1e6 / sum(part, |sample| sample.promoted)
-        };
+        let depth = |part: &[Sample]| part.iter().map(|it| it.depth).max().unwrap_or(0) as f64;
+        // Not a number if no visitor was promoted.
+        let wait = |part| sum(part, |it| it.waited) / 1e6 / sum(part, |it| it.promoted);
         Point {
             seconds: to as u64,
-            arrivals_per_second: rate(|sample| sample.joined),
-            promotions_per_second: rate(|sample| sample.promoted),
-            greatest_depth: Spread::of(parts().map(|part| depth(part) as f64)),
+            arrivals_per_second: rate(|it| it.joined),
+            promotions_per_second: rate(|it| it.promoted),
+            greatest_depth: Spread::of(parts().map(depth)),
             ready_and_active: Spread::of(
                 parts().filter_map(|part| Some(part.last()?.taken as f64)),
             ),
