@@ -15,8 +15,7 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", shown(text));
 }
 
-/// A text that may be somebody else's as a terminal may have it: of control characters only the end
-/// of a line does what it means.
+/// A text of any origin, safe for a terminal: the only control character is the end of a line.
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {

@@ -12,6 +12,17 @@ use crate::scenario::Scenario;
 /// Of `ramp.json`.
 const SCHEMA_VERSION: u32 = 1;
 
+type Millis = fn(&Percentiles) -> f64;
+/// The figures of a latency: the name of its curve, the name in `ramp.json`, and the milliseconds.
+const LATENCY: [(&str, &str, Millis); 6] = [
+    ("average", "average_ms", |it| it.mean),
+    ("p50", "p50_ms", |it| it.p50),
+    ("p95", "p95_ms", |it| it.p95),
+    ("p99", "p99_ms", |it| it.p99),
+    ("p99.9", "p99_9_ms", |it| it.p99_9),
+    ("max", "max_ms", |it| it.max),
+];
+
 /// A run that did not reach the limit of the service.
 const LOAD_NOT_CAPACITY: &str = "load, not capacity: use size";
 
@@ -188,17 +199,10 @@ fn second_json((at, second): (usize, &Second)) -> Value {
 
 /// Figures with the percentiles of their latency in place of its histogram.
 fn with_latency(mut figures: Value, latency: &Durations) -> Value {
-    let Percentiles { mean, p50, p95, p99, p99_9, max, .. } = latency.into();
+    let latency = latency.into();
     figures.as_object_mut().and_then(|figures| figures.remove("latency"));
-    for (name, millis) in [
-        ("average_ms", mean),
-        ("p50_ms", p50),
-        ("p95_ms", p95),
-        ("p99_ms", p99),
-        ("p99_9_ms", p99_9),
-        ("max_ms", max),
-    ] {
-        figures[name] = millis.into();
+    for (_, name, of) in LATENCY {
+        figures[name] = of(&latency).into();
     }
     figures
 }
@@ -226,19 +230,14 @@ fn plots(seconds: &[Second]) -> [(&'static str, Plot); 3] {
         let points = seconds.iter().zip(0_u32..).map(|(it, at)| (at.into(), of(it) as f64));
         Curve::new(name, points.collect())
     };
-    let quantile = |name: &str, of: fn(&Percentiles) -> f64| {
+    let quantile = |name: &str, of: Millis| {
         let points = latencies.iter().zip(0_u32..);
         let points = points.map(|(it, at)| (at.into(), it.as_ref().map_or(f64::NAN, of)));
         Curve::new(name, points.collect())
     };
     let plot = |title, y, curves| Plot::new(title, "time (s)", y, curves);
     let load = vec![curve("users", |it| it.users), curve("requests/s", |it| it.requests)];
-    let latency = vec![
-        quantile("p50", |it| it.p50),
-        quantile("p95", |it| it.p95),
-        quantile("p99", |it| it.p99),
-        quantile("p99.9", |it| it.p99_9),
-    ];
+    let latency = LATENCY[1..5].iter().map(|(name, _, of)| quantile(name, *of)).collect();
     let errors = vec![curve("errors/s", |it| it.errors)];
     [
         ("ramp-load", plot("Users and requests", "users, requests/s", load)),

@@ -164,7 +164,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::load::{Figures, Sample, Seconds, Tally};
+    use crate::client::Fault;
+    use crate::load::{Figures, Sample, Seconds};
 
     fn half(arrived: u64, failed: u64, waiting: [u64; 2]) -> Saturation {
         let second_half = SecondHalf { arrived, failed, waiting };
@@ -185,22 +186,20 @@ mod tests {
 
     #[test]
     fn a_slow_service_is_not_saturated_because_the_hold_is_short() {
-        let took = |seconds| {
-            let mut took = Durations::default();
-            took.note(Duration::from_secs(seconds));
-            took
-        };
-        let open_of = |thirds, refused| {
+        let open_of = |seconds: [u64; 2], refused| {
             let second_half = SecondHalf { arrived: 50, failed: 0, waiting: [51, 80] };
-            let mut total = Tally { requests: 100, ..Tally::default() };
-            total.faults.insert(crate::client::Fault::Timeout, refused);
-            let whole = Figures { total, ..Figures::default() };
+            let mut thirds = <[Durations; 2]>::default();
+            thirds[0].note(Duration::from_secs(seconds[0]));
+            thirds[1].note(Duration::from_secs(seconds[1]));
+            let mut whole = Figures::default();
+            whole.total.requests = 100;
+            whole.total.faults.insert(Fault::Timeout, refused);
             open(&Measurement { second_half, thirds: vec![thirds], whole, ..Default::default() })
         };
-        let slow = open_of([took(8), took(8)], 0);
+        let slow = open_of([8, 8], 0);
         assert!(!slow.reached && slow.reason.contains("slow"), "{slow:?}");
-        assert!(open_of([took(2), took(8)], 0).reached);
-        assert!(open_of([took(8), took(8)], 50).reached, "it answers no more");
+        assert!(open_of([2, 8], 0).reached);
+        assert!(open_of([8, 8], 50).reached, "it answers no more");
     }
 
     #[test]
@@ -222,9 +221,9 @@ mod tests {
             }
             seconds.turn(from + Duration::from_secs(1), users);
         }
-        let mut total = Tally { completed: 4 * completed[1], ..Tally::default() };
-        total.latency.note(Duration::from_millis(latency[1]));
-        let window = Figures { length: Duration::from_secs(4), total, ..Figures::default() };
+        let mut window = Figures { length: Duration::from_secs(4), ..Figures::default() };
+        window.total.completed = 4 * completed[1];
+        window.total.latency.note(Duration::from_millis(latency[1]));
         Measurement { seconds, window, ..Measurement::default() }
     }
 
@@ -256,7 +255,7 @@ mod tests {
         // Three of four are refused at once.
         let mut refused = up(40, [5, 5], [100, 100]);
         refused.window.total.requests = 400;
-        refused.window.total.faults.insert(crate::client::Fault::Status, 300);
+        refused.window.total.faults.insert(Fault::Status, 300);
         assert!(judge(THINKS, 40, &refused).reached);
     }
 }

@@ -35,27 +35,22 @@ type Drawn<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 /// A picture of named curves over two axes that begin at 0.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What it shows.
-    pub title: String,
-    /// What runs to the right, with its unit: `time (s)`.
-    pub x: String,
-    /// What goes up, with its unit: `p95 (ms)`.
-    pub y: String,
-    /// The curves, in the order of the legend.
-    pub curves: Vec<Curve>,
+    pub(super) title: String,
+    x: String,
+    y: String,
+    /// In the order of the legend.
+    curves: Vec<Curve>,
     /// Values of y that are bounds, by name; the legend shows them after the curves.
-    pub limits: Vec<(String, f64)>,
+    limits: Vec<(String, f64)>,
 }
 
 /// A named line through points (x, y) in the order of x; those that are not numbers leave a gap.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What the legend says.
-    pub name: String,
-    /// The points.
-    pub points: Vec<(f64, f64)>,
+    name: String,
+    points: Vec<(f64, f64)>,
     /// What the points are the middle of: (x, lowest y, highest y).
-    pub range: Vec<(f64, f64, f64)>,
+    range: Vec<(f64, f64, f64)>,
 }
 
 impl Curve {
@@ -72,7 +67,7 @@ impl Curve {
 }
 
 impl Plot {
-    /// A plot of these curves.
+    /// A plot of these curves. `x` and `y` name the axes with their units, such as `p95 (ms)`.
     pub fn new(title: &str, x: &str, y: &str, curves: Vec<Curve>) -> Self {
         let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
         Self { title, x, y, curves, limits: Vec::new() }

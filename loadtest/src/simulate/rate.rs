@@ -138,25 +138,23 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000;
+    const TICK: u64 = 110_000;
 
-    /// What ticks promote that find more waiting than they may take.
-    fn promoted(rate: &mut Rate, ticks: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
-        let mut promoted = Vec::new();
-        for now in ticks {
+    /// When so many ticks promote, and how many, if they find more waiting than they may take.
+    fn promoted(rate: &mut Rate, ticks: u64) -> Vec<(u64, u64)> {
+        let tick = |now| {
             let free = rate.free(now);
             rate.spend(free, now);
-            if free > 0 {
-                promoted.push((now, free));
-            }
-        }
-        promoted
+            (now, free)
+        };
+        (0..ticks).map(|tick| tick * TICK).map(tick).filter(|(_, count)| *count > 0).collect()
     }
 
     /// What the last interval has no room for is lost, so a little less than the batch comes.
     #[test]
     fn an_even_pace_is_a_stream() {
         let mut rate = Rate::new(33, 10 * SECOND, Pace::Even);
-        let made = promoted(&mut rate, (0..1_000).map(|tick| tick * 110_000));
+        let made = promoted(&mut rate, 1_000);
         assert!(made.iter().all(|(_, count)| *count == 1), "{made:?}");
         let most = 33 * 11;
         assert!(made.len() <= most && made.len() * 100 >= most * 97, "{} in 110 s", made.len());
@@ -165,11 +163,11 @@ mod tests {
     #[test]
     fn a_batch_comes_at_once_and_keeps_its_rhythm() {
         let mut rate = Rate::new(500, 10 * SECOND, Pace::Batch);
-        let made = promoted(&mut rate, (0..300).map(|tick| tick * 110_000));
+        let made = promoted(&mut rate, 300);
         let counts: Vec<_> = made.iter().map(|(_, count)| *count).collect();
         assert_eq!(counts, [500; 4], "{made:?}");
         for (n, (at, _)) in (0..).zip(&made) {
-            assert!(at - n * 10 * SECOND < 4 * 110_000, "{made:?}");
+            assert!(at - n * 10 * SECOND < 4 * TICK, "{made:?}");
         }
     }
 
@@ -177,17 +175,17 @@ mod tests {
     fn no_interval_holds_more_than_the_batch_but_what_was_given_back() {
         for pace in [Pace::Even, Pace::Batch] {
             let mut rate = Rate::new(100, 10 * SECOND, pace);
-            let made = promoted(&mut rate, (0..400).map(|tick| tick * 110_000));
+            let made = promoted(&mut rate, 400);
             for (end, _) in &made {
                 let since = |at: u64| at <= *end && at + 10 * SECOND > *end;
                 let sum: u64 = made.iter().filter(|(at, _)| since(*at)).map(|it| it.1).sum();
                 assert!(sum <= 100, "{pace:?}: {sum} up to {end}");
             }
-            let now = 400 * 110_000;
+            let now = 400 * TICK;
             let before = rate.free(now);
             let (last, _) = made.last().expect("a promotion");
             rate.give_back(*last, now);
-            let after = rate.free(now + 110_000);
+            let after = rate.free(now + TICK);
             assert!(after > before || pace == Pace::Even, "{pace:?}: {before}, {after}");
         }
     }
