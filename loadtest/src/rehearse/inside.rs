@@ -20,7 +20,7 @@ impl Visitor {
     /// nobody goes on who does not pass.
     pub async fn inside(&mut self) -> End {
         let stage = Arc::clone(&self.stage);
-        let Some(target) = &stage.routes.target else {
+        let Some(target) = &stage.site.target else {
             if !self.passes().await {
                 return End::Failed;
             }
@@ -28,8 +28,8 @@ impl Visitor {
             return End::Served;
         };
         let mut connection = Connection::new(&stage, target, self.number);
-        connection.kept &= stage.scenario.connections == scenario::Connections::Kept;
-        let mut visit = scenario::Visit::new(&stage.scenario, u64::from(self.number) + 1);
+        connection.kept &= stage.site.scenario.connections == scenario::Connections::Kept;
+        let mut visit = scenario::Visit::new(&stage.site.scenario, u64::from(self.number) + 1);
         let mut is_first = stage.with_room;
         while let Ok(turn) = visit.turn() {
             let Some(turn) = turn else { return End::Served };
@@ -45,7 +45,7 @@ impl Visitor {
                 return End::Failed;
             }
             if !turn.again {
-                self.stays(stage.scenario.calls_per_visitor()).await;
+                self.stays(stage.site.scenario.calls_per_visitor()).await;
             }
         }
         // A value of the scenario was not there.

@@ -69,7 +69,7 @@ pub async fn judge(
     loop {
         let is_last = over.run_until_cancelled(tokio::time::sleep(pause)).await.is_none();
         let under_way = stage.record.take(&mut lines);
-        let rules = match &stage.rules {
+        let rules = match &stage.site.rules {
             Some(watch) => {
                 // Whoever was let in by other rules was so before now.
                 watch.look().await;
@@ -87,7 +87,7 @@ pub async fn judge(
         checks += 1;
         let last_check = began.elapsed();
         if let Some(Busiest { inside: most_inside, promoted: most_promoted }) = busiest {
-            let rules_changed = stage.rules.as_ref().is_some_and(|rules| rules.changed());
+            let rules_changed = stage.site.rules.as_ref().is_some_and(|rules| rules.changed());
             let lines = record.len();
             return Verdict {
                 violations,

@@ -160,10 +160,7 @@ pub struct Rehearse {
 pub struct Stage {
     args: Arc<Rehearse>,
     with_room: bool,
-    routes: Arc<Routes>,
-    scenario: Arc<Scenario>,
-    /// Absent where they cannot be read.
-    rules: Option<Arc<RulesWatch>>,
+    site: Arc<Site>,
     /// One for each connection that may be open.
     permits: Arc<Semaphore>,
     /// Whether there are enough for visitors to keep theirs between two requests.
@@ -173,15 +170,17 @@ pub struct Stage {
     present: Present,
 }
 
-/// The ways to those who are asked.
-struct Routes {
+/// What both runs share: who is asked, and what is known of them.
+struct Site {
     public: Arc<Route>,
-    service: Option<Arc<Route>>,
     /// The protected service; without it a visitor only stays.
     target: Option<Arc<Route>>,
+    scenario: Arc<Scenario>,
+    /// Absent where they cannot be read.
+    rules: Option<RulesWatch>,
 }
 
-impl Routes {
+impl Site {
     /// How many connections visitors have opened.
     fn opened(&self) -> u64 {
         self.public.opened() + self.target.as_ref().map_or(0, |target| target.opened())
@@ -203,17 +202,15 @@ impl Rehearse {
     /// written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.share.check()?;
-        let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
-        let routes = Arc::new(self.routes().await?);
-        let rules = self.looks_first(&routes).await?.map(Arc::new);
+        let site = Arc::new(self.site().await?);
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let in_force = rules.as_ref().map(|rules| rules.first());
+        let in_force = site.rules.as_ref().map(RulesWatch::first);
         let mut played = Played { seed, rules: in_force, without_room: None, with_room: None };
         let args = Arc::new(self);
-        let stage = |with_room| Stage::new(with_room, &args, &routes, &scenario, rules.as_ref());
+        let stage = |with_room| Stage::new(with_room, &args, &site);
         args.share.wait(&interrupted).await;
         let started_at = Timestamp::now();
         if args.both || args.without_room {
@@ -227,7 +224,7 @@ impl Rehearse {
             played.with_room = Some(run::play(&stage, seed, &interrupted).await);
             present::all_leave(&stage).await;
         }
-        args.share.write(&args.output, started_at, &scenario, &played)?;
+        args.share.write(&args.output, started_at, &site.scenario, &played)?;
         args.conclude(&played, &args.output)
     }
 
@@ -253,7 +250,9 @@ impl Rehearse {
         rehearsal.outcome()
     }
 
-    async fn routes(&self) -> anyhow::Result<Routes> {
+    /// Reaches all who are asked, before the first visitor comes.
+    async fn site(&self) -> anyhow::Result<Site> {
+        let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let route = async |target: &Option<Target>| match target {
             Some(target) => {
                 let reached = target.reach(self.sources(target), REACHED_WITHIN).await;
@@ -265,7 +264,8 @@ impl Rehearse {
         // Without a room no visitor asks it.
         let public = route(&self.anteroom).await?.or(target.clone());
         let public = public.ok_or_else(|| Usage("--anteroom: must be named".to_owned()))?;
-        Ok(Routes { public, service: route(&self.service).await?, target })
+        let rules = self.rules(&public, route(&self.service).await?).await?;
+        Ok(Site { public, target, scenario, rules })
     }
 
     fn sources(&self, target: &Target) -> Sources {
@@ -274,31 +274,29 @@ impl Rehearse {
         if loopback && none_is_named { Sources::loopback() } else { self.source_addresses.clone() }
     }
 
-    /// Before the first visitor comes: whether there is a room, and what is known of it.
-    async fn looks_first(&self, routes: &Routes) -> anyhow::Result<Option<RulesWatch>> {
+    /// Whether there is a room, and its rules.
+    async fn rules(
+        &self,
+        public: &Arc<Route>,
+        service: Option<Arc<Route>>,
+    ) -> anyhow::Result<Option<RulesWatch>> {
         let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
             return Ok(None);
         };
-        if !room::look(&routes.public, queue).await?.open {
+        if !room::look(public, queue).await?.open {
             say(&format!("the queue {queue} is not open, or is paused: visitors may wait long"));
         }
-        let Some(service) = &routes.service else {
+        let Some(service) = service else {
             say("without --service the rules are not known: promises 1 and 2 are not judged");
             return Ok(None);
         };
-        Ok(Some(RulesWatch::new(service, queue, self.key.as_deref()).await?))
+        Ok(Some(RulesWatch::new(service, queue, self.key.clone()).await?))
     }
 }
 
 impl Stage {
-    fn new(
-        with_room: bool,
-        args: &Arc<Rehearse>,
-        routes: &Arc<Routes>,
-        scenario: &Arc<Scenario>,
-        rules: Option<&Arc<RulesWatch>>,
-    ) -> anyhow::Result<Arc<Self>> {
-        let bound = connection::bound(&args.sources(&routes.public.target))?;
+    fn new(with_room: bool, args: &Arc<Rehearse>, site: &Arc<Site>) -> anyhow::Result<Arc<Self>> {
+        let bound = connection::bound(&args.sources(&site.public.target))?;
         // The tabs of some visitors take more than one each.
         let can_keep = 2 * u64::from(args.visitors) <= bound;
         if !can_keep {
@@ -311,9 +309,7 @@ impl Stage {
         Ok(Arc::new(Self {
             args: Arc::clone(args),
             with_room,
-            routes: Arc::clone(routes),
-            scenario: Arc::clone(scenario),
-            rules: rules.cloned(),
+            site: Arc::clone(site),
             permits: Arc::new(Semaphore::new(usize::try_from(bound)?)),
             can_keep,
             record: Record::new(),
@@ -333,7 +329,7 @@ impl Stage {
 
     /// How long a turn lasts, by the first rules.
     fn claim_ttl(&self) -> Duration {
-        let known = self.rules.as_ref().map(|rules| Rules::from(rules.first()));
+        let known = self.site.rules.as_ref().map(|rules| Rules::from(rules.first()));
         known.unwrap_or_default().claim_ttl
     }
 
@@ -349,11 +345,11 @@ impl Stage {
     /// Looks at the room, and at its rules.
     async fn look(&self) -> Option<Look> {
         let rules = async {
-            if let Some(rules) = &self.rules {
+            if let Some(rules) = &self.site.rules {
                 rules.look().await;
             }
         };
-        let look = room::look(&self.routes.public, self.queue());
+        let look = room::look(&self.site.public, self.queue());
         tokio::join!(look, rules).0.ok()
     }
 }

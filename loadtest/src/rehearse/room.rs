@@ -112,10 +112,14 @@ pub struct RulesWatch {
 
 impl RulesWatch {
     /// Looks for the first time.
-    pub async fn new(service: &Arc<Route>, queue: &str, key: Option<&str>) -> anyhow::Result<Self> {
-        let (service, path) = (Arc::clone(service), format!("/v1/admin/queues/{queue}"));
-        let first = RulesInForce::read(&get_json(&service, &path, key).await?)?;
-        Ok(Self { service, path, key: key.map(str::to_owned), seen: Mutex::new(vec![first]) })
+    pub async fn new(
+        service: Arc<Route>,
+        queue: &str,
+        key: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let path = format!("/v1/admin/queues/{queue}");
+        let first = RulesInForce::read(&get_json(&service, &path, key.as_deref()).await?)?;
+        Ok(Self { service, path, key, seen: Mutex::new(vec![first]) })
     }
 
     /// Looks again. Where nobody answers, nothing is known to have changed.

@@ -106,7 +106,7 @@ pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken
     drop(watching);
     if !stage.counts().fell_for.is_empty() {
         // Whether the gate was to refuse, up to the last trick.
-        let last = room::look(&stage.routes.public, stage.queue()).await.ok();
+        let last = room::look(&stage.site.public, stage.queue()).await.ok();
         stage.counts().looks.push(last);
     }
     ended.cancel();
@@ -127,7 +127,7 @@ pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken
         took,
         visitors: stage.visitors(),
         counts,
-        opened: stage.routes.opened(),
+        opened: stage.site.opened(),
         cost: harness.cost_so_far(),
         verdict,
     }

@@ -32,7 +32,7 @@ impl Tab {
     /// The first tab of an identity. Its key is no other run's, whatever the seed: it would have a
     /// place of that run.
     pub fn new(stage: &Arc<Stage>, visitor: u32, identity: u32) -> Self {
-        let connection = Connection::new(stage, &stage.routes.public, visitor);
+        let connection = Connection::new(stage, &stage.site.public, visitor);
         let (stage, key) = (Arc::clone(stage), rand::random());
         Self { stage, visitor, identity, key, token: None, connection }
     }

@@ -96,7 +96,7 @@ impl Visitor {
             return End::DroppedOut;
         }
         // What the service may have ended the witness counts on until it is seen.
-        if self.stage.routes.target.is_some() {
+        if self.stage.site.target.is_some() {
             Box::pin(self.tab.ask(Call::Place)).await;
         }
         // Answered or not: whoever closes the page says so once.
