@@ -10,7 +10,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Stage;
 use super::counts::End;
-use super::result::Run;
+use super::result::Rehearsal;
+use super::run::Ran;
 
 /// A line each second, until the handle is dropped.
 pub fn seconds(stage: &Arc<Stage>) -> AbortOnDropHandle<()> {
@@ -41,15 +42,15 @@ fn second(stage: &Stage) -> Value {
 }
 
 /// The verdict, of a run that had a waiting room.
-pub fn verdict(run: &Run<'_>) {
-    if let Some(promises) = &run.promises {
+pub fn verdict(rehearsal: &Rehearsal<'_>) {
+    if let Some((Ran { over, took, counts, .. }, verdict)) = rehearsal.room() {
         say(&json!({
-            "over": run.ran.over,
-            "seconds": run.ran.took.as_secs_f64(),
-            "came": run.ran.counts.all_came(),
-            "refused": run.ran.counts.ended_as(End::Refused),
-            "connections": run.ran.counts.connections,
-            "promises": promises.json(),
+            "over": over,
+            "seconds": took.as_secs_f64(),
+            "came": counts.all_came(),
+            "refused": counts.ended_as(End::Refused),
+            "connections": counts.connections,
+            "promises": rehearsal.promises(counts, verdict),
         }));
     }
 }

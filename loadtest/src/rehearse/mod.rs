@@ -239,11 +239,11 @@ impl Rehearse {
     }
 
     fn conclude(&self, played: &Played, output: &Path) -> anyhow::Result<Outcome> {
-        let rehearsal = Rehearsal::new(self, played);
+        let rehearsal = Rehearsal { args: self, played };
         played.keep_record(output)?;
         report::document(&rehearsal).write(output, "rehearse", &rehearsal.json())?;
         if self.follow {
-            rehearsal.runs.iter().for_each(follow::verdict);
+            follow::verdict(&rehearsal);
         }
         say(&report::verdict(&rehearsal));
         say(&format!("the report: {}", output.join("rehearse.html").display()));

@@ -8,10 +8,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::counts::{Counts, End, Table, Traffic};
-use super::result::{Promises, Rehearsal, Run};
+use super::judge::Verdict;
+use super::result::Rehearsal;
 use super::room::Look;
 use super::run::{Over, Ran};
 use crate::load::{Percentiles, Second, share};
+use crate::own_limit::OwnLimit;
 use crate::report::{Curve, Part, Plot, Report};
 
 /// What each promise says, in short.
@@ -34,29 +36,29 @@ pub fn document(rehearsal: &Rehearsal<'_>) -> Report {
         rehearsal.args.mix,
         rehearsal.played.seed
     ));
-    if let Some((ran, seen)) = rehearsal.room() {
-        promises(&mut report, rehearsal, &ran.counts, seen);
+    if let Some((ran, verdict)) = rehearsal.room() {
+        promises(&mut report, rehearsal, &ran.counts, verdict);
         waits(&mut report, &ran.counts);
         cheaters(&mut report, &ran.counts);
     }
-    if rehearsal.runs.iter().any(|run| run.ran.counts.service.total.requests > 0) {
-        service(&mut report, &rehearsal.runs);
-        objectives(&mut report, &rehearsal.runs);
+    if rehearsal.runs().any(|(_, ran)| ran.counts.service.total.requests > 0) {
+        service(&mut report, rehearsal);
+        objectives(&mut report, rehearsal);
     }
-    for run in &rehearsal.runs {
-        visits(&mut report, run);
+    for (name, ran) in rehearsal.runs() {
+        visits(&mut report, name, ran, rehearsal.own_limit(ran));
     }
     report
 }
 
-fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, seen: &Promises<'_>) {
+fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, verdict: &Verdict) {
     report.heading("Promises");
+    let held = rehearsal.held(counts, verdict);
     let row = |(text, (number, held)): (_, (_, &Option<bool>))| {
         [format!("{number}. {text}"), says(*held).to_owned()]
     };
-    let rows = PROMISES.iter().zip(&seen.held).map(row).collect();
+    let rows = PROMISES.iter().zip(&held).map(row).collect();
     report.table(["promise", "seen from outside"], rows);
-    let verdict = seen.verdict;
     let limit = |limit: Option<usize>| limit.map_or("no limit".to_owned(), |it| it.to_string());
     if let Some(rules) = &rehearsal.played.rules {
         report.text(format!(
@@ -74,7 +76,7 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, see
              and 2 are not judged where that was kept.",
         );
     }
-    if seen.held.get(&6) == Some(&None) && !counts.tricks.is_empty() {
+    if held.get(&6) == Some(&None) && !counts.tricks.is_empty() {
         report.text(
             "Promise 6 is not judged: the queue was in bypass, where everybody passes, or the room \
              let pass while it was without its store, as on_store_error = \"open\" says.",
@@ -137,17 +139,15 @@ fn table<K: Display, V: Ord + Serialize>(report: &mut Report, name: &str, counts
     report.rows(head.collect(), counts.iter().map(row).collect());
 }
 
-fn service(report: &mut Report, runs: &[Run<'_>]) {
+fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
     report.heading("The protected service");
-    requests(report, runs.iter().map(|run| (run.name, &run.ran.counts.service)));
+    requests(report, rehearsal.runs().map(|(name, ran)| (name, &ran.counts.service)));
     let curves = |of: fn(&Second) -> f64| {
-        let seconds = |run: &Run<'_>| curve(run.name, run.ran.counts.service.seconds(), of);
-        runs.iter().map(seconds).collect()
+        rehearsal.runs().map(|(name, ran)| curve(name, ran.counts.service.seconds(), of)).collect()
     };
     let latency = curves(|second| second.quantile_ms(0.95));
     let mut plot = Plot::new("Latency of the service", TIME, "p95 (ms)", latency);
-    // Each run is held to the same objectives.
-    for (objective, _) in runs.iter().take(1).flat_map(|run| &run.objectives) {
+    for objective in &rehearsal.args.slo {
         if let Some(limit) = objective.latency() {
             plot = plot.with_limit(objective.to_string(), limit.as_secs_f64() * 1e3);
         }
@@ -163,16 +163,14 @@ fn service(report: &mut Report, runs: &[Run<'_>]) {
 }
 
 /// The table shows both runs, so that one sees what the waiting room changes.
-fn objectives(report: &mut Report, runs: &[Run<'_>]) {
-    let row = |run: &Run<'_>| {
-        let name = run.name;
-        let objectives = run.objectives.iter().map(move |(objective, judged)| {
+fn objectives(report: &mut Report, rehearsal: &Rehearsal<'_>) {
+    let mut rows = Vec::new();
+    for (name, ran) in rehearsal.runs() {
+        for (objective, judged) in rehearsal.objectives(ran) {
             let says = if judged.held { "held" } else { "MISSED" };
-            [objective.to_string(), name.to_owned(), judged.value.clone(), says.to_owned()]
-        });
-        objectives.collect::<Vec<_>>()
-    };
-    let rows: Vec<_> = runs.iter().flat_map(row).collect();
+            rows.push([objective.to_string(), name.to_owned(), judged.value, says.to_owned()]);
+        }
+    }
     if !rows.is_empty() {
         report.table(["objective", "run", "measured", ""], rows);
     }
@@ -189,21 +187,21 @@ fn requests<'a>(report: &mut Report, of: impl Iterator<Item = (&'a str, &'a Traf
     report.rows(head.collect(), of.map(row).collect());
 }
 
-fn visits(report: &mut Report, run: &Run<'_>) {
-    let Ran { counts, cost, .. } = run.ran;
-    report.heading(format!("Visits {}", run.name));
-    let over = match run.ran.over {
+fn visits(report: &mut Report, name: &str, ran: &Ran, own_limit: Option<OwnLimit>) {
+    let Ran { counts, cost, .. } = ran;
+    report.heading(format!("Visits {name}"));
+    let over = match ran.over {
         Over::Complete => "all visits were over",
         Over::TimeLimit => "the time limit ended it",
         Over::PromiseBroken => "a broken promise ended it",
         Over::Interrupted => "it was interrupted",
     };
-    let seconds = run.ran.took.as_secs_f64();
+    let seconds = ran.took.as_secs_f64();
     report.text(format!(
         "{seconds:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
         counts.all_came(),
-        run.ran.unfinished(),
-        run.ran.served_per_minute()
+        ran.unfinished(),
+        ran.served_per_minute()
     ));
     let refused = counts.ended_as(End::Refused);
     if refused > 0 {
@@ -213,7 +211,7 @@ fn visits(report: &mut Report, run: &Run<'_>) {
         ));
     }
     table(report, "habit", &counts.ended);
-    if run.promises.is_some() {
+    if ran.verdict.is_some() {
         room(report, counts);
     }
     for (kind, delivery) in [("kept", &counts.connections.kept), ("new", &counts.connections.new)] {
@@ -227,10 +225,10 @@ fn visits(report: &mut Report, run: &Run<'_>) {
          no latency.",
         cost.line(),
         requests as f64 / seconds.max(1.0),
-        run.ran.opened,
+        ran.opened,
         Percentiles::from(&counts.connection_waits).p95
     ));
-    if let Some(limit) = run.own_limit.clone().or_else(|| cost.limit()) {
+    if let Some(limit) = own_limit.or_else(|| cost.limit()) {
         report.text(format!("Latencies are those of the harness: {limit}"));
     }
 }
@@ -258,22 +256,22 @@ pub fn list<K: Display>(counts: &BTreeMap<K, u64>) -> String {
 /// For the terminal: promises and objectives, with and without the waiting room.
 pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
     let mut lines = Vec::new();
-    if let Some((_, promises)) = rehearsal.room() {
-        for (text, (number, held)) in PROMISES.iter().zip(&promises.held) {
-            lines.push(format!("promise {number}, {}: {text}", says(*held)));
+    if let Some((ran, verdict)) = rehearsal.room() {
+        for (text, (number, held)) in PROMISES.iter().zip(rehearsal.held(&ran.counts, verdict)) {
+            lines.push(format!("promise {number}, {}: {text}", says(held)));
         }
-        lines.extend(promises.verdict.reports().into_iter().take(3).map(str::to_owned));
+        lines.extend(verdict.reports().into_iter().take(3).map(str::to_owned));
     }
-    for run in &rehearsal.runs {
-        for (objective, judged) in &run.objectives {
+    for (name, ran) in rehearsal.runs() {
+        for (objective, judged) in rehearsal.objectives(ran) {
             let says = if judged.held { "met" } else { "MISSED" };
-            lines.push(format!("{objective} {}: {says} ({})", run.name, judged.value));
+            lines.push(format!("{objective} {name}: {says} ({})", judged.value));
         }
-        let refused = run.ran.counts.ended_as(End::Refused);
+        let refused = ran.counts.ended_as(End::Refused);
         if refused > 0 {
             lines.push(format!("{refused} visits were refused for good"));
         }
-        lines.extend(run.own_limit.as_ref().map(ToString::to_string));
+        lines.extend(rehearsal.own_limit(ran).map(|limit| limit.to_string()));
     }
     lines.join("\n")
 }

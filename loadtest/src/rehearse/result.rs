@@ -33,38 +33,12 @@ pub struct Played {
     pub with_room: Option<Ran>,
 }
 
-/// A rehearsal and its judgement.
+/// A rehearsal, to be judged.
 pub struct Rehearsal<'a> {
     /// What was asked for.
     pub args: &'a Rehearse,
     /// What was seen.
     pub played: &'a Played,
-    /// The runs, with the waiting room first.
-    pub runs: Vec<Run<'a>>,
-}
-
-/// A run and its judgement.
-pub struct Run<'a> {
-    /// In the JSON.
-    key: &'static str,
-    /// For people.
-    pub name: &'static str,
-    /// What was seen.
-    pub ran: &'a Ran,
-    /// Each objective, over all requests to the protected service.
-    pub objectives: Vec<(&'a Objective, Judged)>,
-    /// Absent without a waiting room.
-    pub promises: Option<Promises<'a>>,
-    /// The limit of this program, if it was at one.
-    pub own_limit: Option<OwnLimit>,
-}
-
-/// The promises as they were seen from outside.
-pub struct Promises<'a> {
-    /// What was found.
-    pub verdict: &'a Verdict,
-    /// Promises 1 to 6: whether each held; nothing where it could not be judged.
-    pub held: BTreeMap<u8, Option<bool>>,
 }
 
 impl Played {
@@ -88,116 +62,24 @@ impl Played {
     }
 }
 
-impl<'a> Rehearsal<'a> {
-    /// Judges what was seen.
-    pub fn new(args: &'a Rehearse, played: &'a Played) -> Self {
-        let runs = [
-            ("with_room", "with the waiting room", &played.with_room),
-            ("without_room", "without the waiting room", &played.without_room),
-        ];
-        let judge = |(key, name, ran): (_, _, &'a Option<Ran>)| {
-            let ran = ran.as_ref()?;
-            let judged =
-                |objective: &'a Objective| (objective, objective.judge(&ran.counts.service.total));
-            let rules = played.rules.as_ref();
-            let promises = ran.verdict.as_ref();
-            let promises = promises.map(|verdict| Promises::new(verdict, &ran.counts, rules));
-            let objectives = args.slo.iter().map(judged).collect();
-            let own_limit = ran.own_limit(!args.slo.is_empty());
-            Some(Run { key, name, ran, objectives, promises, own_limit })
-        };
-        Self { args, played, runs: runs.into_iter().filter_map(judge).collect() }
+impl Rehearsal<'_> {
+    /// The runs by name, with the waiting room first.
+    pub fn runs(&self) -> impl Iterator<Item = (&'static str, &Ran)> {
+        let with_room = self.played.with_room.iter().map(|ran| ("with the waiting room", ran));
+        let without = self.played.without_room.iter().map(|ran| ("without the waiting room", ran));
+        with_room.chain(without)
     }
 
-    /// The run with a waiting room, and its promises.
-    pub fn room(&self) -> Option<(&Ran, &Promises<'a>)> {
-        self.runs.iter().find_map(|run| Some((run.ran, run.promises.as_ref()?)))
+    /// The run with a waiting room, and what was found.
+    pub fn room(&self) -> Option<(&Ran, &Verdict)> {
+        self.played.with_room.as_ref().and_then(|ran| Some((ran, ran.verdict.as_ref()?)))
     }
 
-    /// How the command ends: a broken promise is one, whatever this program was; objectives say
-    /// nothing of the service where this program was the limit.
-    pub fn outcome(&self) -> anyhow::Result<Outcome> {
-        let broken = self.room().is_some_and(|(_, it)| !it.verdict.violations.is_empty());
-        if broken || self.runs.iter().any(|run| run.ran.counts.ended_as(End::Refused) > 0) {
-            return Ok(Outcome::Missed);
-        }
-        if let Some(limit) = self.runs.iter().find_map(|run| run.own_limit.clone()) {
-            return Err(limit.into());
-        }
-        // With both, the objectives are those of the run with the waiting room.
-        let mut objectives = self.runs.iter().take(1).flat_map(|run| &run.objectives);
-        let in_time = self.runs.iter().all(|run| run.ran.over != Over::TimeLimit);
-        let held = in_time && objectives.all(|(_, judged)| judged.held);
-        Ok(if held { Outcome::Held } else { Outcome::Missed })
-    }
-
-    /// For programs.
-    pub fn json(&self) -> Value {
-        let mut json = json!({
-            "schema_version": SCHEMA_VERSION,
-            "seed": self.played.seed,
-            "visitors": self.args.visitors,
-            "arrive_ms": self.args.arrive.as_secs_f64() * 1e3,
-            "mix": self.args.mix.to_string(),
-            "rules": self.played.rules,
-            "rules_changed": self.room().is_some_and(|(_, it)| it.verdict.rules_changed),
-        });
-        for run in &self.runs {
-            json[run.key] = run.json();
-        }
-        json
-    }
-}
-
-impl Run<'_> {
-    fn json(&self) -> Value {
-        let Ran { counts, .. } = self.ran;
-        let objective = |(objective, judged): &(&Objective, Judged)| {
-            json!({
-                "objective": objective.to_string(), "held": judged.held, "value": judged.value,
-            })
-        };
-        json!({
-            "over": self.ran.over,
-            "seconds": self.ran.took.as_secs_f64(),
-            "came": counts.all_came(),
-            "ended": counts.ended,
-            "connections": counts.connections,
-            "unfinished": self.ran.unfinished(),
-            "refused": counts.ended_as(End::Refused),
-            "served_per_minute": self.ran.served_per_minute(),
-            "service": counts.service.json(),
-            "objectives": self.objectives.iter().map(objective).collect::<Vec<_>>(),
-            "room": self.promises.as_ref().map(|promises| room(counts, promises)),
-            "harness": self.ran.cost,
-            "opened": self.ran.opened,
-            "connection_wait_ms": Percentiles::from(&counts.connection_waits),
-            "own_limit": self.own_limit.as_ref().map(ToString::to_string),
-        })
-    }
-}
-
-/// The waiting room: its line by second, null where there was no answer.
-fn room(counts: &Counts, promises: &Promises<'_>) -> Value {
-    let looks =
-        |of: fn(Look) -> u64| counts.looks.iter().map(|look| look.map(of)).collect::<Vec<_>>();
-    json!({
-        "wait_ms": Percentiles::from(&counts.waits),
-        "greatest_depth": counts.greatest_depth(),
-        "depth": looks(|look| look.depth),
-        "inside": looks(|look| look.inside),
-        "traffic": counts.room.json(),
-        "refusals": counts.refusals,
-        "tricks": counts.tricks,
-        "promises": promises.json(),
-    })
-}
-
-impl<'a> Promises<'a> {
-    fn new(verdict: &'a Verdict, counts: &Counts, rules: Option<&RulesInForce>) -> Self {
+    /// Promises 1 to 6: whether each held; nothing where it could not be judged.
+    pub fn held(&self, counts: &Counts, verdict: &Verdict) -> BTreeMap<u8, Option<bool>> {
         let excused = counts.accepted().count() < counts.fell_for.len();
         // Which of several rules were kept when is not known.
-        let known = rules.filter(|_| !verdict.rules_changed);
+        let known = self.played.rules.as_ref().filter(|_| !verdict.rules_changed);
         let is_judged = |promise| match promise {
             1 => known.is_some_and(|rules| rules.capacity.is_some()),
             2 => known.is_some_and(|rules| rules.batch.is_some()),
@@ -208,19 +90,102 @@ impl<'a> Promises<'a> {
             let kept = verdict.violations.iter().all(|(broken, _)| *broken != promise);
             (promise, (is_judged(promise) || !kept).then_some(kept))
         };
-        Self { verdict, held: (1..=6).map(held).collect() }
+        (1..=6).map(held).collect()
+    }
+
+    /// Each objective, over all requests of a run to the protected service.
+    pub fn objectives(&self, ran: &Ran) -> impl Iterator<Item = (&Objective, Judged)> {
+        self.args.slo.iter().map(|objective| (objective, objective.judge(&ran.counts.service.total)))
+    }
+
+    /// The limit of this program in a run, if it was at one.
+    pub fn own_limit(&self, ran: &Ran) -> Option<OwnLimit> {
+        ran.own_limit(!self.args.slo.is_empty())
+    }
+
+    /// How the command ends: a broken promise is one, whatever this program was; objectives say
+    /// nothing of the service where this program was the limit.
+    pub fn outcome(&self) -> anyhow::Result<Outcome> {
+        let broken = self.room().is_some_and(|(_, verdict)| !verdict.violations.is_empty());
+        let mut runs = self.runs().map(|(_, ran)| ran);
+        if broken || self.runs().any(|(_, ran)| ran.counts.ended_as(End::Refused) > 0) {
+            return Ok(Outcome::Missed);
+        }
+        if let Some(limit) = self.runs().find_map(|(_, ran)| self.own_limit(ran)) {
+            return Err(limit.into());
+        }
+        let in_time = self.runs().all(|(_, ran)| ran.over != Over::TimeLimit);
+        // With both, the objectives are those of the run with the waiting room.
+        let missed = |ran| self.objectives(ran).any(|(_, judged)| !judged.held);
+        let held = in_time && !runs.next().is_some_and(missed);
+        Ok(if held { Outcome::Held } else { Outcome::Missed })
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
         json!({
-            "held": self.held,
-            "violations": self.verdict.reports(),
-            "lines": self.verdict.lines,
-            "checks": self.verdict.checks,
-            "last_check_ms": self.verdict.last_check.as_secs_f64() * 1e3,
-            "most_inside": self.verdict.most_inside,
-            "most_promoted": self.verdict.most_promoted,
+            "schema_version": SCHEMA_VERSION,
+            "seed": self.played.seed,
+            "visitors": self.args.visitors,
+            "arrive_ms": self.args.arrive.as_secs_f64() * 1e3,
+            "mix": self.args.mix.to_string(),
+            "rules": self.played.rules,
+            "rules_changed": self.room().is_some_and(|(_, verdict)| verdict.rules_changed),
+            "with_room": self.played.with_room.as_ref().map(|ran| self.run(ran)),
+            "without_room": self.played.without_room.as_ref().map(|ran| self.run(ran)),
+        })
+    }
+
+    fn run(&self, ran: &Ran) -> Value {
+        let counts = &ran.counts;
+        let objectives = self.objectives(ran).map(|(objective, Judged { held, value, .. })| {
+            json!({ "objective": objective.to_string(), "held": held, "value": value })
+        });
+        json!({
+            "over": ran.over,
+            "seconds": ran.took.as_secs_f64(),
+            "came": counts.all_came(),
+            "ended": counts.ended,
+            "connections": counts.connections,
+            "unfinished": ran.unfinished(),
+            "refused": counts.ended_as(End::Refused),
+            "served_per_minute": ran.served_per_minute(),
+            "service": counts.service.json(),
+            "objectives": objectives.collect::<Vec<_>>(),
+            "room": ran.verdict.as_ref().map(|verdict| self.room_json(counts, verdict)),
+            "harness": ran.cost,
+            "opened": ran.opened,
+            "connection_wait_ms": Percentiles::from(&counts.connection_waits),
+            "own_limit": self.own_limit(ran).map(|limit| limit.to_string()),
+        })
+    }
+
+    /// The waiting room: its line by second, null where there was no answer.
+    fn room_json(&self, counts: &Counts, verdict: &Verdict) -> Value {
+        let looks =
+            |of: fn(Look) -> u64| counts.looks.iter().map(|look| look.map(of)).collect::<Vec<_>>();
+        json!({
+            "wait_ms": Percentiles::from(&counts.waits),
+            "greatest_depth": counts.greatest_depth(),
+            "depth": looks(|look| look.depth),
+            "inside": looks(|look| look.inside),
+            "traffic": counts.room.json(),
+            "refusals": counts.refusals,
+            "tricks": counts.tricks,
+            "promises": self.promises(counts, verdict),
+        })
+    }
+
+    /// The promises, for programs.
+    pub fn promises(&self, counts: &Counts, verdict: &Verdict) -> Value {
+        json!({
+            "held": self.held(counts, verdict),
+            "violations": verdict.reports(),
+            "lines": verdict.lines,
+            "checks": verdict.checks,
+            "last_check_ms": verdict.last_check.as_secs_f64() * 1e3,
+            "most_inside": verdict.most_inside,
+            "most_promoted": verdict.most_promoted,
         })
     }
 }
