@@ -1,5 +1,5 @@
-//! `size`: the highest load at which a service meets its objectives, and the rules of a waiting room
-//! that follow.
+//! `size`: the highest load at which a service meets its objectives, and the rules of a waiting
+//! room that follow.
 
 pub mod measure;
 pub mod objective;

@@ -1,5 +1,5 @@
-//! `size` finds the ceilings of services: in virtual time, where only the search counts, and with the
-//! program against services that run here, with bounds that a busy machine meets.
+//! `size` finds the ceilings of services: in virtual time, where only the search counts, and with
+//! the program against services that run here, with bounds that a busy machine meets.
 
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with another test")]
 mod services;

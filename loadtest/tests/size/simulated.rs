@@ -1,5 +1,5 @@
-//! The search against services in virtual time, with stalls of the machine and noise of the network.
-//! Each search is the same for its seed.
+//! The search against services in virtual time, with stalls of the machine and noise of the
+//! network. Each search is the same for its seed.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
