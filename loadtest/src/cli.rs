@@ -5,11 +5,12 @@ use clap::{Parser, Subcommand};
 use crate::exit::Outcome;
 use crate::{ramp, rehearse, scenario, share, simulate, size};
 
-/// Measures a service, works out how many people to let in, and rehearses the rush.
+/// Load test and capacity planner: measures a service, derives the rules of its waiting room, and
+/// rehearses the rush.
 #[derive(Debug, Parser)]
 #[command(name = "anteroom-loadtest", version)]
 pub struct Arguments {
-    /// What is to be done
+    /// The command
     #[command(subcommand)]
     pub command: Command,
 }
@@ -17,17 +18,17 @@ pub struct Arguments {
 /// The commands, each in the module of its name.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Makes one report of the parts that several machines played
+    /// Merges the results of several machines into one report
     Merge(share::Merge),
-    /// Loads a service by a scenario, and works out how many people to let in
+    /// Loads a service with a scenario, and derives the rules of its queue
     Ramp(Box<ramp::Args>),
-    /// Checks what a visitor does, or makes it from a browser's recording
+    /// Checks a scenario, or makes one from a browser's recording
     Scenario(scenario::command::Args),
-    /// Plays a rush through the waiting room, and judges its promises from outside
+    /// Plays a rush through the waiting room, and checks its promises from outside
     Rehearse(Box<rehearse::Rehearse>),
-    /// Plays a crowd by the rules of a queue, without a cluster
+    /// Simulates a crowd under the rules of a queue, without a running service
     Simulate(Box<simulate::Simulate>),
-    /// Searches for the highest load that holds the objectives
+    /// Searches for the highest load at which the service meets the objectives
     Size(Box<size::Size>),
 }
 

@@ -14,7 +14,7 @@ const KILLED: i32 = 130;
 /// When the signals cannot be watched.
 pub fn watch() -> std::io::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
-    // Goose takes Ctrl-C for itself, unless somebody has it already; what is registered last, here,
+    // Goose takes Ctrl-C for itself, unless it is taken already; what is registered last, here,
     // is what counts.
     let _ = ctrlc::set_handler(|| {});
     let (mut interrupt, mut terminate) =

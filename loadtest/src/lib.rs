@@ -1,5 +1,5 @@
-//! How many may come in? Measures the protected service, works out the rules of the waiting room,
-//! and rehearses the rush.
+//! Load test and capacity planner: measures the protected service, derives the rules of the waiting
+//! room, and rehearses the rush.
 //!
 //! A black box over HTTP: of the services it knows the addresses alone. One command, one module.
 
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use cli::Arguments;
 use exit::Outcome;
 
-/// Runs a command to its end; what went wrong is told on standard error.
+/// Runs a command to its end. Errors are printed on standard error.
 pub fn run(arguments: Arguments) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no mistakes.
             let code = if error.use_stderr() { anteroom_loadtest::exit::USAGE } else { 0 };
-            // Where nobody reads there is nobody to tell.
+            // A closed standard error is no reason to fail.
             let _ = error.print();
             ExitCode::from(code)
         }

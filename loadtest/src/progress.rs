@@ -11,7 +11,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Says a line, or more.
 pub fn say(text: &str) {
-    // Where nobody reads, the report still tells.
+    // A closed standard error is no reason to fail: the report shows the same.
     let _ = writeln!(std::io::stderr(), "{}", shown(text));
 }
 

@@ -177,7 +177,7 @@ pub struct Merge {
     /// The folders of the parts
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
-    /// Where the report goes
+    /// The folder of the report
     #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
     output: PathBuf,
     /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de, ser};
 use super::Sample;
 use crate::client::Fault;
 
-/// Longest latency that is told apart.
+/// Longer latencies count as this.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Durations, to a thousandth.

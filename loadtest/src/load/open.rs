@@ -51,7 +51,7 @@ pub struct Open {
     pub max_in_flight: usize,
     /// The part of the visitors that is played here.
     pub share: Share,
-    /// Of each request; whoever is under way at the end is given as long to finish.
+    /// Of each request. Visits that are under way at the end have as long to finish.
     pub timeout: Duration,
 }
 
@@ -74,8 +74,7 @@ pub async fn run(
     play(scenario, route, open, cancelled, tell).await
 }
 
-/// As [`run`], and tells how far it is to whoever shows progress of their own. When it is dropped,
-/// all visits end.
+/// As [`run`], with a progress display of the caller. When it is dropped, all visits end.
 ///
 /// # Errors
 ///

@@ -195,7 +195,7 @@ impl Recorder {
     }
 }
 
-/// Somebody who is there.
+/// A user, or a visitor under way.
 pub struct Present(Arc<Recorder>);
 
 impl Drop for Present {

@@ -83,7 +83,7 @@ pub struct Plan {
     pub interval_ms: u64,
     /// How a batch is let in.
     pub pace: Pace,
-    /// Places ready or active at any instant; none where nobody knows how long a visitor stays.
+    /// Places ready or active at any instant; none if the stay of a visitor is not known.
     pub capacity: Option<u64>,
     /// The share that is kept back.
     pub headroom: f64,
@@ -157,7 +157,7 @@ impl Basis {
                 humantime::format_duration(self.claim_ttl),
             ),
             None => {
-                "No capacity: nobody knows how long people stay, as the scenario thinks nowhere or \
+                "No capacity: how long visitors stay is not known, as the scenario thinks nowhere or \
                  too few visits were followed to their end."
                     .to_owned()
             }

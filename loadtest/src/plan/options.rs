@@ -23,11 +23,12 @@ pub struct Options {
     /// The interval of the plan, 1s to 1h
     #[arg(long, default_value = "10s", value_parser = flags::time(flags::INTERVAL))]
     pub interval: Duration,
-    /// The share of those let in who show up, above 0% to 100%
+    /// The share of admitted visitors who show up, above 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "100%",
         value_parser = flags::share_above_none)]
     pub show_up: f64,
-    /// claim_ttl of the queue: so long a turn is kept for those who do not show up, 5s to 1h
+    /// claim_ttl of the queue: how long it keeps the place of a visitor who does not show up, 5s to
+    /// 1h
     #[arg(long, value_name = "TIME", default_value = "60s",
         value_parser = flags::time(flags::CLAIM_TTL))]
     pub claim_ttl: Duration,

@@ -48,11 +48,11 @@ Reports are written to --output: ramp.md, ramp.html, ramp.json, plan.json and a 
 If the scenario has think time, visitors of --rate arrive for the longest think time of a visit
 before the measurement begins.
 
-Exit codes: 0 done; 1 --apply was refused, as the run shows no capacity or was ended early; 64 wrong
-arguments; 70 the run could not be done; 75 this program or its machine was the limit, so there is
-no plan.";
+Exit codes: 0 done; 1 --apply was refused, because the run shows no capacity or ended early; 64 a
+wrong argument; 70 the run could not be done; 75 this program or its machine was the limit, so there
+is no plan.";
 
-/// Loads a service by a scenario, and works out how many people to let in
+/// Loads a service with a scenario, and derives the rules of its queue
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -63,7 +63,7 @@ pub struct Args {
     /// What a visitor does (TOML); the concert's scenario if left out
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Where reports land
+    /// The folder of the reports
     #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
     output: PathBuf,
     /// Users at the top, 1 to 100000 (closed model)
@@ -74,28 +74,29 @@ pub struct Args {
     #[arg(long, default_value = "30s", conflicts_with = "rate",
         value_parser = flags::seconds(STRETCH))]
     ramp: Duration,
-    /// How long all users stay, or visitors who arrive are looked at, 1s to 1h in whole seconds
+    /// The measured time: all users stay (closed model), or visitors arrive (open model); 1s to 1h
+    /// in whole seconds
     #[arg(long, default_value = "30s", value_parser = flags::seconds(STRETCH))]
     hold: Duration,
     /// From all users to none, 1s to 1h in whole seconds (closed model)
     #[arg(long, default_value = "30s", conflicts_with = "rate",
         value_parser = flags::seconds(STRETCH))]
     down: Duration,
-    /// Open model: so many visitors a second arrive, whatever the service does; 0.1 to 100000
+    /// Visitors who arrive per second, whatever the service does, 0.1 to 100000 (open model)
     #[arg(long, value_name = "VISITORS", value_parser = rate)]
     rate: Option<f64>,
     /// How arrivals follow each other (open model)
     #[arg(long, value_enum, default_value_t, requires = "rate")]
     arrivals: Arrivals,
-    /// Visits under way at most; who arrives then is counted, not played (open model)
-    /// [default: as many as file descriptors allow, at most 50000]
+    /// The most visits at once; more visitors are counted, not played (open model) [default: as
+    /// many as file descriptors allow, at most 50000]
     #[arg(long, value_name = "VISITS", requires = "rate",
         value_parser = clap::value_parser!(u32).range(1..))]
     max_in_flight: Option<u32>,
     /// How long a request may take, 1ms to 10m
     #[arg(long, default_value = "30s", value_parser = flags::time(("1ms", "10m")))]
     timeout: Duration,
-    /// Figures of the whole run instead of the hold
+    /// Report the whole run instead of the hold
     #[arg(long)]
     whole_run: bool,
     /// The share of what was measured that the plan keeps back, below 100%
@@ -285,7 +286,7 @@ impl Args {
         open::run(scenario, route, &open, cancelled).await
     }
 
-    /// The stretch whose figures are told: the hold, unless the run ended before it.
+    /// The stretch whose figures are reported: the hold, unless the run ended before it.
     fn figures<'m>(&self, measured: &'m Measurement) -> &'m Figures {
         let whole = self.whole_run || measured.window.length < Duration::from_secs(1);
         if whole { &measured.whole } else { &measured.window }

@@ -51,7 +51,7 @@ pub fn closed(
     let completed: u64 = half.iter().map(|(_, second)| second.completed).sum();
     if users < FEW_USERS {
         return Saturation::no(format!(
-            "with fewer than {FEW_USERS} users nobody sees how throughput grows with them"
+            "with fewer than {FEW_USERS} users it does not show how throughput grows with them"
         ));
     }
     if measured.window.length < SHORT {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn who_thinks_does_not_wait_for_the_service() {
-        // Nobody has come to their end yet: all think.
+        // No visit has ended yet: all think.
         assert!(!half(300, 0, [0, 0]).reached);
         assert!(!half(300, 0, [40, 45]).reached, "slow, but no slower than before");
         assert!(!half(25, 0, [2, 4]).reached, "chance");

@@ -50,38 +50,38 @@ Examples:
   anteroom-loadtest rehearse --queue concert \\
     --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081
 
-  # The same crowd at a shop with its gate off (`anteroom-concert --listen 127.0.0.1:8091`), first
-  # without and then with the waiting room
+  # The same crowd at a shop without authorize check (`anteroom-concert --listen 127.0.0.1:8091`),
+  # first without and then with the waiting room
   anteroom-loadtest rehearse --both --queue concert \\
     --anteroom http://127.0.0.1:8080 --service http://127.0.0.1:8081 \\
     --target http://127.0.0.1:8091 --slo 'p95<200ms' --slo 'errors<1%'
 
-  # Two hundred at a time, who never cease to come, through a gateway that protects /api/
-  anteroom-loadtest rehearse --queue concert --anteroom http://gate --gate /api/shows \
+  # 200 visitors at a time for 10 minutes, through a gateway that protects /api/
+  anteroom-loadtest rehearse --queue concert --anteroom http://gate --gate /api/shows \\
     --visitors 200 --mix faithful=1 --connections both --again --limit 10m --follow
 
-Visitors come from many addresses, told by X-Forwarded-For: admission must trust the machine this
-runs on (trusted_proxies = [\"127.0.0.0/8\"] here: connections come from 127.0.1.1 to 127.0.1.250),
-else they share the joins of a few addresses.
-With --service the rules in force are read there (key of an operator in ANTEROOM_KEY). Without it
+Visitors have many addresses, in X-Forwarded-For. Admission must trust the machine of this program,
+else they share the joins of a few addresses: trusted_proxies = [\"127.0.0.0/8\"] on one machine, as
+connections come from 127.0.1.1 to 127.0.1.250.
+The rules in force are read at --service (with the operator's key in ANTEROOM_KEY). Without it
 promises 1 and 2 are not judged; docs/SIZING.md lists what else is not judged, and why.
 
-Objectives are those of `size`, held against all requests of a run to the service, each from its
-sending; what is an error the scenario says.
+Objectives are those of `size`, for all requests of a run to the service. The scenario says which
+answers are errors.
 
 Exit codes: 0 all promises were kept and, with the waiting room, all objectives met; 1 one was not,
-or visits were refused for good or not over in time; 64 wrong arguments; 70 the run could not be
+or visits were refused for good or did not end in time; 64 a wrong argument; 70 the run could not be
 done; 75 this program or its machine was the limit.";
 
-/// Plays a rush through the waiting room and judges its promises from outside
+/// Plays a rush through the waiting room, and checks its promises from outside
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Rehearse {
-    /// Public port of admission
+    /// The public port of admission
     #[arg(long, value_name = "URL", required_unless_present = "without_room",
         value_parser = Target::parse)]
     anteroom: Option<Target>,
-    /// Service port of admission: the rules in force are read there
+    /// The service port of admission, which shows the rules in force
     #[arg(long, value_name = "URL", value_parser = Target::parse)]
     service: Option<Target>,
     /// Key of an operator for the service port
@@ -90,11 +90,11 @@ pub struct Rehearse {
     /// The queue
     #[arg(long, value_name = "NAME", required_unless_present = "without_room")]
     queue: Option<String>,
-    /// How many come
+    /// How many visitors arrive, 1 to 10000000
     #[arg(long, value_name = "N", default_value_t = 50_000,
         value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     visitors: u32,
-    /// All have come after this time
+    /// The time in which they arrive
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     arrive: Duration,
     /// Habits by weight: faithful, sleeps, tabs, no-show, late, drops-out, gives-up, cheats
@@ -107,25 +107,25 @@ pub struct Rehearse {
     /// What a visitor does there (TOML); the concert's scenario if left out
     #[arg(long, value_name = "FILE", requires = "target")]
     scenario: Option<PathBuf>,
-    /// What must hold at the service with the waiting room; may be given more than once
+    /// An objective of the service with the waiting room; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", requires = "target")]
     slo: Vec<Objective>,
-    /// A path that a gateway protects: asked instead of …/authorize, which it keeps for itself
+    /// A path that a gateway protects: requested instead of …/authorize, which the gateway blocks
     #[arg(long, value_name = "PATH", value_parser = path)]
     gate: Option<String>,
-    /// How long a visitor stays inside, in the mean, besides what the scenario thinks
+    /// How long a visitor stays inside on average, besides the think time of the scenario
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
     stay: Duration,
-    /// How long a phone sleeps, in the mean
+    /// How long a phone sleeps on average
     #[arg(long, value_name = "TIME", default_value = "45s", value_parser = humantime::parse_duration)]
     sleep: Duration,
     /// How long a visitor waits for an answer
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
     patience: Duration,
-    /// The run ends after this time, whoever is still in line
+    /// The run ends after this time at the latest
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
     limit: Duration,
-    /// Which connections visitors ask on
+    /// Which connections visitors use
     #[arg(long, value_enum, default_value_t)]
     connections: Reuse,
     /// Local addresses that connections come from, in turn: networks or addresses, separated by
@@ -133,25 +133,24 @@ pub struct Rehearse {
     #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
         value_parser = Sources::parse)]
     source_addresses: Sources,
-    /// Whoever is done comes again as somebody else, until --limit or Ctrl-C: a line that stays
+    /// A new visitor arrives for each who is done, until --limit or Ctrl-C
     #[arg(long)]
     again: bool,
-    /// Tells each second what happened, as JSON on standard output, and the verdict at the end
+    /// Prints a line of JSON each second on standard output, and the verdict at the end
     #[arg(long)]
     follow: bool,
-    /// The crowd goes straight to the service
+    /// Only without the waiting room
     #[arg(long, conflicts_with = "both")]
     without_room: bool,
     /// First without the waiting room, then with it
     #[arg(long)]
     both: bool,
-    /// Decides all that is the visitors' own but for their keys and the scenario [default: another
-    /// each time]
+    /// The seed of the visitors' behaviour; each run has visitors with new ids [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
     share: share::Part,
-    /// Where the report goes
+    /// The folder of the report
     #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
     output: PathBuf,
 }
@@ -198,8 +197,8 @@ impl Rehearse {
     ///
     /// # Errors
     ///
-    /// [`Usage`] for a wrong argument; anything else when nobody answers, or the report cannot be
-    /// written.
+    /// [`Usage`] for a wrong argument; anything else when a server does not answer, or the report
+    /// cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         self.share.check()?;
         let site = Arc::new(self.site().await?);
@@ -284,10 +283,10 @@ impl Rehearse {
             return Ok(None);
         };
         if !room::look(public, queue).await?.open {
-            say(&format!("the queue {queue} is not open, or is paused: visitors may wait long"));
+            say(&format!("the queue {queue} is closed or paused: visitors may wait long"));
         }
         let Some(service) = service else {
-            say("without --service the rules are not known: promises 1 and 2 are not judged");
+            say("without --service the rules are not known, so promises 1 and 2 are not judged");
             return Ok(None);
         };
         Ok(Some(RulesWatch::new(service, queue, self.key.clone()).await?))

@@ -23,7 +23,7 @@ const PROMISES: [&str; 6] = [
     "Order: tickets in the order of joins, promotions in the order of tickets",
     "One place: one identity has one place",
     "Nothing lost: a place stands until what was told",
-    "Yours alone: no forged token is taken, nobody passes the gate without a turn",
+    "Yours alone: no forged token is accepted, no visitor passes before it is ready",
 ];
 
 /// The report as a document.
@@ -78,7 +78,7 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, ver
     }
     if held.get(&6) == Some(&None) && !counts.tricks.is_empty() {
         report.text(
-            "Promise 6 is not judged: the queue was in bypass, where everybody passes, or the room \
+            "Promise 6 is not judged: the queue was in bypass, in which every visitor passes, or the room \
              let pass while it was without its store, as on_store_error = \"open\" says.",
         );
     }

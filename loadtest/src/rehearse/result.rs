@@ -95,7 +95,10 @@ impl Rehearsal<'_> {
 
     /// Each objective, over all requests of a run to the protected service.
     pub fn objectives(&self, ran: &Ran) -> impl Iterator<Item = (&Objective, Judged)> {
-        self.args.slo.iter().map(|objective| (objective, objective.judge(&ran.counts.service.total)))
+        self.args
+            .slo
+            .iter()
+            .map(|objective| (objective, objective.judge(&ran.counts.service.total)))
     }
 
     /// The limit of this program in a run, if it was at one.

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// What is told of a run, from top to bottom.
+/// What a run reports, from top to bottom.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The heading.

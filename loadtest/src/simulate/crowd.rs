@@ -17,16 +17,16 @@ use crate::plan::flags::{share, time};
 #[command(group = ArgGroup::new("curve").required(true).args(["rate", "spike", "csv"]))]
 #[group(skip)]
 pub struct Coming {
-    /// So many visitors a second, above 0
+    /// Visitors per second, above 0
     #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     rate: Option<f64>,
-    /// So many visitors in all, at least 1 (on average, but with --even), most of them at the start
+    /// Visitors in all (on average, unless --even is set), most of them at the start, at least 1
     #[arg(long, value_name = "VISITORS", value_parser = clap::value_parser!(u64).range(1..))]
     spike: Option<u64>,
     /// A file of lines `seconds,arrivals per second`
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// For how long they come, with --rate and --spike, 1s to 30days
+    /// How long they arrive, with --rate and --spike, 1s to 30days
     #[arg(long = "for", value_name = "TIME", conflicts_with = "csv", default_value = "10m",
         value_parser = time(("1s", "30days")))]
     length: Duration,
@@ -63,25 +63,26 @@ fn rate(text: &str) -> Result<f64, String> {
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(next_help_heading = "Visitors")]
 pub struct Crowd {
-    /// How long they stay once they are in: 2m, 30s..5m or exponential:2m
+    /// How long they stay inside: 2m, 30s..5m or exponential:2m
     #[arg(long, value_name = "TIMES")]
     pub stay: Span,
-    /// How soon they come in once their turn is there
+    /// How soon they enter once they are ready
     #[arg(long, value_name = "TIMES", default_value = "0s..2s")]
     pub claims_after: Span,
-    /// Share of them who miss their turn, 0% to 100%
+    /// The share of visitors who miss their turn, 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub no_shows: f64,
-    /// Share of them who leave the line when their patience ends, 0% to 100%
+    /// The share of visitors who leave the line when their patience ends, 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub drop_outs: f64,
-    /// How long the patience of these lasts
+    /// How long the patience of drop-outs lasts
     #[arg(long, value_name = "TIMES", default_value = "exponential:10m")]
     pub patience: Span,
-    /// Share of these who leave without a word, 0% to 100%: the queue skips them after --idle-ttl
+    /// The share of drop-outs who leave without a request, 0% to 100%: the queue skips them after
+    /// --idle-ttl
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
     pub silent: f64,
-    /// Visitors come as evenly as the rate allows, not by chance
+    /// Visitors arrive as evenly as the rate allows, not at random
     #[arg(long)]
     pub even: bool,
     /// The seed of the first run; the others take the next ones. Equal seeds give equal runs

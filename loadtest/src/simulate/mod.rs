@@ -26,12 +26,12 @@ use model::Simulated;
 use result::Answer;
 use rules::Rules;
 
-/// Plays an arrival curve by the rules of a queue, with several seeds, and shows the waits, the
-/// line, missed turns and the use of the capacity: the median of the runs and their range.
+/// Simulates an arrival curve under the rules of a queue, with several seeds, and shows the waits,
+/// the line, missed turns and the use of the capacity: the median of the runs and their range.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  A rush of 50 000 in ten minutes, 2 200 let in every 10 s:
+  A rush of 50 000 visitors in 10 minutes, 2 200 admitted each 10 s:
     anteroom-loadtest simulate --spike 50000 --for 10m --batch 2200 --stay 2m
 
   At most 5 000 inside, 5 % miss their turn:
@@ -41,8 +41,8 @@ Examples:
   The curve of last year's sale:
     anteroom-loadtest simulate --csv sale.csv --batch 300 --capacity 2000 --stay 30s..3m
 
-Every 0.1 s a tick promotes by the rules in force, as the scheduler does; a run of 10 million
-visitors takes seconds. The report is written as simulate.md, .html, .json and .svg.")]
+Every 0.1 s the rules are applied, as the scheduler does. A run of 10 million visitors takes
+seconds. The report is written as simulate.md, .html, .json and .svg.")]
 pub struct Simulate {
     #[command(flatten)]
     coming: crowd::Coming,

@@ -13,7 +13,7 @@ use crate::plan::{Pace, flags};
 #[command(group = ArgGroup::new("rule").required(true).multiple(true).args(["batch", "capacity"]))]
 #[group(skip)]
 pub struct Rules {
-    /// At most so many promotions in any interval, 1 to 1000000
+    /// The most promotions in any interval, 1 to 1000000
     #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub batch: Option<u64>,
     /// The interval of a batch, 1s to 1h
@@ -24,10 +24,10 @@ pub struct Rules {
     /// How a batch is spread over its interval
     #[arg(long, default_value = "even")]
     pub pace: Pace,
-    /// At most so many places ready and active at any instant, 1 to 10000000
+    /// The most places that are ready or active at one time, 1 to 10000000
     #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub capacity: Option<u64>,
-    /// How long a turn is kept for those who miss it, 5s to 1h
+    /// How long the place of a visitor who does not show up is kept, 5s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s",
         value_parser = flags::time(flags::CLAIM_TTL))]
     #[serde(serialize_with = "seconds")]
@@ -37,12 +37,12 @@ pub struct Rules {
         value_parser = flags::time(flags::SESSION_MAX))]
     #[serde(serialize_with = "seconds")]
     pub session_max: Duration,
-    /// How long a visitor in line may be unseen before the queue skips it, 60s to 24h
+    /// How long a visitor in line may be inactive before the queue skips it, 60s to 24h
     #[arg(long, value_name = "TIME", default_value = "10m",
         value_parser = flags::time(flags::IDLE_TTL))]
     #[serde(serialize_with = "seconds")]
     pub idle_ttl: Duration,
-    /// How many may stand in line, 1 to 10000000; more are refused
+    /// The longest line, 1 to 10000000; more visitors are refused
     #[arg(long, value_name = "PLACES", default_value_t = 1_000_000,
         value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub max_waiting: u64,

@@ -22,7 +22,7 @@ use humantime::parse_duration;
 use crate::client::{Route, Sources, Target};
 use crate::exit::{Outcome, Usage};
 use crate::own_limit;
-use crate::plan::{self, Basis, Pace};
+use crate::plan::{self, Basis, Pace, flags};
 use crate::progress::say;
 use crate::scenario::Scenario;
 use measure::{Measure as _, Visitors};
@@ -32,7 +32,7 @@ pub use result::{Sized, Subject};
 /// Visits under way at most.
 const MOST_IN_FLIGHT: u64 = 50_000;
 
-/// Searches for the highest load that meets the objectives, and works out the rules of a queue.
+/// Searches for the highest load that meets the objectives, and derives the rules of a queue.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Objectives: p50, p95, p99 (any pNN), average and max of the latency, errors, and shares of statuses
@@ -48,9 +48,10 @@ Examples:
   anteroom-loadtest size --slo 'p95<200ms' --queue concert --apply http://127.0.0.1:8081
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
-Reports land in --output: size.md, size.html, size.json, plan.json and a kustomize patch.
+Reports are written to --output: size.md, size.html, size.json, plan.json and a kustomize patch.
 Exit codes: 0 a plan that is settled; 1 no load met the objectives, or the plan is provisional;
-64 usage; 70 the service cannot be measured; 75 this program was the limit, not the service.")]
+64 a wrong argument; 70 the service cannot be measured; 75 this program or its machine was the
+limit.")]
 pub struct Size {
     /// The service that is measured, without the waiting room before it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
@@ -59,7 +60,7 @@ pub struct Size {
     /// What a visitor does (TOML); the concert's scenario if left out
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// What must be met; may be given more than once
+    /// An objective; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", required = true)]
     slo: Vec<objective::Objective>,
     /// The first step, in visitors a second; from 1 to --most
@@ -72,8 +73,9 @@ pub struct Size {
     /// long. If the scenario thinks, each is offered longer
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
     step: Duration,
-    /// How long the service may take to recover after a load that missed the objectives
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration)]
+    /// How long the service may take to recover after a load that missed the objectives, up to 1h
+    #[arg(long, value_name = "TIME", default_value = "20s",
+        value_parser = flags::time(("0s", "1h")))]
     recovery: Duration,
     /// The whole search ends by then; at most 24h. What is not settled by then is provisional
     #[arg(long, value_name = "TIME", default_value = "195s", value_parser = parse_duration)]
@@ -83,15 +85,15 @@ pub struct Size {
     headroom: f64,
     #[command(flatten)]
     options: plan::Options,
-    /// How long a visitor stays; else as measured, where the scenario thinks
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// How long a visitor stays, 1s to 7d [default: as measured, if the scenario has think time]
+    #[arg(long, value_name = "TIME", value_parser = flags::time(("1s", "7d")))]
     stay: Option<Duration>,
     /// Local addresses that connections come from, in turn: networks or addresses, separated by
     /// commas, such as 127.0.1.0/24
     #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
         value_parser = Sources::parse)]
     source_addresses: Sources,
-    /// Measures also what batches admitted all at once would do; takes a minute more
+    /// Also measure batches that are admitted all at once; takes a minute more
     #[arg(long)]
     paces: bool,
     /// The folder of the reports and of plan.json
