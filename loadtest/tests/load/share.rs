@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
+use anteroom_loadtest::cli::Arguments;
+use clap::Parser as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -138,4 +140,27 @@ async fn parts_that_do_not_belong_together_are_named() {
     refused(&["0", "1"], "s apart").await;
     change("schema_version", 9.into());
     refused(&["0", "1"], "version 9").await;
+}
+
+/// The Job of `k8s/components/loadtest`, as Kubernetes fills in its variables.
+#[test]
+fn the_job_on_kubernetes_has_flags_that_ramp_knows() {
+    let job = include_str!("../../../k8s/components/loadtest/loadtest.yaml");
+    let between = |from: &str, to: &str| job.split_once(from).unwrap().1.split_once(to).unwrap().0;
+    let data = between("\ndata:\n", "\n---").lines().filter(|line| !line.trim().starts_with('#'));
+    let data = data.map(|line| line.trim().split_once(": ").unwrap());
+    let own = [("JOB_COMPLETION_INDEX", "3"), ("START_AT", "2026-11-24T20:00:00Z")];
+    let values: Vec<_> = data.chain(own).collect();
+    let args =
+        between("args:\n", "envFrom:").lines().filter_map(|line| line.trim().strip_prefix("- "));
+    let filled = args.map(|arg| {
+        values.iter().fold(arg.to_owned(), |arg, (name, value)| {
+            arg.replace(&format!("$({name})"), value.trim_matches('"'))
+        })
+    });
+    let filled: Vec<_> = ["anteroom-loadtest".to_owned()].into_iter().chain(filled).collect();
+    assert!(filled.len() > 8 && !filled.concat().contains('$'), "{filled:?}");
+    Arguments::try_parse_from(&filled).unwrap();
+    let unknown = filled.iter().map(|arg| arg.replace("--share", "--part"));
+    assert!(Arguments::try_parse_from(unknown).is_err());
 }
