@@ -66,11 +66,6 @@ impl Connection {
         &self.route
     }
 
-    /// Whether it is open, as far as is known.
-    pub fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
     /// Closes it.
     pub fn close(&mut self) {
         self.open = None;
@@ -121,13 +116,6 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Opens it.
-    pub(super) async fn open(&mut self) -> anyhow::Result<()> {
-        let stream = self.route.stream().await?;
-        self.open = Some(Box::new(Open::new(stream).await?));
-        Ok(())
-    }
-
     async fn connect(&self) -> Result<Box<Open>, Fault> {
         let stream = self.route.stream().await.map_err(|error| Fault::of_connect(&error))?;
         Open::new(stream).await.map(Box::new).map_err(|_| Fault::Connect)
@@ -135,8 +123,9 @@ impl Connection {
 }
 
 impl Route {
-    async fn stream(&self) -> std::io::Result<Stream> {
-        let stream = self.sources.connect(self.address).await?;
+    pub(super) async fn stream(&self) -> std::io::Result<Stream> {
+        let turn = self.turn.fetch_add(1, Relaxed);
+        let stream = self.sources.connect(self.address, turn).await?;
         self.opened.fetch_add(1, Relaxed);
         // Without it small requests wait for the acknowledgement of those before. A connection
         // that is closed already fails by itself.

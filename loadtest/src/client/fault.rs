@@ -1,33 +1,42 @@
 //! What can go wrong with a request, by kind.
 
-use std::fmt;
 use std::io;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::scenario::Failure;
 
-/// Why a request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Why a request failed, as reports name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
     /// The service accepted no connection.
+    #[error("no connection")]
     Connect,
     /// No complete answer in time.
+    #[error("timeout")]
     Timeout,
     /// The connection ended before the complete answer was there.
+    #[error("connection broken")]
     Broken,
     /// A status that the step does not expect.
+    #[error("unexpected status")]
     Status,
     /// The visit retried as often as the step allows.
+    #[error("retries used up")]
     Retries,
     /// A value was not in the answer, or cannot be used in the place where the scenario puts it.
+    #[error("value missing")]
     Value,
     /// This process had no file descriptor left.
+    #[error("no file descriptor left here")]
     Descriptors,
     /// No local port was left for a connection to this address.
+    #[error("no local port left here")]
     Ports,
     /// The kernel had no memory for a connection.
+    #[error("no memory left here")]
     Memory,
 }
 
@@ -46,23 +55,6 @@ impl Fault {
             Some(ENOMEM | ENOBUFS) => Self::Memory,
             _ => Self::Connect,
         }
-    }
-}
-
-/// As reports name it.
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "no connection",
-            Self::Timeout => "timeout",
-            Self::Broken => "connection broken",
-            Self::Status => "unexpected status",
-            Self::Retries => "retries used up",
-            Self::Value => "value missing",
-            Self::Descriptors => "no file descriptor left here",
-            Self::Ports => "no local port left here",
-            Self::Memory => "no memory left here",
-        })
     }
 }
 

@@ -4,7 +4,6 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ipnet::IpNet;
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
@@ -15,16 +14,13 @@ const MOST: usize = 4_096;
 
 /// Addresses that connections are spread over, in turn. An empty list leaves the choice to the
 /// kernel.
-#[derive(Debug, Default)]
-pub struct Sources {
-    addresses: Vec<IpAddr>,
-    next: AtomicUsize,
-}
+#[derive(Clone, Debug, Default)]
+pub struct Sources(Vec<IpAddr>);
 
 impl Sources {
     /// Loopback addresses, for visitors who are many and near.
     pub fn loopback() -> Self {
-        (1..=250).map(|last| IpAddr::from([127, 0, 1, last])).collect()
+        Self((1..=250).map(|last| [127, 0, 1, last].into()).collect())
     }
 
     /// Reads addresses and networks, separated by commas: `127.0.1.0/24`, `10.0.0.5,10.0.0.6`. An
@@ -43,52 +39,48 @@ impl Sources {
             })?;
             addresses.extend(network.hosts().take(MOST));
         }
-        Ok(addresses.into_iter().collect())
+        addresses.truncate(MOST);
+        Ok(Self(addresses))
     }
 
     /// Whether the kernel chooses.
     pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
+        self.0.is_empty()
     }
 
     /// How many there are; 1 where the kernel chooses.
     pub fn count(&self) -> usize {
-        self.addresses.len().max(1)
+        self.0.len().max(1)
     }
 
-    /// Connects from the next of them.
-    pub(super) async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
-        let Some(from) = self.next(to) else { return TcpStream::connect(to).await };
-        bound(from, to)?.connect(to).await
-    }
-
-    fn next(&self, to: SocketAddr) -> Option<IpAddr> {
-        let turn = self.next.fetch_add(1, Relaxed);
-        let of_family = || self.addresses.iter().filter(|from| from.is_ipv4() == to.is_ipv4());
-        let count = of_family().count();
-        if count == self.addresses.len() {
-            return self.addresses.get(turn.checked_rem(count)?).copied();
+    /// Connects from the one whose turn it is.
+    pub(super) async fn connect(&self, to: SocketAddr, turn: usize) -> io::Result<TcpStream> {
+        match self.of_turn(turn) {
+            Some(from) => bound(from, to)?.connect(to).await,
+            None => TcpStream::connect(to).await,
         }
-        of_family().nth(turn.checked_rem(count)?).copied()
     }
 
-    /// Whether connections to an address can come from each of them.
+    fn of_turn(&self, turn: usize) -> Option<IpAddr> {
+        self.0.get(turn.checked_rem(self.0.len())?).copied()
+    }
+
+    /// Those of the family of an address, if connections to it can come from each.
     ///
     /// # Errors
     ///
     /// Which cannot, and why.
-    pub(super) fn check(&self, to: SocketAddr) -> Result<(), String> {
-        let usable = self.addresses.iter().filter(|from| from.is_ipv4() == to.is_ipv4());
-        let mut count = 0;
-        for from in usable {
-            count += 1;
+    pub(super) fn to(mut self, to: SocketAddr) -> Result<Self, String> {
+        let is_named = !self.is_empty();
+        self.0.retain(|from| from.is_ipv4() == to.is_ipv4());
+        if is_named && self.is_empty() {
+            return Err(format!("none of them can connect to {to}: name addresses of its family"));
+        }
+        for from in &self.0 {
             bound(*from, to)
                 .map_err(|error| format!("{from} is no address of this machine: {error}"))?;
         }
-        if count == 0 && !self.addresses.is_empty() {
-            return Err(format!("none of them can connect to {to}: name addresses of its family"));
-        }
-        Ok(())
+        Ok(self)
     }
 }
 
@@ -101,18 +93,6 @@ fn bound(from: IpAddr, to: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-impl FromIterator<IpAddr> for Sources {
-    fn from_iter<I: IntoIterator<Item = IpAddr>>(addresses: I) -> Self {
-        Self { addresses: addresses.into_iter().take(MOST).collect(), next: AtomicUsize::new(0) }
-    }
-}
-
-impl Clone for Sources {
-    fn clone(&self) -> Self {
-        self.addresses.iter().copied().collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,10 +100,11 @@ mod tests {
     #[test]
     fn addresses_and_networks_are_read_and_used_in_turn() {
         let sources = Sources::parse("127.0.1.0/30, 127.0.9.9,::1").expect("addresses");
-        let next = || sources.next(([127, 0, 0, 1], 80).into()).map(|it| it.to_string());
-        let turns: Vec<_> = (0..4).filter_map(|_| next()).collect();
-        assert_eq!(turns, ["127.0.1.1", "127.0.1.2", "127.0.9.9", "127.0.1.1"]);
-        assert_eq!(Sources::default().next(([127, 0, 0, 1], 80).into()), None);
+        let turns: Vec<_> = (0..4).filter_map(|turn| sources.of_turn(turn)).collect();
+        let shown: Vec<_> = turns.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["127.0.1.1", "127.0.1.2", "127.0.9.9", "::1"]);
+        assert_eq!(sources.of_turn(4), Some(turns[0]));
+        assert_eq!(Sources::default().of_turn(0), None);
         for wrong in [",", "shop.test", "10.0.0.0/33", "10.0.0.1;10.0.0.2"] {
             let error = Sources::parse(wrong).expect_err(wrong);
             assert!(error.contains("neither an address nor a network"), "{error}");
@@ -131,11 +112,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_of_another_machine_is_named() {
-        let to = ([127, 0, 0, 1], 80).into();
-        let error = Sources::parse("127.0.1.1,192.0.2.7").expect("addresses").check(to);
-        assert!(error.is_err_and(|error| error.starts_with("192.0.2.7 is no address")));
-        let error = Sources::parse("::1").expect("an address").check(to);
-        assert!(error.is_err_and(|error| error.contains("none of them can connect")));
+    async fn addresses_of_another_family_are_left_out_and_one_of_another_machine_is_named() {
+        let to =
+            |sources| Sources::parse(sources).expect("addresses").to(([127, 0, 0, 1], 80).into());
+        assert_eq!(to("127.0.1.1,::1").expect("one").count(), 1);
+        let error = to("127.0.1.1,192.0.2.7").expect_err("of another machine");
+        assert!(error.starts_with("192.0.2.7 is no address"), "{error}");
+        let error = to("::1").expect_err("of another family");
+        assert!(error.contains("none of them can connect"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use super::{Connection, Fault, Outgoing, Sources};
+use super::{Fault, Outgoing, Sources};
 use crate::exit::Usage;
 use crate::own_limit::OwnLimit;
 use crate::scenario::Call;
@@ -98,11 +98,9 @@ impl Target {
     /// there is no connection in this time.
     pub async fn reach(&self, sources: Sources, within: Duration) -> anyhow::Result<Arc<Route>> {
         let reached = timeout(within, async {
-            let route = Arc::new(self.route(sources).await?);
-            let wrong = |why| Usage(format!("--source-addresses: {why}"));
-            route.sources.check(route.address).map_err(wrong)?;
-            Connection::new(&route).open().await?;
-            Ok(route)
+            let route = self.route(sources).await?;
+            route.stream().await?;
+            Ok(Arc::new(route))
         });
         let reached = reached.await.map_err(anyhow::Error::from).flatten();
         reached.with_context(|| format!("no answer at {}", self.url))
@@ -114,13 +112,16 @@ impl Target {
         let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let port = self.url.port_or_known_default().unwrap_or(80);
         let found = tokio::net::lookup_host((host, port)).await;
-        let mut found = found.map_err(|error| OwnLimit::of_lookup(host, error))?;
-        let address = found.next().with_context(|| format!("{}: no address", self.url))?;
+        let address = found.map_err(|error| OwnLimit::of_lookup(host, error))?.next();
+        let address = address.with_context(|| format!("{}: no address", self.url))?;
         let tls = match self.url.scheme() {
             "https" => Some((trusted()?, ServerName::try_from(host.to_owned())?)),
             _ => None,
         };
-        Ok(Route { target: self.clone(), opened: AtomicU64::new(0), address, tls, sources })
+        let wrong = |why| Usage(format!("--source-addresses: {why}"));
+        let (sources, target) = (sources.to(address).map_err(wrong)?, self.clone());
+        let (turn, opened) = Default::default();
+        Ok(Route { target, turn, opened, address, tls, sources })
     }
 }
 
@@ -138,6 +139,7 @@ fn trusted() -> anyhow::Result<TlsConnector> {
 pub struct Route {
     /// Where it leads.
     pub target: Target,
+    pub(super) turn: AtomicUsize,
     pub(super) opened: AtomicU64,
     pub(super) address: SocketAddr,
     pub(super) tls: Option<(TlsConnector, ServerName<'static>)>,
