@@ -2,14 +2,15 @@
 //! `merge` makes one report of their results.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Parser as _};
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -71,6 +72,17 @@ impl Share {
     }
 }
 
+/// Reads a moment that is ahead.
+fn start(text: &str) -> Result<Timestamp, String> {
+    let at: Timestamp = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    let wait = at.duration_since(Timestamp::now());
+    if wait.is_negative() {
+        return Err(format!("{} s ago; name a moment ahead", -wait.as_secs()));
+    }
+    let is_near = wait.unsigned_abs() <= LONGEST_WAIT;
+    is_near.then_some(at).ok_or_else(|| "must be within 24h".to_owned())
+}
+
 /// Which part this machine plays, and when.
 #[derive(Args, Clone, Debug)]
 pub struct Part {
@@ -79,7 +91,7 @@ pub struct Part {
     #[arg(long, value_name = "INDEX/COUNT", value_parser = Share::parse)]
     share: Option<Share>,
     /// When the load begins (RFC 3339), such as 2026-11-24T20:00:00Z; at most 24h ahead
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = start)]
     start_at: Option<Timestamp>,
 }
 
@@ -92,24 +104,6 @@ impl Part {
     /// Whether others play parts, too.
     pub fn is_shared(&self) -> bool {
         self.share.is_some()
-    }
-
-    /// Refuses a start in the past.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`].
-    pub fn check(&self) -> Result<(), Usage> {
-        let Some(at) = self.start_at else { return Ok(()) };
-        let wait = at.duration_since(Timestamp::now());
-        if wait.is_negative() {
-            let late = -wait.as_secs();
-            return Err(Usage(format!("--start-at {at}: {late} s ago; name a moment ahead")));
-        }
-        if wait.unsigned_abs() > LONGEST_WAIT {
-            return Err(Usage(format!("--start-at {at}: must be within 24h")));
-        }
-        Ok(())
     }
 
     /// Waits for the start.
@@ -140,7 +134,7 @@ impl Part {
     ) -> anyhow::Result<()> {
         let Some(share) = self.share else { return Ok(()) };
         let (file, text) = scenario.source.clone();
-        let arguments = std::env::args().skip(1).collect();
+        let arguments = common(std::env::args().skip(1));
         let schema_version = SCHEMA_VERSION;
         let part = Played { schema_version, share, started_at, arguments, file, text, result };
         let path = folder.join(FILE);
@@ -155,7 +149,7 @@ struct Played<R> {
     schema_version: u32,
     share: Share,
     started_at: Timestamp,
-    /// Of the command line.
+    /// Of the command line, without those that differ between shares.
     arguments: Vec<String>,
     /// Of the scenario.
     file: String,
@@ -192,91 +186,78 @@ impl Merge {
     ///
     /// [`Usage`] for parts that do not belong together; as the command that was shared.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        let texts = self.folders.iter().map(|folder| {
-            let path = folder.join(FILE);
-            let text = std::fs::read_to_string(&path);
-            text.map_err(|error| Usage(format!("{}: {error}", path.display())))
-        });
-        let texts = texts.collect::<Result<Vec<_>, _>>()?;
-        let first: Played<serde_json::Value> = self.read(0, &texts[0])?;
-        let arguments = std::iter::once("anteroom-loadtest").chain(own(&first.arguments));
-        let command = Arguments::try_parse_from(arguments)
+        let first: Played<IgnoredAny> = read(&self.folders[0])?;
+        let arguments = first.arguments.iter().map(String::as_str);
+        let command = Arguments::try_parse_from(iter::once("anteroom-loadtest").chain(arguments))
             .map_err(|error| Usage(format!("{}: {error}", self.folders[0].display())))?;
         let scenario = Arc::new(Scenario::parse(&first.text, &first.file)?);
         match command.command {
             Command::Ramp(args) => {
-                args.merged(scenario, self.parts(&texts)?, self.output, self.apply).await
+                args.merged(scenario, parts(&self.folders)?, self.output, self.apply).await
             }
             Command::Rehearse(args) if self.apply.is_none() => {
-                args.merged(self.parts(&texts)?, &self.output)
+                args.merged(parts(&self.folders)?, &self.output)
             }
             _ => Err(Usage("only parts of ramp have a plan to apply".to_owned()).into()),
         }
     }
+}
 
-    fn read<R: DeserializeOwned>(&self, at: usize, text: &str) -> Result<Played<R>, Usage> {
-        let named = |why: String| Usage(format!("{}: {why}", self.folders[at].display()));
-        let part: Played<R> =
-            serde_json::from_str(text).map_err(|error| named(error.to_string()))?;
-        if part.schema_version == SCHEMA_VERSION {
-            return Ok(part);
-        }
-        Err(named(format!("version {} of {FILE} is not known", part.schema_version)))
-    }
+fn read<R: DeserializeOwned>(folder: &Path) -> Result<Played<R>, Usage> {
+    let path = folder.join(FILE);
+    let part = || {
+        let part: Played<R> = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
+        let version = part.schema_version;
+        ensure!(version == SCHEMA_VERSION, "version {version} is not known");
+        Ok(part)
+    };
+    part().map_err(|error: anyhow::Error| Usage(format!("{}: {error}", path.display())))
+}
 
-    /// The results in the order of the shares, if they belong together.
-    fn parts<R: DeserializeOwned>(&self, texts: &[String]) -> Result<Vec<R>, Usage> {
-        let parts = texts.iter().enumerate().map(|(at, text)| self.read::<R>(at, text));
-        let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
-        parts.sort_by_key(|part| part.share.index);
-        let count = parts[0].share.count;
-        let there: BTreeSet<_> = parts.iter().map(|part| part.share.index).collect();
-        let missing: Vec<_> = (0..count).filter(|index| !there.contains(index)).collect();
-        if !missing.is_empty() {
-            return Err(Usage(format!("of {count} shares these are missing: {missing:?}")));
-        }
-        let differs = |part: &&Played<R>| {
-            let other = &parts[0];
-            let same = own(&part.arguments).eq(own(&other.arguments)) && part.text == other.text;
-            part.share.count != count || !same
-        };
-        if let Some(other) = parts.iter().find(differs) {
-            return Err(Usage(format!(
-                "share {}/{} is of another run: its arguments or its scenario differ from those \
-                 of share 0/{count}",
-                other.share.index, other.share.count
-            )));
-        }
-        if parts.len() != there.len() {
-            return Err(Usage("a share is there twice".to_owned()));
-        }
-        let started = || parts.iter().map(|part| part.started_at);
-        let (first, last) = (started().min(), started().max());
-        let apart = last.zip(first).map(|(last, first)| last.duration_since(first).unsigned_abs());
-        if apart.is_some_and(|apart| apart > APART) {
-            return Err(Usage(format!(
-                "the shares began {:.1} s apart, and may begin 1 s apart: use --start-at, and set \
-                 the clocks of the machines",
-                apart.unwrap_or_default().as_secs_f64()
-            )));
-        }
-        Ok(parts.into_iter().map(|part| part.result).collect())
+/// The results in the order of the shares, if they belong together.
+fn parts<R: DeserializeOwned>(folders: &[PathBuf]) -> anyhow::Result<Vec<R>> {
+    let parts = folders.iter().map(|folder| read(folder));
+    let mut parts: Vec<Played<R>> = parts.collect::<Result<_, _>>()?;
+    parts.sort_by_key(|part| part.share.index);
+    let Played { share: Share { count, .. }, arguments, text, .. } = &parts[0];
+    let there: BTreeSet<_> = parts.iter().map(|part| part.share.index).collect();
+    let missing: Vec<_> = (0..*count).filter(|index| !there.contains(index)).collect();
+    let why = format!("of {count} shares these are missing: {missing:?}");
+    ensure!(missing.is_empty(), Usage(why));
+    let same =
+        |it: &Played<R>| (it.share.count, &it.arguments, &it.text) == (*count, arguments, text);
+    if let Some(other) = parts.iter().find(|it| !same(it)) {
+        let Share { index, count: of } = other.share;
+        bail!(Usage(format!(
+            "share {index}/{of} is of another run: its arguments or its scenario differ from \
+             those of share 0/{count}"
+        )));
     }
+    ensure!(parts.len() == there.len(), Usage("a share is there twice".to_owned()));
+    let started = parts.iter().map(|part| part.started_at);
+    let (first, last) = (started.clone().min(), started.max());
+    let apart = last.zip(first).map(|(last, first)| last.duration_since(first).unsigned_abs());
+    let apart = apart.unwrap_or_default();
+    let why = format!(
+        "the shares began {:.1} s apart, and may begin 1 s apart: use --start-at, and set the \
+         clocks of the machines",
+        apart.as_secs_f64()
+    );
+    ensure!(apart <= APART, Usage(why));
+    Ok(parts.into_iter().map(|part| part.result).collect())
 }
 
 /// The arguments of a command, without those that differ between its shares.
-fn own(arguments: &[String]) -> impl Iterator<Item = &str> {
+fn common(arguments: impl Iterator<Item = String>) -> Vec<String> {
     const DIFFER: [&str; 4] = ["--share", "--start-at", "--output", "--scenario"];
     let mut value_follows = false;
-    arguments.iter().map(String::as_str).filter(move |argument| {
-        if std::mem::take(&mut value_follows) {
-            return false;
-        }
-        let (name, value) = argument.split_once('=').map_or((*argument, false), |it| (it.0, true));
+    let is_common = |argument: &String| {
+        let (name, has_value) =
+            argument.split_once('=').map_or((argument.as_str(), false), |(name, _)| (name, true));
         let differs = DIFFER.contains(&name);
-        value_follows = differs && !value;
-        !differs
-    })
+        !std::mem::replace(&mut value_follows, differs && !has_value) && !differs
+    };
+    arguments.filter(is_common).collect()
 }
 
 #[cfg(test)]
@@ -303,7 +284,7 @@ mod tests {
     #[test]
     fn arguments_that_differ_between_shares_are_left_out() {
         let arguments = ["ramp", "--share", "0/4", "--users=5", "--output=a", "--whole-run"];
-        let arguments = arguments.map(str::to_owned);
-        assert!(own(&arguments).eq(["ramp", "--users=5", "--whole-run"]));
+        let arguments = common(arguments.into_iter().map(str::to_owned));
+        assert_eq!(arguments, ["ramp", "--users=5", "--whole-run"]);
     }
 }

@@ -141,7 +141,6 @@ impl Args {
     ///
     /// [`crate::exit::Usage`] for a wrong file or argument; when the run could not be done.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        self.share.check()?;
         let applied = self.share.is_shared() && self.options.apply.is_some();
         let rule = "--apply: a share is only a part; apply the plan of `merge`";
         ensure!(!applied, Usage(rule.to_owned()));

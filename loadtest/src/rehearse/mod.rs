@@ -200,7 +200,6 @@ impl Rehearse {
     /// [`Usage`] for a wrong argument; anything else when a server does not answer, or the report
     /// cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        self.share.check()?;
         let site = Arc::new(self.site().await?);
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
