@@ -24,7 +24,7 @@ use crate::scenario::Scenario;
 use crate::share::Share;
 
 /// What is played: 1 → `users` in `ramp`, `hold` at `users`, then down to none in `down`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Closed {
     /// So many at most.
     pub users: usize,
@@ -54,22 +54,19 @@ pub async fn run(
     let Closed { users, ramp, hold, down, .. } = *closed;
     let length = ramp + hold + down;
     let recorder = Arc::new(Recorder::new(scenario.steps.len(), ramp..ramp + hold));
-    let groups = users.min(GROUPS);
     let stage = Stage {
-        users,
-        groups,
+        closed: *closed,
+        groups: users.min(GROUPS),
         playing: TaskTracker::new(),
         scenario: Arc::clone(scenario),
         route: Arc::clone(route),
         recorder: Arc::clone(&recorder),
-        share: closed.share,
-        timeout: closed.timeout,
         over: CancellationToken::new(),
         stopped: CancellationToken::new(),
     };
     let (over, stopped) = (stage.over.clone(), stage.stopped.clone());
     let playing = stage.playing.clone();
-    let attack = attack(stage, closed)?;
+    let attack = attack(stage)?;
     let goose = tokio::spawn(async move { attack.execute().await.map_err(Box::new) });
     let progress = Progress::new("closed load", u64::try_from(length.as_millis())?);
     let mut told = tokio::time::interval(Duration::from_millis(200));
@@ -106,22 +103,20 @@ const NO_CONNECTION: Duration = Duration::from_millis(200);
 
 /// What the users share.
 struct Stage {
-    users: usize,
+    closed: Closed,
     groups: usize,
     playing: TaskTracker,
     scenario: Arc<Scenario>,
     route: Arc<Route>,
     recorder: Arc<Recorder>,
-    share: Share,
-    timeout: Duration,
     /// Users ask nothing any more.
     over: CancellationToken,
     /// Users do not wait for answers any more.
     stopped: CancellationToken,
 }
 
-fn attack(stage: Stage, closed: &Closed) -> Result<GooseAttack, GooseError> {
-    let groups = stage.groups;
+fn attack(stage: Stage) -> Result<GooseAttack, GooseError> {
+    let (groups, Closed { ramp, hold, down, .. }) = (stage.groups, stage.closed);
     let stage = Arc::new(stage);
     let host = stage.route.target.url.to_string();
     let begin = transaction(move |user| Box::pin(begin(Arc::clone(&stage), user)));
@@ -150,7 +145,6 @@ fn attack(stage: Stage, closed: &Closed) -> Result<GooseAttack, GooseError> {
         .set_default(GooseDefault::Host, host.as_str())?
         .set_default(GooseDefault::Users, groups)?;
     // A test plan would do the same, and print a line to standard output.
-    let Closed { ramp, hold, down, .. } = *closed;
     let seconds = |time: Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
     Ok(*if groups < 2 {
         // Goose takes no time to start and to stop one user.
@@ -174,7 +168,7 @@ fn transaction(
 /// The users of a new Goose user begin. They end with it.
 async fn begin(stage: Arc<Stage>, group: &mut GooseUser) -> TransactionResult {
     let stopped = CancellationToken::new();
-    for number in (group.weighted_users_index..stage.users).step_by(stage.groups) {
+    for number in (group.weighted_users_index..stage.closed.users).step_by(stage.groups) {
         stage.playing.spawn(user(Arc::clone(&stage), number, stopped.clone()));
     }
     group.set_session_data(Arc::new(stopped.drop_guard()));
@@ -184,7 +178,7 @@ async fn begin(stage: Arc<Stage>, group: &mut GooseUser) -> TransactionResult {
 /// A user: one visit after the other.
 async fn user(stage: Arc<Stage>, number: usize, left: CancellationToken) {
     let _present = stage.recorder.enter();
-    let number = stage.share.number(u32::try_from(number).unwrap_or(u32::MAX));
+    let number = stage.closed.share.number(u32::try_from(number).unwrap_or(u32::MAX));
     let mut connection = Connection::new(&stage.route);
     // A user who leaves, and all at the end, do not wait out their thoughts.
     let waits = async |until: Instant| {
@@ -205,7 +199,7 @@ async fn user(stage: Arc<Stage>, number: usize, left: CancellationToken) {
             return;
         }
         let Some(call) = &turn.call else { continue };
-        let asked = walk.ask(&turn, call, Instant::now(), &mut connection, stage.timeout);
+        let asked = walk.ask(&turn, call, Instant::now(), &mut connection, stage.closed.timeout);
         match stage.stopped.run_until_cancelled(asked).await {
             None => return,
             Some(None) => {}

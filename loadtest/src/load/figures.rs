@@ -158,19 +158,33 @@ impl From<&Durations> for Percentiles {
     }
 }
 
-impl Percentiles {
-    /// What [`Percentiles::cells`] shows.
-    pub const HEAD: [&'static str; 6] = ["average", "p50", "p95", "p99", "p99.9", "max"];
+/// Reads a figure in milliseconds.
+pub type Millis = fn(&Percentiles) -> f64;
 
-    /// For a table.
+impl Percentiles {
+    /// What reports show, by name.
+    pub const SHOWN: [(&'static str, Millis); 6] = [
+        ("average", |it| it.mean),
+        ("p50", |it| it.p50),
+        ("p95", |it| it.p95),
+        ("p99", |it| it.p99),
+        ("p99.9", |it| it.p99_9),
+        ("max", |it| it.max),
+    ];
+
+    /// For the head of a table.
+    pub fn head() -> impl Iterator<Item = &'static str> {
+        Self::SHOWN.iter().map(|(name, _)| *name)
+    }
+
+    /// For a row of it.
     pub fn cells(&self) -> [String; 6] {
-        let Self { mean, p50, p95, p99, p99_9, max, .. } = *self;
-        [mean, p50, p95, p99, p99_9, max].map(|millis| format!("{millis:.1} ms"))
+        Self::SHOWN.map(|(_, of)| format!("{:.1} ms", of(self)))
     }
 
     /// For a line.
     pub fn line(&self) -> String {
-        let cells = Self::HEAD.iter().zip(self.cells());
+        let cells = Self::head().zip(self.cells());
         cells.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     }
 }

@@ -13,7 +13,7 @@ mod record;
 mod sample;
 mod walk;
 
-pub use figures::{Durations, Figures, Packed, Percentiles, Tally, add_counts, share};
+pub use figures::{Durations, Figures, Millis, Packed, Percentiles, Tally, add_counts, share};
 pub use follow::{Cohorts, FEW, SecondHalf};
 pub use record::{Measurement, Recorder};
 pub use sample::{Sample, Second, Seconds};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Args, Run};
-use crate::load::{Durations, Figures, Measurement, Percentiles, Second, Tally};
+use crate::load::{Durations, Figures, Measurement, Millis, Percentiles, Second, Tally};
 use crate::plan::Plan;
 use crate::progress::say;
 use crate::report::{Curve, Plot, Report};
@@ -11,17 +11,6 @@ use crate::scenario::Scenario;
 
 /// Of `ramp.json`.
 const SCHEMA_VERSION: u32 = 1;
-
-type Millis = fn(&Percentiles) -> f64;
-/// The figures of a latency: the name of its curve, the name in `ramp.json`, and the milliseconds.
-const LATENCY: [(&str, &str, Millis); 6] = [
-    ("average", "average_ms", |it| it.mean),
-    ("p50", "p50_ms", |it| it.p50),
-    ("p95", "p95_ms", |it| it.p95),
-    ("p99", "p99_ms", |it| it.p99),
-    ("p99.9", "p99_9_ms", |it| it.p99_9),
-    ("max", "max_ms", |it| it.max),
-];
 
 /// A run that did not reach the limit of the service.
 const LOAD_NOT_CAPACITY: &str = "load, not capacity: use size";
@@ -40,7 +29,7 @@ impl Args {
             report.text(line);
         }
         report.heading("Figures");
-        let head = ["step", "requests"].into_iter().chain(Percentiles::HEAD);
+        let head = ["step", "requests"].into_iter().chain(Percentiles::head());
         report.rows(head.chain(["errors", "answers"]).collect(), table(&run.scenario, figures));
         if let Some((plan, basis)) = &run.planned {
             self.options.tell(plan, basis, &mut report)?;
@@ -201,8 +190,8 @@ fn second_json((at, second): (usize, &Second)) -> Value {
 fn with_latency(mut figures: Value, latency: &Durations) -> Value {
     let latency = latency.into();
     figures.as_object_mut().and_then(|figures| figures.remove("latency"));
-    for (_, name, of) in LATENCY {
-        figures[name] = of(&latency).into();
+    for (name, of) in Percentiles::SHOWN {
+        figures[name.replace('.', "_") + "_ms"] = of(&latency).into();
     }
     figures
 }
@@ -237,7 +226,7 @@ fn plots(seconds: &[Second]) -> [(&'static str, Plot); 3] {
     };
     let plot = |title, y, curves| Plot::new(title, "time (s)", y, curves);
     let load = vec![curve("users", |it| it.users), curve("requests/s", |it| it.requests)];
-    let latency = LATENCY[1..5].iter().map(|(name, _, of)| quantile(name, *of)).collect();
+    let latency = Percentiles::SHOWN[1..5].iter().map(|(name, of)| quantile(name, *of)).collect();
     let errors = vec![curve("errors/s", |it| it.errors)];
     [
         ("ramp-load", plot("Users and requests", "users, requests/s", load)),

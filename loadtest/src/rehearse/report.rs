@@ -183,7 +183,7 @@ fn requests<'a>(report: &mut Report, of: impl Iterator<Item = (&'a str, &'a Traf
         cells.extend(Percentiles::from(&total.latency).cells());
         cells
     };
-    let head = ["run", "requests", "errors"].into_iter().chain(Percentiles::HEAD);
+    let head = ["run", "requests", "errors"].into_iter().chain(Percentiles::head());
     report.rows(head.collect(), of.map(row).collect());
 }
 
