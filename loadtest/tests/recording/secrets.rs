@@ -89,6 +89,18 @@ fn what_a_shop_needs_stays() {
     assert_eq!((calls[0].target.as_str(), &calls[1].body), (path, &body));
 }
 
+/// What stands for it meanwhile is drawn once a process, and must not read as an escape.
+#[test]
+fn an_id_after_an_escape_is_one_value() {
+    let id = "550e8400-e29b-41d4-a716-446655440004";
+    let path = format!("/?a=%2Fa%3Fb%3D%252F{id}%253Fpin%253Dhidden1");
+    let recording = recording(&[(get(&path), answer(200, ""))]);
+    let path = r#"path = "/?a=%2Fa%3Fb%3D%2525{fill_in_a}%253Fpin%253D{fill_in_pin}""#;
+    for _ in 0..60 {
+        assert_eq!(lines(&from_har(&recording).0, "path"), [path]);
+    }
+}
+
 #[test]
 fn one_secret_is_one_value() {
     let login = |password: &str| post("/x", FORM, &format!("password={password}"));

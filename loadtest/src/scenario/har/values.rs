@@ -13,9 +13,10 @@ use crate::scenario::template::{BUILT_IN, literal};
 /// How the name of a value begins that was removed and that no answer shows.
 pub const REMOVED: &str = "fill_in_";
 
-/// How a mark begins: drawn, so it is in no text of a recording. Letters alone look like no secret.
+/// How a mark begins: drawn, so it is in no text of a recording. Letters alone look like no
+/// secret, and these like no hexadecimal digit after a `%`.
 static MARK: LazyLock<String> =
-    LazyLock::new(|| (0..12).map(|_| rand::rng().random_range('a'..='x')).collect());
+    LazyLock::new(|| (0..12).map(|_| rand::rng().random_range('g'..='x')).collect());
 
 #[derive(Default)]
 pub struct Values<'r> {
