@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anteroom_loadtest::scenario::{Failure, Scenario, Visit};
+use anteroom_loadtest::client::Fault;
+use anteroom_loadtest::scenario::{Scenario, Visit};
 use hyper::{HeaderMap, StatusCode};
 
 fn parse(text: &str) -> Result<Scenario, String> {
@@ -60,7 +61,7 @@ fn what_is_wrong_is_told_with_its_line() {
 fn walk(
     scenario: &Arc<Scenario>,
     mut answer: impl FnMut(&str) -> (u16, &'static str),
-) -> (Vec<(String, bool)>, Result<(), Failure>) {
+) -> (Vec<(String, bool)>, Result<(), Fault>) {
     let mut visit = Visit::new(scenario, 3);
     let mut asked = Vec::new();
     let outcome = loop {
@@ -117,11 +118,11 @@ fn a_visit_ends_where_an_answer_is_none() {
         move |target: &str| if target == "/seats" { (200, r#"["a"]"#) } else { (status, "") }
     };
     let (asked, outcome) = walk(&shop(), take(409));
-    assert_eq!((asked.len(), outcome), (6, Err(Failure::Retries)));
+    assert_eq!((asked.len(), outcome), (6, Err(Fault::Retries)));
     let (asked, outcome) = walk(&shop(), take(500));
-    assert_eq!((asked.len(), outcome), (2, Err(Failure::Status)));
+    assert_eq!((asked.len(), outcome), (2, Err(Fault::Status)));
     let (asked, outcome) = walk(&shop(), |_| (200, "[]"));
-    assert_eq!((asked.len(), outcome), (1, Err(Failure::Value)));
+    assert_eq!((asked.len(), outcome), (1, Err(Fault::Value)));
 }
 
 #[test]

@@ -5,8 +5,6 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::scenario::Failure;
-
 /// Why a request failed, as reports name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error)]
 #[serde(rename_all = "snake_case")]
@@ -54,16 +52,6 @@ impl Fault {
             Some(EADDRNOTAVAIL | EADDRINUSE) => Self::Ports,
             Some(ENOMEM | ENOBUFS) => Self::Memory,
             _ => Self::Connect,
-        }
-    }
-}
-
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Status => Self::Status,
-            Failure::Retries => Self::Retries,
-            Failure::Value => Self::Value,
         }
     }
 }

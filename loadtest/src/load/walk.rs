@@ -66,7 +66,7 @@ impl Walk {
         }
         let status = outcome.as_ref().ok().map(|answer| answer.status.as_u16());
         let judged = outcome.and_then(|Answer { status, headers, body }| {
-            self.visit.answered(status, &headers, &body).map_err(Fault::from)
+            self.visit.answered(status, &headers, &body)
         });
         let fault = judged.err();
         let (step, again) = (turn.step, turn.again);

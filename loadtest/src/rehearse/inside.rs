@@ -82,7 +82,7 @@ impl Visitor {
             }
             let answer = connection.send(request, self.stage.args.patience).await?;
             status = Some(answer.status.as_u16());
-            Ok(visit.answered(answer.status, &answer.headers, &answer.body)?)
+            visit.answered(answer.status, &answer.headers, &answer.body)
         };
         let fault = outcome.await.err();
         self.stage.counts().service.add(self.stage.elapsed(), sent, status, fault);

@@ -19,8 +19,7 @@ pub struct Capture {
 enum Place {
     /// A JSON pointer (RFC 6901) in which a segment `*` stands for every element.
     Json(String),
-    /// In it, the match of a pattern if there is one.
-    Header(HeaderName, Option<Regex>),
+    Header(HeaderName, Regex),
     Regex(Regex),
 }
 
@@ -47,23 +46,24 @@ impl TryFrom<Written> for Capture {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let regex = written.regex.as_deref().map(Regex::new).transpose();
+        // Of a header without a pattern, all of it.
+        let regex = Regex::new(written.regex.as_deref().unwrap_or(".*"));
         let regex = regex.map_err(|error| error.to_string())?;
-        let place = match (written.json, written.header, regex) {
+        let place = match (written.json, written.header, written.regex) {
+            (Some(pointer), None, None) if pointer.is_empty() || pointer.starts_with('/') => {
+                Ok(Place::Json(pointer))
+            }
             (Some(pointer), None, None) => {
-                if !(pointer.is_empty() || pointer.starts_with('/')) {
-                    return Err(format!("a JSON pointer begins with '/', {pointer:?} does not"));
-                }
-                Place::Json(pointer)
+                Err(format!("a JSON pointer begins with '/', {pointer:?} does not"))
             }
-            (None, Some(name), regex) => {
-                let header = name.parse().map_err(|_| format!("{name:?} is no header name"))?;
-                Place::Header(header, regex)
-            }
-            (None, None, Some(regex)) => Place::Regex(regex),
-            _ => return Err("a capture names json, header, regex, or header and regex".to_owned()),
+            (None, Some(name), _) => match name.parse() {
+                Ok(name) => Ok(Place::Header(name, regex)),
+                Err(_) => Err(format!("{name:?} is no header name")),
+            },
+            (None, None, Some(_)) => Ok(Place::Regex(regex)),
+            _ => Err("a capture names json, header, regex, or header and regex".to_owned()),
         };
-        Ok(Self { place, pick: written.pick })
+        Ok(Self { place: place?, pick: written.pick })
     }
 }
 
@@ -74,11 +74,7 @@ impl Capture {
             Place::Json(pointer) => in_json(&serde_json::from_slice(body).ok()?, pointer),
             Place::Header(name, regex) => {
                 let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-                let found = |value: &str| match regex {
-                    Some(regex) => in_text(value, regex),
-                    None => vec![value.to_owned()],
-                };
-                values.flat_map(found).collect()
+                values.flat_map(|value| in_text(value, regex)).collect()
             }
             Place::Regex(regex) => in_text(&String::from_utf8_lossy(body), regex),
         };
@@ -100,8 +96,12 @@ fn in_text(text: &str, regex: &Regex) -> Vec<String> {
 fn in_json(document: &Value, pointer: &str) -> Vec<String> {
     let mut found = vec![document];
     for segment in pointer.split('/').skip(1) {
-        let segment = segment.replace("~1", "/").replace("~0", "~");
-        found = found.into_iter().flat_map(|value| inside(value, &segment)).collect();
+        let inside = found.into_iter().flat_map(|value| match (segment, value) {
+            ("*", Value::Array(items)) => items.iter().collect(),
+            ("*", Value::Object(fields)) => fields.values().collect(),
+            _ => Vec::from_iter(value.pointer(&format!("/{segment}"))),
+        });
+        found = inside.collect();
     }
     let scalar = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
@@ -109,19 +109,6 @@ fn in_json(document: &Value, pointer: &str) -> Vec<String> {
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     };
     found.into_iter().filter_map(scalar).collect()
-}
-
-fn inside<'d>(value: &'d Value, segment: &str) -> Vec<&'d Value> {
-    match value {
-        Value::Array(items) if segment == "*" => items.iter().collect(),
-        Value::Object(fields) if segment == "*" => fields.values().collect(),
-        Value::Array(items) => {
-            let index = segment.parse::<usize>().ok();
-            index.and_then(|index| items.get(index)).into_iter().collect()
-        }
-        Value::Object(fields) => fields.get(segment).into_iter().collect(),
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Ask, Retry, Scenario, Step, Template, har};
+use super::{Ask, Retry, Scenario, Step, har};
 use crate::exit::{Outcome, Usage};
 use crate::progress::{self, on_one_line};
 
@@ -86,7 +86,7 @@ impl fmt::Display for Scenario {
                 }
                 writeln!(f)?;
                 for line in step.ask.iter().flat_map(|ask| self.lines(step, ask)) {
-                    writeln!(f, "   {line}")?;
+                    writeln!(f, "   {}", on_one_line(&line))?;
                 }
             }
         }
@@ -98,20 +98,20 @@ impl fmt::Display for Scenario {
 
 impl Scenario {
     fn lines(&self, step: &Step, ask: &Ask) -> Vec<String> {
-        let header =
-            |(name, value): &(_, Template)| format!("{name}: {}", on_one_line(value.source()));
-        let mut lines = vec![format!("{} {}", ask.method, on_one_line(ask.path.source()))];
-        lines.extend(ask.headers.iter().map(header));
-        lines.extend(ask.body.iter().map(|body| format!("body: {}", on_one_line(body.source()))));
+        let mut lines = vec![format!("{} {}", ask.method, ask.path.source())];
+        lines.extend(ask.headers.iter().map(|(name, value)| format!("{name}: {}", value.source())));
+        if !ask.body.source().is_empty() {
+            lines.push(format!("body: {}", ask.body.source()));
+        }
         lines.push(format!("expects {}", step.expect));
         if !step.capture.is_empty() {
             let names: Vec<_> = step.capture.keys().map(|name| format!("{{{name}}}")).collect();
             lines.push(format!("keeps {}", names.join(", ")));
         }
-        if let Some(Retry { on, from, max }) = &step.retry {
+        lines.extend(step.retry.iter().map(|Retry { on, from, max }| {
             let from = &self.steps[*from].name;
-            lines.push(format!("on {on} again from {from:?}, at most {max} times"));
-        }
+            format!("on {on} again from {from:?}, at most {max} times")
+        }));
         lines
     }
 }

@@ -1,74 +1,59 @@
 //! Sets of statuses and spans of time, as a scenario writes them.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hyper::StatusCode;
 use rand::Rng as _;
 use serde::Deserialize;
+use toml::Value;
 
 /// A set of statuses: `[200, "3xx"]`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(try_from = "Vec<Written>")]
-pub struct Statuses(Vec<RangeInclusive<u16>>);
+#[serde(try_from = "Vec<Value>")]
+pub struct Statuses(Vec<String>);
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Code(i64),
-    Class(String),
-}
-
-impl TryFrom<Vec<Written>> for Statuses {
+impl TryFrom<Vec<Value>> for Statuses {
     type Error = String;
 
-    fn try_from(written: Vec<Written>) -> Result<Self, String> {
+    fn try_from(written: Vec<Value>) -> Result<Self, String> {
         if written.is_empty() {
             return Err("an empty list of statuses".to_owned());
         }
-        let range = |item| match item {
-            // 100 to 599 fit.
-            Written::Code(code @ 100..=599) => Ok(code as u16..=code as u16),
-            Written::Code(code) => Err(format!("{code} is no status, 100 to 599 are")),
-            Written::Class(class) => match class.as_bytes() {
-                [digit @ b'1'..=b'5', b'x', b'x'] => Ok(of_class(u16::from(digit - b'0'))),
-                _ => Err(format!("{class:?} is no class of statuses, \"2xx\" is")),
-            },
+        let text = |item| match item {
+            Value::Integer(code @ 100..=599) => Ok(code.to_string()),
+            Value::Integer(code) => Err(format!("{code} is no status, 100 to 599 are")),
+            Value::String(class) if matches!(class.as_bytes(), [b'1'..=b'5', b'x', b'x']) => {
+                Ok(class)
+            }
+            other => Err(format!("{other} is no class of statuses, \"2xx\" is")),
         };
-        Ok(Self(written.into_iter().map(range).collect::<Result<_, _>>()?))
+        Ok(Self(written.into_iter().map(text).collect::<Result<_, _>>()?))
     }
-}
-
-fn of_class(class: u16) -> RangeInclusive<u16> {
-    class * 100..=class * 100 + 99
 }
 
 impl Statuses {
     /// 2xx.
     pub fn success() -> Self {
-        Self(vec![of_class(2)])
+        Self(vec!["2xx".to_owned()])
     }
 
     /// A status that both have.
     pub fn shared(&self, other: &Self) -> Option<u16> {
-        let mut all = self.0.iter().cloned().flatten();
-        all.find(|status| other.0.iter().any(|range| range.contains(status)))
+        let both = |status| self.contains(status) && other.contains(status);
+        (100..600).find(|code| StatusCode::from_u16(*code).is_ok_and(both))
     }
 
     /// Whether it is one of them.
     pub fn contains(&self, status: StatusCode) -> bool {
-        self.0.iter().any(|range| range.contains(&status.as_u16()))
+        let status = status.as_str();
+        self.0.iter().any(|it| it == status || it.ends_with("xx") && it[..1] == status[..1])
     }
 }
 
 impl fmt::Display for Statuses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
-            (code, last) if code == last => code.to_string(),
-            (first, _) => format!("{}xx", first / 100),
-        };
-        f.write_str(&self.0.iter().map(range).collect::<Vec<_>>().join(", "))
+        f.write_str(&self.0.join(", "))
     }
 }
 

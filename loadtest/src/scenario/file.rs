@@ -88,10 +88,13 @@ fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     Err(D::Error::custom(format!("a weight is above 0, {weight} is not")))
 }
 
-/// A rule that the text breaks at this place.
-struct Broken {
-    span: Range<usize>,
-    rule: String,
+/// The rule that the text breaks, and where, if it is not the whole step.
+struct Broken(Option<Range<usize>>, String);
+
+impl From<String> for Broken {
+    fn from(rule: String) -> Self {
+        Self(None, rule)
+    }
 }
 
 impl Scenario {
@@ -119,8 +122,17 @@ impl Scenario {
         };
         let written: File = toml::from_str(text)
             .map_err(|error| told(error.span().unwrap_or_default(), error.message()))?;
-        let steps = steps(written.headers, written.steps)
-            .map_err(|broken| told(broken.span, &broken.rule))?;
+        let common = parsed(written.headers);
+        let common = common.map_err(|Broken(at, rule)| told(at.unwrap_or_default(), &rule))?;
+        let mut steps: Vec<Step> = Vec::new();
+        for written in written.steps {
+            let span = written.span();
+            let step = step(written.into_inner(), &common, &steps);
+            steps.push(step.map_err(|Broken(at, rule)| told(at.unwrap_or(span), &rule))?);
+        }
+        if steps.iter().all(|step| step.ask.is_none()) {
+            return Err(told(0..0, "no step has a path"));
+        }
         let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Self {
             name: written.name.or(stem).unwrap_or_default(),
@@ -130,22 +142,6 @@ impl Scenario {
             source: (file.to_owned(), text.to_owned()),
         })
     }
-}
-
-/// The rules that concern more than one key.
-fn steps(common: Headers, written: Vec<Spanned<Written>>) -> Result<Vec<Step>, Broken> {
-    let common = parsed(common)?;
-    let mut steps: Vec<Step> = Vec::new();
-    for written in written {
-        let span = written.span();
-        let next = step(written.into_inner(), &span, &common, &steps)?;
-        next.check(&steps).map_err(|rule| Broken { span, rule })?;
-        steps.push(next);
-    }
-    if steps.iter().any(|step| step.ask.is_some()) {
-        return Ok(steps);
-    }
-    Err(Broken { span: 0..0, rule: "no step has a path".to_owned() })
 }
 
 /// Neighbours with a weight are alternatives, drawn in proportion.
@@ -161,17 +157,16 @@ fn stages(steps: &[Step]) -> Vec<Vec<(usize, f64)>> {
 }
 
 fn parsed(headers: Headers) -> Result<Vec<(HeaderName, Template)>, Broken> {
-    let header = |(name, value): (Spanned<String>, _)| {
-        let rule = |_| format!("{:?} is no header", name.get_ref());
-        let parsed = name.get_ref().parse().map_err(rule);
-        Ok((parsed.map_err(|rule| Broken { span: name.span(), rule })?, value))
+    let header = |(name, value): (Spanned<String>, _)| match name.get_ref().parse() {
+        Ok(parsed) => Ok((parsed, value)),
+        Err(_) => Err(Broken(Some(name.span()), format!("{:?} is no header", name.get_ref()))),
     };
     headers.into_iter().map(header).collect()
 }
 
+/// The rules that concern more than one key.
 fn step(
     written: Written,
-    span: &Range<usize>,
     common: &[(HeaderName, Template)],
     before: &[Step],
 ) -> Result<Step, Broken> {
@@ -179,21 +174,35 @@ fn step(
         Some(path) => format!("{} {}", written.method, path.source()),
         None => format!("pause {}", before.len() + 1),
     });
-    let retry = written.retry(&name, span, before)?;
+    if before.iter().any(|step| step.name == name) {
+        Err(format!("two steps are named {name:?}: give each a name"))?;
+    }
+    let retry = written.retry(&name, before)?;
     let only_thinks = written.headers.is_empty()
         && written.body.is_none()
         && written.expect.is_none()
         && written.capture.is_empty()
         && retry.is_none();
     if written.path.is_none() && !only_thinks {
-        let rule = format!("step {name:?} has no path, so it only thinks");
-        return Err(Broken { span: span.clone(), rule });
+        Err(format!("step {name:?} has no path, so it only thinks"))?;
     }
-    let (method, body) = (written.method, written.body);
+    let wrong = |name: &&String| !is_name(name) || BUILT_IN.contains(&name.as_str());
+    if let Some(value) = written.capture.keys().find(wrong) {
+        Err(format!("a capture cannot be named {value:?}"))?;
+    }
+    let (method, body) = (written.method, written.body.unwrap_or_default());
     let headers = [common, &parsed(written.headers)?].concat();
+    let ask = written.path.map(|path| Ask { method, path, headers, body });
+    let known = |value: &&str| {
+        BUILT_IN.contains(value) || before.iter().any(|step| step.capture.contains_key(*value))
+    };
+    if let Some(value) = ask.iter().flat_map(Ask::names).find(|value| !known(value)) {
+        let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
+        Err(format!("{{{value}}} in step {name:?} is captured by no earlier step{removed}"))?;
+    }
     Ok(Step {
         name,
-        ask: written.path.map(|path| Ask { method, path, headers, body }),
+        ask,
         think: written.think,
         expect: written.expect.unwrap_or_else(Statuses::success),
         capture: written.capture,
@@ -203,57 +212,25 @@ fn step(
 }
 
 impl Written {
-    fn retry(
-        &self,
-        name: &str,
-        span: &Range<usize>,
-        before: &[Step],
-    ) -> Result<Option<Retry>, Broken> {
-        let broken = |rule| Err(Broken { span: span.clone(), rule });
+    fn retry(&self, name: &str, before: &[Step]) -> Result<Option<Retry>, Broken> {
         let Some(on) = self.retry_on.clone() else {
             if self.retry_from.is_none() && self.retry_max.is_none() {
                 return Ok(None);
             }
-            return broken(format!(
-                "step {name:?} says how to retry, but not after what: retry_on"
-            ));
+            Err(format!("step {name:?} says how to retry, but not after what: retry_on"))?
         };
         if let Some(status) = self.expect.as_ref().and_then(|expect| on.shared(expect)) {
-            return broken(format!("step {name:?} both expects {status} and tries again after it"));
+            Err(format!("step {name:?} both expects {status} and tries again after it"))?;
         }
         let other = self.retry_from.as_ref().filter(|from| from.get_ref() != name);
         let from = other.map_or(Ok(before.len()), |from| {
             let always = |step: &Step| step.name == *from.get_ref() && step.weight.is_none();
             before.iter().position(always).ok_or_else(|| {
                 let rule = "retry_from names this step, or an earlier one without a weight";
-                Broken { span: from.span(), rule: format!("{rule}; {:?} is none", from.get_ref()) }
+                Broken(Some(from.span()), format!("{rule}; {:?} is none", from.get_ref()))
             })
         })?;
         Ok(Some(Retry { on, from, max: self.retry_max.unwrap_or(RETRY_MAX) }))
-    }
-}
-
-impl Step {
-    /// The rules of names: one a step, and a value is known from the steps before.
-    fn check(&self, before: &[Self]) -> Result<(), String> {
-        let name = &self.name;
-        if before.iter().any(|step| step.name == *name) {
-            return Err(format!("two steps are named {name:?}: give each a name"));
-        }
-        let known = |value: &str| {
-            BUILT_IN.contains(&value) || before.iter().any(|step| step.capture.contains_key(value))
-        };
-        if let Some(value) = self.ask.iter().flat_map(Ask::names).find(|value| !known(value)) {
-            let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
-            return Err(format!(
-                "{{{value}}} in step {name:?} is captured by no earlier step{removed}"
-            ));
-        }
-        let wrong = |name: &&String| !is_name(name) || BUILT_IN.contains(&name.as_str());
-        match self.capture.keys().find(wrong) {
-            Some(value) => Err(format!("a capture cannot be named {value:?}")),
-            None => Ok(()),
-        }
     }
 }
 
@@ -261,7 +238,6 @@ impl Ask {
     /// The names of the values that it needs.
     fn names(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.iter().map(|(_, value)| value);
-        let templates = std::iter::once(&self.path).chain(headers).chain(&self.body);
-        templates.flat_map(Template::names)
+        [&self.path].into_iter().chain(headers).chain([&self.body]).flat_map(Template::names)
     }
 }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 pub use capture::Capture;
 pub use expected::{Statuses, Think};
 pub use template::Template;
-pub use visit::{Call, Failure, Turn, Visit};
+pub use visit::{Call, Turn, Visit};
 
 /// A visitor's way, checked.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Scenario {
     /// The name of its file, and the text.
     pub source: (String, String),
     /// The alternatives, in order, each with its probability.
-    stages: Vec<Vec<(usize, f64)>>,
+    pub(crate) stages: Vec<Vec<(usize, f64)>>,
 }
 
 /// How long a connection lives.
@@ -77,8 +77,9 @@ pub struct Ask {
     pub path: Template,
     /// Those of the whole scenario first.
     pub headers: Vec<(HeaderName, Template)>,
-    /// Sent as `application/json` where it begins with a bracket and no header says otherwise.
-    pub body: Option<Template>,
+    /// Empty for none. Sent as `application/json` where it begins with a bracket and no header says
+    /// otherwise.
+    pub body: Template,
 }
 
 /// When a visitor tries again, and from where.
@@ -93,11 +94,6 @@ pub struct Retry {
 }
 
 impl Scenario {
-    /// In order, the steps of which one is done, each with its probability.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = Vec<(usize, f64)>> {
-        self.stages.iter().cloned()
-    }
-
     /// Of the whole, what one step of each stage brings, by its probability.
     fn expected(&self, of: impl Fn(&Step) -> f64) -> f64 {
         self.stages.iter().flatten().map(|(index, share)| share * of(&self.steps[*index])).sum()

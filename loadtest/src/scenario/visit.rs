@@ -11,6 +11,7 @@ use rand::seq::IndexedRandom as _;
 
 use super::template::{Escape, Values};
 use super::{Ask, Scenario, Template};
+use crate::client::Fault;
 
 /// The media type of a form, in which values are percent-encoded.
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
@@ -27,13 +28,10 @@ pub struct Visit {
     /// How often each step of the way was tried again.
     retries: Vec<u32>,
     values: Values,
-    cookies: Cookies,
+    /// By name, sent with each request; their paths, domains and times are not looked at, as a
+    /// visit asks one service and is short.
+    cookies: BTreeMap<String, String>,
 }
-
-/// The cookies of one visit by name, sent with each of its requests; their paths, domains and
-/// times are not looked at, as a visit asks one service and is short.
-#[derive(Default)]
-struct Cookies(BTreeMap<String, String>);
 
 /// What is to be done next.
 #[derive(Debug)]
@@ -61,17 +59,6 @@ pub struct Call {
     pub body: String,
 }
 
-/// Why a visit ended before its last step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
-    /// A status that the step does not expect.
-    Status,
-    /// Tried again as often as the step allows.
-    Retries,
-    /// A value was not in the answer, or cannot stand where it is used.
-    Value,
-}
-
 impl Visit {
     /// Begins a visit of the user of this number.
     pub fn new(scenario: &Arc<Scenario>, user: u64) -> Self {
@@ -86,8 +73,8 @@ impl Visit {
             way,
             at: 0,
             unasked: 0,
-            values: Values::new(user),
-            cookies: Cookies::default(),
+            values: Values { user, ..Values::default() },
+            cookies: BTreeMap::new(),
         }
     }
 
@@ -95,13 +82,13 @@ impl Visit {
     ///
     /// # Errors
     ///
-    /// [`Failure::Value`].
-    pub fn turn(&mut self) -> Result<Option<Turn>, Failure> {
+    /// [`Fault::Value`].
+    pub fn turn(&mut self) -> Result<Option<Turn>, Fault> {
         let Some(step) = self.way.get(self.at).copied() else { return Ok(None) };
         let ask = self.scenario.steps[step].ask.as_ref();
         let mut call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
         if let Some(call) = &mut call {
-            self.cookies.send(&mut call.headers);
+            self.add_cookies(&mut call.headers);
         }
         let again = self.at < self.unasked;
         self.unasked = self.unasked.max(self.at + 1);
@@ -122,12 +109,12 @@ impl Visit {
         status: StatusCode,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Result<(), Failure> {
-        self.cookies.take(headers);
+    ) -> Result<(), Fault> {
+        self.keep_cookies(headers);
         let step = &self.scenario.steps[self.way[self.at]];
         if let Some(retry) = step.retry.as_ref().filter(|retry| retry.on.contains(status)) {
             if self.retries[self.at] == retry.max {
-                return Err(Failure::Retries);
+                return Err(Fault::Retries);
             }
             self.retries[self.at] += 1;
             // A step to go back to is on every way.
@@ -135,32 +122,30 @@ impl Visit {
             return Ok(());
         }
         if !step.expect.contains(status) {
-            return Err(Failure::Status);
+            return Err(Fault::Status);
         }
         for (name, capture) in &step.capture {
-            let value = capture.of(headers, body).ok_or(Failure::Value)?;
-            self.values.keep(name, value);
+            let value = capture.of(headers, body).ok_or(Fault::Value)?;
+            self.values.captured.insert(name.clone(), value);
         }
         self.at += 1;
         Ok(())
     }
-}
 
-impl Cookies {
-    fn take(&mut self, headers: &HeaderMap) {
+    fn keep_cookies(&mut self, headers: &HeaderMap) {
         let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = set.filter_map(|cookie| cookie.split(';').next()?.split_once('='));
         for (name, value) in pairs {
             // An empty value is how a service takes a cookie back.
             match value.trim() {
-                "" => self.0.remove(name.trim()),
-                value => self.0.insert(name.trim().to_owned(), value.to_owned()),
+                "" => self.cookies.remove(name.trim()),
+                value => self.cookies.insert(name.trim().to_owned(), value.to_owned()),
             };
         }
     }
 
-    fn send(&self, headers: &mut HeaderMap) {
-        let pairs = self.0.iter().map(|(name, value)| format!("{name}={value}"));
+    fn add_cookies(&self, headers: &mut HeaderMap) {
+        let pairs = self.cookies.iter().map(|(name, value)| format!("{name}={value}"));
         let pairs = pairs.collect::<Vec<_>>().join("; ");
         // What was a header's value is one again; a step's own header goes before.
         if let Some(value) = HeaderValue::from_str(&pairs).ok().filter(|_| !pairs.is_empty()) {
@@ -170,33 +155,31 @@ impl Cookies {
 }
 
 impl Ask {
-    fn fill(&self, values: &Values) -> Result<Call, Failure> {
-        let fill =
-            |template: &Template, escape| template.fill(values, escape).ok_or(Failure::Value);
+    fn fill(&self, values: &Values) -> Result<Call, Fault> {
+        let fill = |template: &Template, escape| template.fill(values, escape).ok_or(Fault::Value);
         // A value that is the whole path, such as a `Location`, is one already.
         let path = if self.path.is_one_value() { Escape::Plain } else { Escape::Url };
         let target = fill(&self.path, path)?;
         if !target.starts_with('/') {
-            return Err(Failure::Value);
+            return Err(Fault::Value);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             let value = HeaderValue::from_str(&fill(value, Escape::Plain)?);
-            headers.insert(name, value.map_err(|_| Failure::Value)?);
+            headers.insert(name, value.map_err(|_| Fault::Value)?);
         }
-        let body = match &self.body {
-            Some(body) if body.source().trim_start().starts_with(['{', '[']) => {
-                let json = HeaderValue::from_static("application/json");
-                headers.entry(CONTENT_TYPE).or_insert(json);
-                fill(body, Escape::Json)?
-            }
-            Some(body) => {
-                let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-                let is_form = kind.to_ascii_lowercase().starts_with(FORM);
-                fill(body, if is_form { Escape::Url } else { Escape::Plain })?
-            }
-            None => String::new(),
+        let is_json = self.body.source().trim_start().starts_with(['{', '[']);
+        if is_json {
+            let json = HeaderValue::from_static("application/json");
+            headers.entry(CONTENT_TYPE).or_insert(json);
+        }
+        let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        let escape = match kind.to_ascii_lowercase().starts_with(FORM) {
+            _ if is_json => Escape::Json,
+            true => Escape::Url,
+            false => Escape::Plain,
         };
+        let body = fill(&self.body, escape)?;
         Ok(Call { method: self.method.clone(), target, headers, body })
     }
 }

@@ -41,7 +41,7 @@ impl Visits {
     /// to their end while it was measured, as the length of whole visits would.
     pub fn of(scenario: &Scenario, steps: &[Tally]) -> Self {
         let passes: Vec<_> = scenario.steps.iter().zip(steps).map(Pass::of).collect();
-        let stages: Vec<Vec<_>> = scenario.stages().collect();
+        let stages = &scenario.stages;
         let stage_of =
             |step| stages.iter().position(|it| it.iter().any(|(index, _)| *index == step));
         let (mut requests, mut ended, mut stay) = (Vec::new(), 0.0, 0.0);

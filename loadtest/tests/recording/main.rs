@@ -207,9 +207,9 @@ fn a_recording_becomes_a_scenario_without_secrets() {
             path("/done", "3s"),
         ]
     );
-    let body = scenario.steps[2].ask.as_ref().unwrap().body.as_ref().unwrap().source();
+    let body = scenario.steps[2].ask.as_ref().unwrap().body.source();
     assert_eq!(body, r#"{"buyer":{"name":"Kim","password":"mine"},"seat":"A1"}"#);
-    let body = scenario.steps[3].ask.as_ref().unwrap().body.as_ref().unwrap().source();
+    let body = scenario.steps[3].ask.as_ref().unwrap().body.source();
     assert_eq!(body, "seat=A1&csrf_token=mine");
     assert_eq!(scenario.steps[3].expect.to_string(), "2xx, 3xx");
     let headers = &scenario.steps[2].ask.as_ref().unwrap().headers;

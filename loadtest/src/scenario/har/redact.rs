@@ -1,12 +1,15 @@
 //! Takes what is not replayed out of addresses, forms, JSON and text, also within each other.
 
+use std::borrow::Cow;
+
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 use url::form_urlencoded;
 
 use super::recording::Body;
 use super::rules::{self, Found, Kind};
 use super::values::{Values, of_number};
-use crate::scenario::template::Escape;
+use crate::scenario::template::RESERVED;
 
 /// What is written within each other more often than this is removed unseen.
 const DEEPEST: u32 = 8;
@@ -66,7 +69,7 @@ impl Values<'_> {
 
     /// Fields of a query or a form; what has nothing to remove stays as it was written.
     fn form(&mut self, fields: &str, place: &str) -> String {
-        let plain = |text: &str| decoded(&text.replace('+', " "));
+        let plain = |text: &str| decoded(&text.replace('+', " ")).into_owned();
         let field = |field: &str| {
             let (name, rest) = field.split_at(field.find('=').unwrap_or(field.len()));
             let told = plain(name);
@@ -197,14 +200,10 @@ fn encoded(raw: &str, plain: &str, clean: impl FnOnce(&str) -> String) -> String
     if cleaned == plain {
         return raw.to_owned();
     }
-    let mut encoded = String::new();
-    Escape::Url.write(&cleaned, &mut encoded);
-    encoded
+    utf8_percent_encode(&cleaned, RESERVED).to_string()
 }
 
 /// Without percent-encoding.
-fn decoded(raw: &str) -> String {
-    // What means something in a form is itself here.
-    let one = raw.replace('&', "%26").replace('=', "%3D").replace('+', "%2B");
-    form_urlencoded::parse(one.as_bytes()).map(|(name, _)| name).collect()
+fn decoded(raw: &str) -> Cow<'_, str> {
+    percent_decode_str(raw).decode_utf8_lossy()
 }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use heck::ToSnakeCase as _;
 use regex::Regex;
 
 /// Why a recorded value is not replayed.
@@ -45,6 +46,7 @@ patterns! {
     // After such a segment of a path comes what lets its holder in: `/reset/4f9a1c`.
     LEAD = r"(?x)_(?:tokens?|reset|verify|verification|activate|activation|invite|invitation|magic
         |otp|password|unsubscribe)_";
+    DIGITS = r"\d+";
     ID = "_(?:ids?|uuid|guid)_+$";
     // A name and what parts it from its value: `password: "`, `token=`.
     FIELD = r#"([\p{L}_$][\p{L}\p{N}_.-]*)["']?\s*([:=])\s*"#;
@@ -109,20 +111,9 @@ impl Kind {
     }
 }
 
-/// The words of `snake_case`, `kebab-case`, `camelCase`, `user[name]` in lower case, with `_`
-/// around each; digits are a word of their own.
+/// The words of a name in lower case, with `_` around each; digits are a word of their own.
 fn words(name: &str) -> String {
-    let (mut words, mut last) = ("_".to_owned(), '_');
-    let mut chars = name.chars().peekable();
-    while let Some(char) = chars.next() {
-        let capital = last.is_lowercase() || chars.peek().is_some_and(|next| next.is_lowercase());
-        if last.is_numeric() != char.is_numeric() || (char.is_uppercase() && capital) {
-            words.push('_');
-        }
-        words.extend(if char.is_alphanumeric() { char.to_lowercase() } else { '_'.to_lowercase() });
-        last = char;
-    }
-    words + "_"
+    format!("_{}_", DIGITS.replace_all(&name.to_snake_case(), "_${0}_"))
 }
 
 /// Fields with secrets in a text: a query of GraphQL, a cookie, a line of a log.
