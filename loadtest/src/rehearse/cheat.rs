@@ -1,53 +1,32 @@
 //! What cheaters try, and what must come of it.
 
-use std::fmt;
-
 use anteroom_witness::{Call, Heard, Token, Told};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use clap::ValueEnum;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::tab::{Tab, heard};
+use super::report::name;
+use super::tab::Tab;
 
-/// A way to cheat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A way to cheat, and its name for people. A cheater tries them in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Trick {
     /// The own token, with the first ticket in it.
+    #[value(name = "a forged token")]
     ForgedToken,
-    /// A token that names another queue.
+    #[value(name = "a token of another queue")]
     ForeignToken,
-    /// The gate without a token.
+    #[value(name = "the gate without a token")]
     NoToken,
-    /// The gate before the turn has come.
+    #[value(name = "the gate without a turn")]
     GateWithoutTurn,
-    /// A claim before the turn has come.
+    #[value(name = "a claim before the turn")]
     EarlyClaim,
-    /// Another join under a new key, to stand further in front.
+    /// To stand further in front.
+    #[value(name = "a second join under a new key")]
     SecondJoin,
-}
-
-/// All of them for people, in the order in which a cheater tries.
-const TRICKS: [(Trick, &str); 6] = [
-    (Trick::ForgedToken, "a forged token"),
-    (Trick::ForeignToken, "a token of another queue"),
-    (Trick::NoToken, "the gate without a token"),
-    (Trick::GateWithoutTurn, "the gate without a turn"),
-    (Trick::EarlyClaim, "a claim before the turn"),
-    (Trick::SecondJoin, "a second join under a new key"),
-];
-
-impl Trick {
-    /// All of them, in the order in which a cheater tries.
-    pub fn all() -> impl Iterator<Item = Self> {
-        TRICKS.iter().map(|(trick, _)| *trick)
-    }
-}
-
-impl fmt::Display for Trick {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(TRICKS.iter().find(|(trick, _)| trick == self).map_or("", |(_, name)| name))
-    }
 }
 
 /// What came of a trick.
@@ -84,13 +63,16 @@ impl FellFor {
     /// For a person to read.
     pub fn report(&self) -> String {
         let Self { trick, call, how } = self;
-        format!("promise 6: {trick}: {call:?} is answered {how}")
+        format!("promise 6: {}: {call:?} is answered {how}", name(trick))
     }
 }
 
+/// What came of a trick, or the call and the answer by which the room fell for it.
+type Tried = Result<Came, (Call, String)>;
+
 /// Tries a trick from a tab whose visitor waits. `spare` is an identity that nobody else has.
 pub async fn tries(trick: Trick, tab: &mut Tab, spare: (u32, u32), random: &mut (impl Rng + Send)) {
-    let came = match trick {
+    let tried = match trick {
         Trick::NoToken => forges(trick, Call::Authorize, None, tab).await,
         Trick::ForgedToken | Trick::ForeignToken => {
             let queue = (trick == Trick::ForeignToken).then_some("elsewhere");
@@ -98,23 +80,22 @@ pub async fn tries(trick: Trick, tab: &mut Tab, spare: (u32, u32), random: &mut 
             let calls = [Call::Authorize, Call::Claim, Call::Place, Call::Renew, Call::Leave];
             forges(trick, calls[random.random_range(0..calls.len())], token, tab).await
         }
-        Trick::GateWithoutTurn => is_early(trick, Call::Authorize, tab).await,
-        Trick::EarlyClaim => is_early(trick, Call::Claim, tab).await,
-        Trick::SecondJoin => joins_again(trick, tab, spare).await,
+        Trick::GateWithoutTurn => is_early(Call::Authorize, tab).await,
+        Trick::EarlyClaim => is_early(Call::Claim, tab).await,
+        Trick::SecondJoin => joins_again(tab, spare).await,
     };
-    tab.stage.counts().tried(trick, came);
-}
-
-/// The room fell for a trick, with this answer to a call.
-fn accepted(tab: &Tab, trick: Trick, call: Call, how: String) -> Came {
-    tab.stage.counts().fell_for.push(FellFor { trick, call, how });
-    Came::Accepted
+    let mut counts = tab.stage.counts();
+    let came = tried.unwrap_or_else(|(call, how)| {
+        counts.fell_for.push(FellFor { trick, call, how });
+        Came::Accepted
+    });
+    counts.tried(trick, came);
 }
 
 /// Makes a call with a token that is no visitor's, or with none.
-async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) -> Came {
-    let Heard { status, code, .. } = heard(call, &tab.send(call, token.as_deref()).await);
-    match status.and_then(|status| takes(status, &code, trick)) {
+async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) -> Tried {
+    let Heard { status, code, .. } = tab.send(call, token.as_deref()).await;
+    Ok(match status.and_then(|status| takes(status, &code, trick)) {
         // Without its store the room may have to pass whoever shows nothing.
         Some(true)
             if trick == Trick::NoToken && tab.ask(Call::Place).await.told == Told::Nothing =>
@@ -123,49 +104,45 @@ async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) 
         }
         Some(true) => {
             let how = format!("{} {code}", status.unwrap_or_default());
-            accepted(tab, trick, call, how.trim_end().to_owned())
+            return Err((call, how.trim_end().to_owned()));
         }
         Some(false) => Came::Refused,
         None => Came::Unclear,
-    }
+    })
 }
 
 /// Makes a call before the turn. Whether it was too early the witness knows, who counts all that
 /// are inside.
-async fn is_early(trick: Trick, call: Call, tab: &mut Tab) -> Came {
+async fn is_early(call: Call, tab: &mut Tab) -> Tried {
     let heard = tab.ask(call).await;
-    match (heard.told, heard.status) {
+    Ok(match (heard.told, heard.status) {
         (Told::Waiting { .. }, _) => Came::Refused,
         (Told::Ready { .. } | Told::Active { .. }, _) => Came::TurnHadCome,
         // A pass that says no more, and the place is still in line afterwards.
         (Told::Nothing, Some(status @ 200..300)) => {
             let then = tab.ask(Call::Place).await;
-            match (then.told, then.ticket) {
-                (Told::Waiting { .. }, Some(ticket)) => {
-                    let how = format!("{status}, and then ticket {ticket} waits");
-                    accepted(tab, trick, call, how)
-                }
-                _ => Came::Unclear,
+            if let (Told::Waiting { .. }, Some(ticket)) = (then.told, then.ticket) {
+                return Err((call, format!("{status}, and then ticket {ticket} waits")));
             }
+            Came::Unclear
         }
         _ => Came::Unclear,
-    }
+    })
 }
 
 /// Joins once more under a new key, and leaves.
-async fn joins_again(trick: Trick, tab: &Tab, (visitor, identity): (u32, u32)) -> Came {
+async fn joins_again(tab: &Tab, (visitor, identity): (u32, u32)) -> Tried {
     let mut second = Tab::new(&tab.stage, visitor, identity);
     let got = second.ask(Call::Join).await.ticket;
     let (Some(got), Some(has)) = (got, tab.token.as_ref().map(|it| it.place)) else {
-        return Came::Unclear;
+        return Ok(Came::Unclear);
     };
     let is_same_epoch = second.token.as_ref().is_some_and(|it| it.place.epoch == has.epoch);
     second.ask(Call::Leave).await;
     if is_same_epoch && got < has.ticket {
-        let how = format!("ticket {got} after {}", has.ticket);
-        return accepted(tab, trick, Call::Join, how);
+        return Err((Call::Join, format!("ticket {got} after {}", has.ticket)));
     }
-    Came::Refused
+    Ok(Came::Refused)
 }
 
 /// Whether an answer takes a token that is no visitor's for one; nothing where it says neither.

@@ -37,8 +37,8 @@ pub type Table<K, V> = BTreeMap<K, BTreeMap<V, u64>>;
 /// What is counted.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Visitors that have come, by habit.
-    pub came: BTreeMap<Habit, u64>,
+    /// Visitors that have come.
+    pub came: u64,
     /// Visits that are over.
     pub ended: Table<Habit, End>,
     /// From the join to the turn, of all visitors who learnt theirs.
@@ -123,7 +123,7 @@ impl Traffic {
 impl Counts {
     /// Adds those of another machine.
     pub fn merge(&mut self, other: Self) {
-        add_counts(&mut self.came, &other.came);
+        self.came += other.came;
         for (habit, ends) in &other.ended {
             add_counts(self.ended.entry(*habit).or_default(), ends);
         }
@@ -179,11 +179,6 @@ impl Counts {
     /// The longest line at any look.
     pub fn greatest_depth(&self) -> u64 {
         self.looks.iter().flatten().map(|look| look.depth).max().unwrap_or(0)
-    }
-
-    /// Visitors that have come.
-    pub fn all_came(&self) -> u64 {
-        self.came.values().sum()
     }
 
     /// Visits that are over, whichever way.

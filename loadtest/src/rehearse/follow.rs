@@ -1,28 +1,24 @@
 //! What `--follow` says on standard output: a line of JSON each second, and the verdict at the end.
 
+use std::convert::Infallible;
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::interval;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::Stage;
 use super::counts::End;
 use super::result::Rehearsal;
 use super::run::Ran;
 
-/// A line each second, until the handle is dropped.
-pub fn seconds(stage: &Arc<Stage>) -> AbortOnDropHandle<()> {
-    let stage = Arc::clone(stage);
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        let mut seconds = interval(Duration::from_secs(1));
-        loop {
-            seconds.tick().await;
-            say(&second(&stage));
-        }
-    }))
+/// A line each second.
+pub async fn seconds(stage: &Stage) -> Infallible {
+    let mut seconds = interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        say(&second(stage));
+    }
 }
 
 /// What has happened up to now: times in milliseconds since the start, `depth` and `inside` at the
@@ -32,7 +28,7 @@ fn second(stage: &Stage) -> Value {
     let last = counts.looks.last().copied().flatten();
     json!({
         "at_ms": stage.record.now() / 1_000,
-        "came": counts.all_came(),
+        "came": counts.came,
         "over": counts.over(),
         "depth": last.map(|look| look.depth),
         "inside": last.map(|look| look.inside),
@@ -47,7 +43,7 @@ pub fn verdict(rehearsal: &Rehearsal<'_>) {
         say(&json!({
             "over": over,
             "seconds": took.as_secs_f64(),
-            "came": counts.all_came(),
+            "came": counts.came,
             "refused": counts.ended_as(End::Refused),
             "connections": counts.connections,
             "promises": rehearsal.promises(counts, verdict),

@@ -1,15 +1,14 @@
 //! The witness judges while the visitors go on, and the whole at the end.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_witness::{Busiest, Line, Rules, busiest, check};
+use anteroom_witness::{Busiest, Line, busiest, check};
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::Stage;
-use super::room::RulesInForce;
-use super::run::finished;
 
 /// The first check, and at most so often.
 const EVERY: Duration = Duration::from_secs(5);
@@ -33,10 +32,6 @@ pub struct Verdict {
     pub record: Vec<Line>,
     /// How many lines it has.
     pub lines: usize,
-    /// How often it was checked.
-    pub checks: u32,
-    /// How long the last check, of the whole record, took.
-    pub last_check: Duration,
 }
 
 impl Verdict {
@@ -53,42 +48,32 @@ impl Verdict {
         self.most_promoted = self.most_promoted.max(other.most_promoted);
         self.rules_changed |= other.rules_changed;
         self.lines += other.lines;
-        self.checks = self.checks.max(other.checks);
-        self.last_check = self.last_check.max(other.last_check);
     }
 }
 
 /// Judges the record again and again until the visits are `over`, then once more; with the first
 /// violation it says that a promise is `broken`, and waits for the end.
-pub async fn judge(
-    stage: Arc<Stage>,
-    over: CancellationToken,
-    broken: CancellationToken,
-) -> Verdict {
-    let (mut lines, mut checks, mut pause) = (Vec::new(), 0, EVERY);
+pub async fn judge(stage: &Stage, over: &CancellationToken, broken: &CancellationToken) -> Verdict {
+    let (mut record, mut pause) = (Vec::new(), EVERY);
     loop {
-        let is_last = over.run_until_cancelled(tokio::time::sleep(pause)).await.is_none();
-        let under_way = stage.record.take(&mut lines);
-        let rules = match &stage.site.rules {
-            Some(watch) => {
-                // Whoever was let in by other rules was so before now.
-                watch.look().await;
-                watch.together()
-            }
-            None => RulesInForce::default().into(),
-        };
-        let began = Instant::now();
-        let found = tokio::task::spawn_blocking(move || {
-            let violations = violations(&mut lines, under_way, &rules);
-            let busiest = is_last.then(|| busiest(&lines, &rules));
-            (lines, violations, busiest)
+        let is_last = over.run_until_cancelled(sleep(pause)).await.is_none();
+        let under_way = stage.record.take(&mut record);
+        // Whoever was let in by other rules was so before now.
+        let _ = stage.site.rules.look().await;
+        let (rules, began) = (stage.site.rules.together(), Instant::now());
+        let checked = spawn_blocking(move || {
+            let (lines, busiest) = (record.len(), is_last.then(|| busiest(&record, &rules)));
+            record.extend(under_way);
+            // What no history that keeps the promises could have answered.
+            let found = check(&record, &rules).into_iter();
+            let found = found.map(|it| (it.promise, it.report(&record))).collect::<Vec<_>>();
+            record.truncate(lines);
+            (record, found, busiest)
         });
-        let (record, violations, busiest) = finished(found.await);
-        checks += 1;
-        let last_check = began.elapsed();
+        let (checked, violations, busiest) = checked.await.expect("a check does not panic");
         if let Some(Busiest { inside: most_inside, promoted: most_promoted }) = busiest {
-            let rules_changed = stage.site.rules.as_ref().is_some_and(|rules| rules.changed());
-            let lines = record.len();
+            let (rules_changed, lines) = (stage.site.rules.changed(), checked.len());
+            let record = checked;
             return Verdict {
                 violations,
                 most_inside,
@@ -96,25 +81,13 @@ pub async fn judge(
                 rules_changed,
                 record,
                 lines,
-                checks,
-                last_check,
             };
         }
         if !violations.is_empty() {
             // The visits end now; the last check sees what they still heard.
             broken.cancel();
         }
-        lines = record;
-        pause = EVERY.max(last_check * SHARE);
+        record = checked;
+        pause = EVERY.max(began.elapsed() * SHARE);
     }
-}
-
-/// What no history that keeps the promises could have answered, as reports.
-fn violations(lines: &mut Vec<Line>, under_way: Vec<Line>, rules: &Rules) -> Vec<(u8, String)> {
-    let written = lines.len();
-    lines.extend(under_way);
-    let found = check(lines, rules);
-    let reports = found.iter().map(|it| (it.promise, it.report(lines))).collect();
-    lines.truncate(written);
-    reports
 }

@@ -1,12 +1,11 @@
 //! What visitors do that not everyone does, and how many of them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use clap::ValueEnum;
 use rand::Rng;
 use rand::seq::IndexedRandom as _;
 use serde::{Deserialize, Serialize};
+
+use super::report::name;
 
 /// What a visitor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
@@ -30,71 +29,46 @@ pub enum Habit {
     Cheats,
 }
 
-impl fmt::Display for Habit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No habit is hidden, so each has a name.
-        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
-    }
+/// Habits by weight.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// As it was given.
+    pub text: String,
+    weights: Vec<(Habit, u32)>,
 }
 
-/// Habits by weight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mix(Vec<(Habit, u32)>);
-
 impl Mix {
+    /// Of a hundred visitors.
+    pub const OF_A_HUNDRED: &str =
+        "faithful=70,sleeps=8,tabs=6,no-show=5,late=2,drops-out=3,gives-up=3,cheats=3";
+
+    /// Reads `faithful=90,no-show=10`; habits that are not named do not occur.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut weights = Vec::new();
+        for part in text.split(',') {
+            let (habit, weight) =
+                part.split_once('=').ok_or(format!("`{part}` must be HABIT=WEIGHT"))?;
+            let habit = Habit::from_str(habit.trim(), false).map_err(|_| {
+                let known: Vec<_> = Habit::value_variants().iter().map(name).collect();
+                format!("`{habit}` must be one of {}", known.join(", "))
+            })?;
+            if weights.iter().any(|(named, _)| *named == habit) {
+                return Err(format!("`{}` must be named once", name(&habit)));
+            }
+            let weight = weight.trim().parse().ok().filter(|weight| *weight <= 1_000_000);
+            let weight = weight.ok_or(format!("the weight in `{part}` must be 0 to 1000000"))?;
+            weights.push((habit, weight));
+        }
+        if weights.iter().all(|(_, weight)| *weight == 0) {
+            return Err("one weight at least must be more than 0".to_owned());
+        }
+        Ok(Self { text: text.to_owned(), weights })
+    }
+
     /// The habit of one more visitor.
     pub fn choose(&self, random: &mut impl Rng) -> Habit {
         // One weight at least is not 0.
-        self.0.choose_weighted(random, |(_, weight)| *weight).map_or(Habit::Faithful, |it| it.0)
-    }
-}
-
-impl Default for Mix {
-    fn default() -> Self {
-        Self(vec![
-            (Habit::Faithful, 70),
-            (Habit::Sleeps, 8),
-            (Habit::Tabs, 6),
-            (Habit::NoShow, 5),
-            (Habit::Late, 2),
-            (Habit::DropsOut, 3),
-            (Habit::GivesUp, 3),
-            (Habit::Cheats, 3),
-        ])
-    }
-}
-
-impl fmt::Display for Mix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weights = self.0.iter().map(|(habit, weight)| format!("{habit}={weight}"));
-        f.write_str(&weights.collect::<Vec<_>>().join(","))
-    }
-}
-
-impl FromStr for Mix {
-    type Err = String;
-
-    /// Reads `faithful=90,no-show=10`; habits that are not named do not occur.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut mix = Vec::new();
-        for part in text.split(',') {
-            let (name, weight) =
-                part.split_once('=').ok_or(format!("`{part}` must be HABIT=WEIGHT"))?;
-            let habit = Habit::from_str(name.trim(), false).map_err(|_| {
-                let known = Habit::value_variants().iter().map(Habit::to_string);
-                format!("`{name}` must be one of {}", known.collect::<Vec<_>>().join(", "))
-            })?;
-            if mix.iter().any(|(named, _)| *named == habit) {
-                return Err(format!("`{name}` must be named once"));
-            }
-            let weight = weight.trim().parse::<u32>().ok().filter(|weight| *weight <= 1_000_000);
-            let weight = weight.ok_or(format!("the weight in `{part}` must be 0 to 1000000"))?;
-            mix.push((habit, weight));
-        }
-        if mix.iter().all(|(_, weight)| *weight == 0) {
-            return Err("one weight at least must be more than 0".to_owned());
-        }
-        Ok(Self(mix))
+        self.weights.choose_weighted(random, |it| it.1).map_or(Habit::Faithful, |it| it.0)
     }
 }
 
@@ -106,15 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mix_is_read_as_it_is_written() {
-        let mix = Mix::default();
-        assert_eq!(mix.to_string().parse(), Ok(mix));
+    fn habits_occur_by_their_weights() {
         let mut random = StdRng::seed_from_u64(1);
-        let late: Mix = "faithful=0,late=1".parse().expect("a mix");
+        let mix = |text| Mix::parse(text).expect("a mix");
+        let late = mix("faithful=0,late=1");
         assert!((0..100).all(|_| late.choose(&mut random) == Habit::Late));
-        let mix = Mix::default();
-        let all = Habit::value_variants();
-        assert!(all.iter().all(|habit| (0..2_000).any(|_| mix.choose(&mut random) == *habit)));
+        let all = mix(Mix::OF_A_HUNDRED);
+        let occurs = |habit: &Habit| (0..2_000).any(|_| all.choose(&mut random) == *habit);
+        assert!(Habit::value_variants().iter().all(occurs));
     }
 
     #[test]
@@ -126,7 +99,7 @@ mod tests {
             ("late=-1", "must be 0 to 1000000"),
             ("late=0", "one weight at least"),
         ] {
-            let error = text.parse::<Mix>().expect_err(text);
+            let error = Mix::parse(text).expect_err(text);
             assert!(error.contains(rule), "{text}: {error}");
         }
     }

@@ -98,7 +98,8 @@ pub struct Rehearse {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     arrive: Duration,
     /// Habits by weight: faithful, sleeps, tabs, no-show, late, drops-out, gives-up, cheats
-    #[arg(long, value_name = "HABIT=WEIGHT,…", default_value_t = Mix::default())]
+    #[arg(long, value_name = "HABIT=WEIGHT,…", default_value = Mix::OF_A_HUNDRED,
+        value_parser = Mix::parse)]
     mix: Mix,
     /// The protected service, which visitors use while they are inside
     #[arg(long, value_name = "URL", value_parser = Target::parse,
@@ -175,8 +176,7 @@ struct Site {
     /// The protected service; without it a visitor only stays.
     target: Option<Arc<Route>>,
     scenario: Arc<Scenario>,
-    /// Absent where they cannot be read.
-    rules: Option<RulesWatch>,
+    rules: RulesWatch,
 }
 
 impl Site {
@@ -205,7 +205,7 @@ impl Rehearse {
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let in_force = site.rules.as_ref().map(RulesWatch::first);
+        let in_force = site.rules.first();
         let mut played = Played { seed, rules: in_force, without_room: None, with_room: None };
         let args = Arc::new(self);
         let stage = |with_room| Stage::new(with_room, &args, &site);
@@ -277,18 +277,17 @@ impl Rehearse {
         &self,
         public: &Arc<Route>,
         service: Option<Arc<Route>>,
-    ) -> anyhow::Result<Option<RulesWatch>> {
+    ) -> anyhow::Result<RulesWatch> {
         let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
-            return Ok(None);
+            return Ok(RulesWatch::default());
         };
         if !room::look(public, queue).await?.open {
             say(&format!("the queue {queue} is closed or paused: visitors may wait long"));
         }
-        let Some(service) = service else {
+        if service.is_none() {
             say("without --service the rules are not known, so promises 1 and 2 are not judged");
-            return Ok(None);
-        };
-        Ok(Some(RulesWatch::new(service, queue, self.key.clone()).await?))
+        }
+        RulesWatch::new(service, queue, self.key.clone()).await
     }
 }
 
@@ -327,8 +326,7 @@ impl Stage {
 
     /// How long a turn lasts, by the first rules.
     fn claim_ttl(&self) -> Duration {
-        let known = self.site.rules.as_ref().map(|rules| Rules::from(rules.first()));
-        known.unwrap_or_default().claim_ttl
+        self.site.rules.first().map_or_else(Rules::default, Rules::from).claim_ttl
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -342,13 +340,8 @@ impl Stage {
 
     /// Looks at the room, and at its rules.
     async fn look(&self) -> Option<Look> {
-        let rules = async {
-            if let Some(rules) = &self.site.rules {
-                rules.look().await;
-            }
-        };
         let look = room::look(&self.site.public, self.queue());
-        tokio::join!(look, rules).0.ok()
+        tokio::join!(look, self.site.rules.look()).0.ok()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anteroom_witness::Token;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -23,14 +24,14 @@ pub type Key = u128;
 /// Who may have a place, by the key of its join: the number of the visitor, and its token if an
 /// answer showed one.
 #[derive(Default)]
-pub struct Present(Mutex<HashMap<Key, (u32, Option<String>)>>);
+pub struct Present(Mutex<HashMap<Key, (u32, Option<Token>)>>);
 
 impl Present {
     /// A join is about to be sent, or was answered with a token.
-    pub fn joins(&self, key: Key, visitor: u32, token: Option<&str>) {
+    pub fn joins(&self, key: Key, visitor: u32, token: Option<&Token>) {
         let mut all = lock(&self.0);
         let (_, known) = all.entry(key).or_insert((visitor, None));
-        *known = token.map(str::to_owned).or(known.take());
+        *known = token.cloned().or(known.take());
     }
 
     /// The place has ended.
@@ -39,7 +40,8 @@ impl Present {
     }
 }
 
-/// Gives up all places that visitors may still hold.
+/// Gives up all places that visitors may still hold. The run is over: no record and no figure
+/// counts it.
 pub async fn all_leave(stage: &Arc<Stage>) {
     let left = std::mem::take(&mut *lock(&stage.present.0));
     let (all, mut done) = (left.len() as u64, 0);
@@ -53,7 +55,7 @@ pub async fn all_leave(stage: &Arc<Stage>) {
         while done < all {
             let free = AT_ONCE - tabs.len();
             for (key, (visitor, token)) in left.by_ref().take(free) {
-                tabs.spawn(Tab::of_key(stage, visitor, key).gives_up(token));
+                tabs.spawn(Tab::new(stage, visitor, visitor).with(key, token).gives_up());
             }
             tabs.join_next().await;
             done += 1;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::iter;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
 
@@ -33,7 +34,7 @@ pub fn document(rehearsal: &Rehearsal<'_>) -> Report {
         "{} visitors within {} s, {}; seed {}.",
         rehearsal.args.visitors,
         rehearsal.args.arrive.as_secs_f64(),
-        rehearsal.args.mix,
+        rehearsal.args.mix.text,
         rehearsal.played.seed
     ));
     if let Some((ran, verdict)) = rehearsal.room() {
@@ -82,12 +83,7 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, ver
              let pass while it was without its store, as on_store_error = \"open\" says.",
         );
     }
-    report.text(format!(
-        "{} requests in the record, checked {} times; the last check took {} ms.",
-        verdict.lines,
-        verdict.checks,
-        verdict.last_check.as_millis()
-    ));
+    report.text(format!("{} requests in the record.", verdict.lines));
     if !verdict.violations.is_empty() {
         report.text("What broke them; the whole record is in record.jsonl:");
         report.parts.push(Part::Code(verdict.reports().join("\n\n")));
@@ -127,15 +123,15 @@ fn cheaters(report: &mut Report, counts: &Counts) {
 }
 
 /// Counts by two things: a row for each of the one, a column for each of the other that occurs.
-fn table<K: Display, V: Ord + Serialize>(report: &mut Report, name: &str, counts: &Table<K, V>) {
+fn table<K: ValueEnum, V: Ord + Serialize>(report: &mut Report, what: &str, counts: &Table<K, V>) {
     let columns: BTreeSet<_> = counts.values().flat_map(BTreeMap::keys).collect();
     let row = |(of, counts): (&K, &BTreeMap<V, u64>)| {
         let cells = columns.iter().map(|column| counts.get(column).unwrap_or(&0).to_string());
-        iter::once(of.to_string()).chain(cells).collect()
+        iter::once(name(of)).chain(cells).collect()
     };
     let named = |column| json!(column).as_str().unwrap_or_default().replace('_', " ");
     let names: Vec<_> = columns.iter().map(named).collect();
-    let head = iter::once(name).chain(names.iter().map(String::as_str));
+    let head = iter::once(what).chain(names.iter().map(String::as_str));
     report.rows(head.collect(), counts.iter().map(row).collect());
 }
 
@@ -199,7 +195,7 @@ fn visits(report: &mut Report, name: &str, ran: &Ran, own_limit: Option<OwnLimit
     let seconds = ran.took.as_secs_f64();
     report.text(format!(
         "{seconds:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
-        counts.all_came(),
+        counts.came,
         ran.unfinished(),
         ran.served_per_minute()
     ));
@@ -245,6 +241,12 @@ fn room(report: &mut Report, counts: &Counts) {
              ran on (trusted_proxies)?",
         );
     }
+}
+
+/// The name of a habit or a trick, for people.
+pub fn name(of: &impl ValueEnum) -> String {
+    // None of them is hidden, so each has one.
+    of.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
 }
 
 /// Counts of what they are of.

@@ -131,7 +131,7 @@ impl Rehearsal<'_> {
             "seed": self.played.seed,
             "visitors": self.args.visitors,
             "arrive_ms": self.args.arrive.as_secs_f64() * 1e3,
-            "mix": self.args.mix.to_string(),
+            "mix": self.args.mix.text,
             "rules": self.played.rules,
             "rules_changed": self.room().is_some_and(|(_, verdict)| verdict.rules_changed),
             "with_room": self.played.with_room.as_ref().map(|ran| self.run(ran)),
@@ -147,7 +147,7 @@ impl Rehearsal<'_> {
         json!({
             "over": ran.over,
             "seconds": ran.took.as_secs_f64(),
-            "came": counts.all_came(),
+            "came": counts.came,
             "ended": counts.ended,
             "connections": counts.connections,
             "unfinished": ran.unfinished(),
@@ -185,8 +185,6 @@ impl Rehearsal<'_> {
             "held": self.held(counts, verdict),
             "violations": verdict.reports(),
             "lines": verdict.lines,
-            "checks": verdict.checks,
-            "last_check_ms": verdict.last_check.as_secs_f64() * 1e3,
             "most_inside": verdict.most_inside,
             "most_promoted": verdict.most_promoted,
         })

@@ -101,9 +101,10 @@ async fn get_json(route: &Arc<Route>, path: &str, key: Option<&str>) -> anyhow::
     serde_json::from_slice(&answer.body).with_context(|| format!("{place}: not JSON"))
 }
 
-/// The rules in force, looked at again and again.
+/// The rules in force, looked at again and again; without a service port nothing is known of them.
+#[derive(Default)]
 pub struct RulesWatch {
-    service: Arc<Route>,
+    service: Option<Arc<Route>>,
     path: String,
     key: Option<String>,
     /// All that were in force at a look, in order; each once.
@@ -113,35 +114,37 @@ pub struct RulesWatch {
 impl RulesWatch {
     /// Looks for the first time.
     pub async fn new(
-        service: Arc<Route>,
+        service: Option<Arc<Route>>,
         queue: &str,
         key: Option<String>,
     ) -> anyhow::Result<Self> {
         let path = format!("/v1/admin/queues/{queue}");
-        let first = RulesInForce::read(&get_json(&service, &path, key.as_deref()).await?)?;
-        Ok(Self { service, path, key, seen: Mutex::new(vec![first]) })
+        let watch = Self { service, path, key, seen: Mutex::default() };
+        watch.look().await?;
+        Ok(watch)
     }
 
     /// Looks again. Where nobody answers, nothing is known to have changed.
-    pub async fn look(&self) {
-        let state = get_json(&self.service, &self.path, self.key.as_deref()).await;
-        let Ok(now) = state.and_then(|state| RulesInForce::read(&state)) else { return };
+    pub async fn look(&self) -> anyhow::Result<()> {
+        let Some(service) = &self.service else { return Ok(()) };
+        let now = RulesInForce::read(&get_json(service, &self.path, self.key.as_deref()).await?)?;
         let mut seen = lock(&self.seen);
         if !seen.contains(&now) {
             seen.push(now);
         }
+        Ok(())
     }
 
     /// The rules at first.
-    pub fn first(&self) -> RulesInForce {
-        lock(&self.seen).first().cloned().unwrap_or_default()
+    pub fn first(&self) -> Option<RulesInForce> {
+        lock(&self.seen).first().cloned()
     }
 
     /// What all of them forbid.
     pub fn together(&self) -> Rules {
         let seen = lock(&self.seen).clone();
         let all = seen.into_iter().map(Rules::from).reduce(|all, next| all.or(&next));
-        all.unwrap_or_default()
+        all.unwrap_or_else(|| RulesInForce::default().into())
     }
 
     /// Whether others than the first were in force at a look.

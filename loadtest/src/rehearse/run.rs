@@ -1,5 +1,6 @@
 //! One run: the crowd comes, is looked at each second, and goes.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::counts::{Counts, End};
 use super::judge::{Verdict, judge};
@@ -72,7 +72,7 @@ impl Ran {
 
     /// Visits that were not over.
     pub fn unfinished(&self) -> u64 {
-        let visits = self.counts.all_came().max(self.visitors.into());
+        let visits = self.counts.came.max(self.visitors.into());
         visits.saturating_sub(self.counts.over())
     }
 
@@ -97,23 +97,24 @@ impl Ran {
 pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken) -> Ran {
     let harness = Watch::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
-    let judging = judge(Arc::clone(stage), ended.clone(), broken.clone());
-    let judging = stage.with_room.then(|| tokio::spawn(judging));
-    let _following = (stage.with_room && stage.args.follow).then(|| follow::seconds(stage));
-    let watching = watch(Arc::clone(stage), broken.clone());
-    let over = crowd(stage, seed, [interrupted, &broken]).await;
-    let took = stage.elapsed();
-    drop(watching);
-    if !stage.counts().fell_for.is_empty() {
-        // Whether the gate was to refuse, up to the last trick.
-        let last = room::look(&stage.site.public, stage.queue()).await.ok();
-        stage.counts().looks.push(last);
-    }
-    ended.cancel();
-    let mut verdict = match judging {
-        Some(judging) => Some(finished(judging.await)),
-        None => None,
+    let visits = async {
+        let over = tokio::select! {
+            over = crowd(stage, seed, [interrupted, &broken]) => over,
+            never = watch(stage, &broken) => match never {},
+            never = follow::seconds(stage), if stage.with_room && stage.args.follow => match never {},
+        };
+        let took = stage.elapsed();
+        if !stage.counts().fell_for.is_empty() {
+            // Whether the gate was to refuse, up to the last trick.
+            let last = room::look(&stage.site.public, stage.queue()).await.ok();
+            stage.counts().looks.push(last);
+        }
+        ended.cancel();
+        (over, took)
     };
+    let judging =
+        async { if stage.with_room { Some(judge(stage, &ended, &broken).await) } else { None } };
+    let ((over, took), mut verdict) = tokio::join!(visits, judging);
     let mut counts = std::mem::take(&mut *stage.counts());
     counts.room.end(took);
     counts.service.end(took);
@@ -131,11 +132,6 @@ pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken
         cost: harness.cost_so_far(),
         verdict,
     }
-}
-
-/// The result of a task that nothing cancels: its panic is one of this program.
-pub fn finished<T>(task: Result<T, tokio::task::JoinError>) -> T {
-    task.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// All come at moments of their own, until the last is done.
@@ -194,33 +190,28 @@ async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64) {
 
 /// Looks at the room each second, where there is one that can break a promise, and says how far the
 /// visits have come.
-fn watch(stage: Arc<Stage>, broken: CancellationToken) -> AbortOnDropHandle<()> {
+async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
     let what = if stage.with_room { "with the room" } else { "without the room" };
     let progress = Progress::new(what, stage.visitors().into());
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        let mut seconds = interval(Duration::from_secs(1));
-        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
-            seconds.tick().await;
-            let fell = !stage.counts().fell_for.is_empty();
-            let seen = if stage.with_room { stage.look().await } else { None };
-            let mut counts = stage.counts();
-            // A look that came late stands for the seconds before it.
-            let second = usize::try_from(stage.elapsed().as_secs()).unwrap_or(0);
-            counts.looks.resize(second, None);
-            counts.looks.push(seen);
-            // A trick that was tried before a look at which all was well needs no witness.
-            if fell && seen.is_some() && counts.accepted().next().is_some() {
-                broken.cancel();
-            }
-            let (came, over) = (counts.all_came(), counts.over());
-            drop(counts);
-            progress.at(over, || {
-                let look = seen.map_or(String::new(), |it| {
-                    format!(", {} in line, {} inside", it.depth, it.inside)
-                });
-                format!("{came} came, {over} are done{look}")
-            });
+    let mut seconds = interval(Duration::from_secs(1));
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        seconds.tick().await;
+        let fell = !stage.counts().fell_for.is_empty();
+        let seen = if stage.with_room { stage.look().await } else { None };
+        let mut counts = stage.counts();
+        // A look that came late stands for the seconds before it.
+        let second = usize::try_from(stage.elapsed().as_secs()).unwrap_or(0);
+        counts.looks.resize(second, None);
+        counts.looks.push(seen);
+        // A trick that was tried before a look at which all was well needs no witness.
+        if fell && seen.is_some() && counts.accepted().next().is_some() {
+            broken.cancel();
         }
-    }))
+        let (came, over) = (counts.came, counts.over());
+        drop(counts);
+        let look = seen
+            .map_or(String::new(), |it| format!(", {} in line, {} inside", it.depth, it.inside));
+        progress.at(over, || format!("{came} came, {over} are done{look}"));
+    }
 }

@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 use super::connection::Connection;
 use super::present::Key;
 use super::{Stage, address};
-use crate::client::{Answer, Fault, Outgoing};
+use crate::client::{Fault, Outgoing};
 
 /// A tab of a visitor.
 pub struct Tab {
@@ -37,28 +37,27 @@ impl Tab {
         Self { stage, visitor, identity, key, token: None, connection }
     }
 
-    /// A tab of a visitor who joined with this key.
-    pub fn of_key(stage: &Arc<Stage>, visitor: u32, key: Key) -> Self {
-        Self { key, ..Self::new(stage, visitor, visitor) }
-    }
-
-    /// Gives the place of the key up. No record and no figure counts it.
-    pub async fn gives_up(mut self, mut token: Option<String>) {
-        if token.is_none() {
-            // The answer to the join was cut off. The same key has the same place.
-            let heard = heard(Call::Join, &self.sends(Call::Join, None).await);
-            token = heard.token.map(|token| token.text);
-        }
-        if token.is_some() {
-            // A place that is not given up ends by itself, in time.
-            let _ = self.sends(Call::Leave, token.as_deref()).await;
-        }
+    /// A tab with the key of another join, and its token if an answer showed one.
+    pub fn with(self, key: Key, token: Option<Token>) -> Self {
+        Self { key, token, ..self }
     }
 
     /// Another tab of the same browser, or with the key alone: of another one.
     pub fn another(&self, with_token: bool) -> Self {
         let token = self.token.clone().filter(|_| with_token);
-        Self { token, key: self.key, ..Self::new(&self.stage, self.visitor, self.identity) }
+        Self::new(&self.stage, self.visitor, self.identity).with(self.key, token)
+    }
+
+    /// Gives up what place the key may have.
+    pub async fn gives_up(mut self) {
+        if self.token.is_none() {
+            // The answer to the join was cut off. The same key has the same place.
+            self.ask(Call::Join).await;
+        }
+        if self.token.is_some() {
+            // A place that is not given up ends by itself, in time.
+            self.ask(Call::Leave).await;
+        }
     }
 
     /// The protected service is about to be asked, which may end the place.
@@ -78,14 +77,14 @@ impl Tab {
         self.connection.ready().await;
         let under_way = self.stage.record.request(self.line(call));
         let token = self.token.as_ref().map(|token| token.text.clone());
-        let heard = heard(call, &self.send(call, token.as_deref()).await);
+        let heard = self.send(call, token.as_deref()).await;
         under_way.hears(&heard);
         if heard.status.is_some_and(|status| status >= 400) {
             let code = if heard.code.is_empty() { "no code" } else { &heard.code };
             *self.stage.counts().refusals.entry(code.to_owned()).or_default() += 1;
         }
         if let Some(token) = &heard.token {
-            self.stage.present.joins(self.key, self.visitor, Some(&token.text));
+            self.stage.present.joins(self.key, self.visitor, Some(token));
             self.token = Some(token.clone());
         }
         let left = call == Call::Leave && heard.status.is_some_and(|status| status < 300);
@@ -96,23 +95,25 @@ impl Tab {
     }
 
     /// Sends a call with any token, which no record knows of.
-    pub async fn send(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Fault> {
+    pub async fn send(&mut self, call: Call, token: Option<&str>) -> Heard {
         self.connection.ready().await;
         let sent = Instant::now();
         if call == Call::Join {
             self.stage.present.joins(self.key, self.visitor, None);
         }
-        let answer = self.sends(call, token).await;
-        let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
-        let refused = status.filter(|status| *status >= 400).map(|_| Fault::Status);
-        let fault = answer.as_ref().err().copied().or(refused);
-        self.stage.counts().room.add(self.stage.elapsed(), sent, status, fault);
-        answer
-    }
-
-    async fn sends(&mut self, call: Call, token: Option<&str>) -> Result<Answer, Fault> {
         let request = self.request(call, token);
-        self.connection.send(request, self.stage.args.patience).await
+        let answer = self.connection.send(request, self.stage.args.patience).await;
+        let heard = match &answer {
+            Ok(answer) => {
+                let header = |name: &str| answer.headers.get(name).and_then(|it| it.to_str().ok());
+                Heard::answer(call, answer.status.as_u16(), header, &answer.body)
+            }
+            Err(fault) => Heard::nothing(fault),
+        };
+        let refused = heard.status.filter(|status| *status >= 400).map(|_| Fault::Status);
+        let fault = answer.err().or(refused);
+        self.stage.counts().room.add(self.stage.elapsed(), sent, heard.status, fault);
+        heard
     }
 
     fn request(&self, call: Call, token: Option<&str>) -> Outgoing {
@@ -142,16 +143,5 @@ impl Tab {
         request
             .body(Full::new(body))
             .expect("a path that was parsed, numbers and a token are ASCII")
-    }
-}
-
-/// What an answer of the room says, or why there is none.
-pub fn heard(call: Call, answer: &Result<Answer, Fault>) -> Heard {
-    match answer {
-        Ok(answer) => {
-            let header = |name: &str| answer.headers.get(name).and_then(|it| it.to_str().ok());
-            Heard::answer(call, answer.status.as_u16(), header, &answer.body)
-        }
-        Err(fault) => Heard::nothing(fault),
     }
 }

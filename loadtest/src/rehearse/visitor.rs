@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_witness::{Call, Heard, Told};
+use clap::ValueEnum as _;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::sleep;
@@ -40,7 +41,7 @@ impl Visitor {
 
     /// Goes through the waiting room; without one, straight to the service.
     pub async fn visits(mut self) {
-        *self.stage.counts().came.entry(self.habit).or_default() += 1;
+        self.stage.counts().came += 1;
         let end = if self.stage.with_room { self.whole().await } else { self.inside().await };
         self.stage.counts().ends(self.habit, end);
     }
@@ -125,11 +126,11 @@ impl Visitor {
         match self.habit {
             Habit::Tabs => Box::pin(self.five_tabs()).await,
             Habit::Cheats => {
-                if let Some(trick) = Trick::all().nth(self.tricks) {
+                if let Some(trick) = Trick::value_variants().get(self.tricks) {
                     self.tricks += 1;
                     // The numbers after those of all visitors.
                     let spare = (self.number, self.stage.args.visitors + self.number);
-                    Box::pin(cheat::tries(trick, &mut self.tab, spare, &mut self.random)).await;
+                    Box::pin(cheat::tries(*trick, &mut self.tab, spare, &mut self.random)).await;
                 }
             }
             _ => {}
