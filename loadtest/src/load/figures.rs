@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize, de, ser};
 use super::Sample;
 use crate::client::Fault;
 
-/// Longer latencies count as this.
-const LONGEST: Duration = Duration::from_secs(600);
-
 /// Durations, to a thousandth.
 #[derive(Clone, Debug)]
 pub struct Durations(Histogram<u64>);
@@ -69,7 +66,7 @@ impl<'de> Deserialize<'de> for Durations {
 impl Durations {
     /// Adds one.
     pub fn note(&mut self, duration: Duration) {
-        let micros = u64::try_from(duration.min(LONGEST).as_micros()).unwrap_or(u64::MAX);
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         // It grows to any value.
         let _ = self.0.record(micros);
     }

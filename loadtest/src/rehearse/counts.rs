@@ -44,7 +44,7 @@ pub struct Counts {
     /// From the join to the turn, of all visitors who learnt theirs.
     pub waits: Durations,
     /// When places were promoted, in milliseconds, since `--follow` said so last.
-    pub promoted_ms: Vec<u64>,
+    pub promoted_ms: Vec<u128>,
     /// Requests to the waiting room.
     pub room: Traffic,
     /// Requests to the protected service.
@@ -205,6 +205,13 @@ mod tests {
         assert!(!counts.know_of_forgeries());
         counts.tried(Trick::ForgedToken, Came::Refused);
         assert!(counts.know_of_forgeries());
+    }
+
+    #[test]
+    fn a_wait_may_be_longer_than_any_request() {
+        let mut waits = Durations::default();
+        waits.note(Duration::from_secs(1_500));
+        assert!(waits.max() >= Duration::from_secs(1_500), "{:?}", waits.max());
     }
 
     #[test]

@@ -262,7 +262,21 @@ impl Rehearse {
         // Without a room no visitor asks it.
         let public = route(&self.anteroom).await?.or(target.clone());
         let public = public.ok_or_else(|| Usage("--anteroom: must be named".to_owned()))?;
-        let rules = self.rules(&public, route(&self.service).await?).await?;
+        let mut rules = RulesWatch::default();
+        if let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) {
+            if !room::look(&public, queue).await?.open {
+                say(&format!(
+                    "the queue {queue} is not open, or is paused: visitors may wait long"
+                ));
+            }
+            let service = route(&self.service).await?;
+            if service.is_none() {
+                say(
+                    "without --service the rules are not known, so promises 1 and 2 are not judged",
+                );
+            }
+            rules = RulesWatch::new(service, queue, self.key.clone()).await?;
+        }
         Ok(Site { public, target, scenario, rules })
     }
 
@@ -270,24 +284,6 @@ impl Rehearse {
         let loopback = matches!(target.url.host(), Some(Host::Ipv4(ip)) if ip.is_loopback());
         let none_is_named = self.source_addresses.is_empty();
         if loopback && none_is_named { Sources::loopback() } else { self.source_addresses.clone() }
-    }
-
-    /// Whether there is a room, and its rules.
-    async fn rules(
-        &self,
-        public: &Arc<Route>,
-        service: Option<Arc<Route>>,
-    ) -> anyhow::Result<RulesWatch> {
-        let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) else {
-            return Ok(RulesWatch::default());
-        };
-        if !room::look(public, queue).await?.open {
-            say(&format!("the queue {queue} is closed or paused: visitors may wait long"));
-        }
-        if service.is_none() {
-            say("without --service the rules are not known, so promises 1 and 2 are not judged");
-        }
-        RulesWatch::new(service, queue, self.key.clone()).await
     }
 }
 

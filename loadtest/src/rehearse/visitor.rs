@@ -51,14 +51,10 @@ impl Visitor {
         let (mut next, mut joined) = (Call::Join, None);
         loop {
             if next == Call::Join {
-                joined = Some(self.stage.record.now());
+                joined = Some(self.stage.elapsed());
             }
             let Some(heard) = self.until_told(next).await else { return End::Refused };
-            if let Some(promoted) = self.promoted(&heard.told)
-                && let Some(joined) = joined.take()
-            {
-                self.waited(joined, promoted);
-            }
+            self.notes_its_turn(&heard.told, &mut joined);
             next = match heard.told {
                 Told::Nothing => Call::Place,
                 Told::Waiting { .. } => match self.in_line(&heard).await {
@@ -80,12 +76,22 @@ impl Visitor {
         }
     }
 
-    /// Its turn came, at this moment of the record's clock.
-    fn waited(&self, joined: u64, promoted: u64) {
+    /// If its turn has come, takes down when: now, less what is used up of `claim_ttl`, where that is
+    /// told.
+    fn notes_its_turn(&self, told: &Told, joined: &mut Option<Duration>) {
+        let used = match told {
+            Told::Ready { left_ms } => {
+                self.stage.claim_ttl().saturating_sub(Duration::from_millis(*left_ms))
+            }
+            Told::Active { .. } => Duration::ZERO,
+            _ => return,
+        };
+        let Some(joined) = joined.take() else { return };
+        let promoted = self.stage.elapsed().saturating_sub(used);
         let mut counts = self.stage.counts();
-        counts.waits.note(Duration::from_micros(promoted.saturating_sub(joined)));
+        counts.waits.note(promoted.saturating_sub(joined));
         if self.stage.args.follow {
-            counts.promoted_ms.push(promoted / 1_000);
+            counts.promoted_ms.push(promoted.as_millis());
         }
     }
 
@@ -180,20 +186,5 @@ impl Visitor {
     async fn away(&mut self, time: Duration, about: Range<f64>) {
         self.tab.connection.close();
         sleep(time.mul_f64(self.random.random_range(about))).await;
-    }
-
-    /// When its turn came, by the record's clock: now, less what is used up of `claim_ttl`, where
-    /// that is told.
-    fn promoted(&self, told: &Told) -> Option<u64> {
-        let now = self.stage.record.now();
-        match told {
-            Told::Ready { left_ms } => {
-                let claim_ttl = self.stage.claim_ttl();
-                let used = claim_ttl.saturating_sub(Duration::from_millis(*left_ms));
-                Some(now.saturating_sub(u64::try_from(used.as_micros()).unwrap_or(u64::MAX)))
-            }
-            Told::Active { .. } => Some(now),
-            _ => None,
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! When visitors come: a rate over time, and the instants that follow from it.
 
+use std::iter;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,16 +20,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Always the same rate, in visitors a second.
-    pub fn constant(rate: f64, length: Duration) -> Self {
-        Self { points: vec![(0.0, rate), (length.as_secs_f64(), rate)] }
-    }
-
-    /// So many visitors in all, most at the start: the rate falls in a straight line to 0.
-    pub fn spike(visitors: u64, length: Duration) -> Self {
-        let length = length.as_secs_f64();
-        let peak = 2.0 * visitors as f64 / length;
-        Self { points: vec![(0.0, peak), (length, 0.0)] }
+    /// A straight line from one rate to another, in visitors a second.
+    pub fn straight(first: f64, last: f64, length: Duration) -> Self {
+        Self { points: vec![(0.0, first), (length.as_secs_f64(), last)] }
     }
 
     /// From lines `seconds,arrivals per second`; a first line without numbers is a heading. An
@@ -36,27 +30,25 @@ impl Arrivals {
     pub fn read(path: &Path) -> Result<Self, Usage> {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|error| Usage(format!("{}: {error}", path.display())))?;
-        Self::parse(&text)
-            .map_err(|(line, rule)| Usage(format!("{}:{line}: {rule}", path.display())))
+        Self::parse(&text).map_err(|rule| Usage(format!("{}:{rule}", path.display())))
     }
 
-    /// [`read`](Self::read) of a text; an error is the number of the line and the rule.
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
+    /// [`read`](Self::read) of a text; an error has line and rule.
+    fn parse(text: &str) -> Result<Self, String> {
         let mut points: Vec<(f64, f64)> = Vec::new();
-        let mut last = 1;
         for (line, row) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
-            last = line;
             if row.trim().is_empty() || (line == 1 && is_heading(row)) {
                 continue;
             }
-            let (at, rate) = point(row).map_err(|rule| (line, rule))?;
+            let (at, rate) = point(row).map_err(|rule| format!("{line}: {rule}"))?;
             if let Some((before, _)) = points.last().filter(|(before, _)| at <= *before) {
-                return Err((line, format!("seconds must grow: {at} comes after {before}")));
+                return Err(format!("{line}: seconds must grow: {at} comes after {before}"));
             }
             points.push((at, rate));
         }
+        let lines = text.lines().count().max(1);
         let curve = (points.len() > 1).then_some(Self { points });
-        curve.ok_or_else(|| (last, "at least two points make a curve".to_owned()))
+        curve.ok_or_else(|| format!("{lines}: at least two points make a curve"))
     }
 
     /// Visitors in all, on average.
@@ -72,9 +64,29 @@ impl Arrivals {
 
     /// The instants, in microseconds from the start, in order. Visitors come by chance (a Poisson
     /// process), or with `even` as evenly as the rate allows.
-    pub fn instants(&self, even: bool, random: StdRng) -> Instants<'_> {
-        let wanted = if even { -0.5 } else { 0.0 };
-        Instants { arrivals: self, even, random, wanted, passed: 0.0, piece: 0 }
+    ///
+    /// The n-th comes where the area below the curve reaches n − ½; by chance the steps of that
+    /// area are exponential of mean 1 (inversion, Çınlar 1975).
+    pub fn instants(&self, even: bool, mut random: StdRng) -> impl Iterator<Item = u64> {
+        // The area at which the last one came, and that of the pieces before this one.
+        let (mut wanted, mut passed, mut piece) = (if even { -0.5 } else { 0.0 }, 0.0, 0);
+        iter::from_fn(move || {
+            wanted += if even { 1.0 } else { exponential(&mut random) };
+            while let [(from, first), (to, last), ..] = self.points[piece..] {
+                let (length, rest) = (to - from, wanted - passed);
+                let area = length * (first + last) / 2.0;
+                if rest < area {
+                    let slope = (last - first) / length;
+                    // The root of first × x + slope × x² ÷ 2 = rest, in the form that divides by
+                    // no 0.
+                    let root = (first * first + 2.0 * slope * rest).max(0.0).sqrt();
+                    let at = from + 2.0 * rest / (first + root);
+                    return Some((at * 1e6) as u64);
+                }
+                (passed, piece) = (passed + area, piece + 1);
+            }
+            None
+        })
     }
 }
 
@@ -95,40 +107,6 @@ fn point(row: &str) -> Result<(f64, f64), String> {
     Err("seconds are 0 to 2592000 (30 days), arrivals per second 0 or more".to_owned())
 }
 
-/// See [`Arrivals::instants`]. The n-th comes where the area below the curve reaches n − ½; by
-/// chance the steps of that area are exponential of mean 1 (inversion, Çınlar 1975).
-pub struct Instants<'a> {
-    arrivals: &'a Arrivals,
-    even: bool,
-    random: StdRng,
-    /// The area at which the last one came.
-    wanted: f64,
-    /// The area of the pieces before this one.
-    passed: f64,
-    piece: usize,
-}
-
-impl Iterator for Instants<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.wanted += if self.even { 1.0 } else { exponential(&mut self.random) };
-        while let [(from, first), (to, last), ..] = self.arrivals.points[self.piece..] {
-            let (length, rest) = (to - from, self.wanted - self.passed);
-            let area = length * (first + last) / 2.0;
-            if rest < area {
-                let slope = (last - first) / length;
-                // The root of first × x + slope × x² ÷ 2 = rest, in the form that divides by no 0.
-                let root = (first * first + 2.0 * slope * rest).max(0.0).sqrt();
-                let at = from + 2.0 * rest / (first + root);
-                return Some((at * 1e6) as u64);
-            }
-            (self.passed, self.piece) = (self.passed + area, self.piece + 1);
-        }
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,14 +118,14 @@ mod tests {
 
     #[test]
     fn a_constant_rate_comes_evenly() {
-        let ten = Arrivals::constant(10.0, Duration::from_secs(1));
+        let ten = Arrivals::straight(10.0, 10.0, Duration::from_secs(1));
         let expected: Vec<u64> = (0..10).map(|n| n * 100_000 + 50_000).collect();
         assert_eq!(instants(&ten, true), expected);
     }
 
     #[test]
     fn half_of_a_spike_is_there_after_three_tenths_of_its_time() {
-        let spike = Arrivals::spike(10_000, Duration::from_secs(100));
+        let spike = Arrivals::straight(200.0, 0.0, Duration::from_secs(100));
         for even in [true, false] {
             let all = instants(&spike, even);
             assert!(all.is_sorted() && all.len().abs_diff(10_000) < 400, "{}", all.len());
@@ -168,18 +146,18 @@ mod tests {
     #[test]
     fn a_mistake_is_told_with_its_line() {
         for (text, line, rule) in [
-            ("0,1\n5,x\n", 2, "is not `seconds,arrivals per second`"),
-            ("a,b\n0,1\n5,2,3\n", 3, "is not `seconds"),
-            ("0,1\n5,1\n5,2\n", 3, "must grow: 5 comes after 5"),
-            ("0,1\n5,-1\n", 2, "0 or more"),
-            ("0,1\n5,inf\n", 2, "0 or more"),
-            ("0,1\n1e300,0\n", 2, "30 days"),
-            ("0;1000\n5,1\n9,1\n", 1, "is not `seconds"),
-            ("0,1\n", 1, "at least two points"),
-            ("", 1, "at least two points"),
+            ("0,1\n5,x\n", "2: ", "is not `seconds,arrivals per second`"),
+            ("a,b\n0,1\n5,2,3\n", "3: ", "is not `seconds"),
+            ("0,1\n5,1\n5,2\n", "3: ", "must grow: 5 comes after 5"),
+            ("0,1\n5,-1\n", "2: ", "0 or more"),
+            ("0,1\n5,inf\n", "2: ", "0 or more"),
+            ("0,1\n1e300,0\n", "2: ", "30 days"),
+            ("0;1000\n5,1\n9,1\n", "1: ", "is not `seconds"),
+            ("0,1\n", "1: ", "at least two points"),
+            ("", "1: ", "at least two points"),
         ] {
-            let (at, told) = Arrivals::parse(text).expect_err(text);
-            assert!(at == line && told.contains(rule), "{text:?}: {at}: {told}");
+            let told = Arrivals::parse(text).expect_err(text);
+            assert!(told.starts_with(line) && told.contains(rule), "{text:?}: {told}");
         }
         let error = Arrivals::read(Path::new("/no/such.csv")).expect_err("no file");
         assert!(error.0.starts_with("/no/such.csv: "), "{error}");

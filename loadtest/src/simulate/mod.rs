@@ -1,13 +1,11 @@
 //! `simulate`: what a crowd would wait by these rules, without a cluster.
 
 mod arrivals;
-mod crowd;
 mod model;
+mod options;
 mod rate;
 mod result;
-mod rules;
 mod span;
-mod spread;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -21,10 +19,9 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Outcome;
 use crate::progress::{Progress, say};
 use arrivals::Arrivals;
-use crowd::Crowd;
 use model::Simulated;
+use options::{Coming, Crowd, Rules};
 use result::Answer;
-use rules::Rules;
 
 /// Simulates an arrival curve under the rules of a queue, with several seeds, and shows the waits,
 /// the line, missed turns and the use of the capacity: the median of the runs and their range.
@@ -45,7 +42,7 @@ Every 0.1 s the rules are applied, as the scheduler does. A run of 10 million vi
 seconds. The report is written as simulate.md, .html, .json and .svg.")]
 pub struct Simulate {
     #[command(flatten)]
-    coming: crowd::Coming,
+    coming: Coming,
     #[command(flatten)]
     crowd: Crowd,
     #[command(flatten)]

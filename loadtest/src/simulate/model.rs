@@ -3,17 +3,17 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio_util::sync::CancellationToken;
 
 use super::arrivals::Arrivals;
-use super::crowd::Crowd;
+use super::options::{Crowd, Rules};
 use super::rate::Rate;
-use super::rules::Rules;
 use super::span::micros;
+use crate::load::Durations;
 
 /// Between two ticks, as the scheduler spreads its 100 ms.
 const TICK: std::ops::RangeInclusive<u64> = 100_000..=120_000;
@@ -43,7 +43,8 @@ pub struct Sample {
 #[derive(Default)]
 pub struct Simulated {
     pub seed: u64,
-    pub waits: Waits,
+    /// Of the promoted.
+    pub waits: Durations,
     /// Second by second.
     pub samples: Vec<Sample>,
     pub visitors: u64,
@@ -66,15 +67,6 @@ pub struct Simulated {
     pub line_ended: u64,
     /// Ended before it was over.
     pub interrupted: bool,
-}
-
-/// Waits of the promoted in milliseconds, to a thousandth.
-pub struct Waits(pub Histogram<u64>);
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self(Histogram::new(3).expect("three digits are allowed"))
-    }
 }
 
 /// One in line.
@@ -253,7 +245,7 @@ impl<'a> Room<'a> {
 
     fn promote(&mut self, visitor: &Waiting, now: u64) {
         let waited = now - visitor.joined;
-        self.result.waits.0.record(waited / 1_000).expect("it grows as it must");
+        self.result.waits.note(Duration::from_micros(waited));
         self.sample.promoted += 1;
         self.sample.waited += waited;
         let claim_ttl = micros(self.rules.claim_ttl);

@@ -1,12 +1,12 @@
 //! What a simulation tells: numbers for programs, tables and plots for people.
 
-use serde::Serialize;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::crowd::Crowd;
 use super::model::{Sample, Simulated};
-use super::rules::Rules;
-use super::spread::Spread;
+use super::options::{Crowd, Rules};
 use crate::report::{Curve, Plot, Report, number};
 
 /// Points that a curve has at most.
@@ -33,16 +33,16 @@ const VISITORS: Figure = ("visitors", "visitors", Unit::Visitors, |run| run.visi
 #[rustfmt::skip]
 const FIGURES: [Figure; 15] = [
     VISITORS,
-    ("promoted", "let in", Unit::Share, |run| run.waits.0.len() as f64),
+    ("promoted", "let in", Unit::Share, |run| run.waits.count() as f64),
     ("refused", "refused by a full line", Unit::Share, |run| run.refused as f64),
     ("dropped_out", "left the line", Unit::Share, |run| run.dropped_out as f64),
     ("no_shows", "missed their turn", Unit::Share, |run| run.no_shows as f64),
-    ("wait_seconds.average", "wait, average", Unit::Seconds, |run| run.waits.0.mean() / 1e3),
+    ("wait_seconds.average", "wait, average", Unit::Seconds, |run| run.waits.mean().as_secs_f64()),
     ("wait_seconds.p50", "wait, p50", Unit::Seconds, |run| wait(run, 0.5)),
     ("wait_seconds.p90", "wait, p90", Unit::Seconds, |run| wait(run, 0.9)),
     ("wait_seconds.p99", "wait, p99", Unit::Seconds, |run| wait(run, 0.99)),
     ("wait_seconds.p99_9", "wait, p99.9", Unit::Seconds, |run| wait(run, 0.999)),
-    ("wait_seconds.max", "longest wait", Unit::Seconds, |run| run.waits.0.max() as f64 / 1e3),
+    ("wait_seconds.max", "longest wait", Unit::Seconds, |run| run.waits.max().as_secs_f64()),
     ("greatest_depth", "longest line", Unit::Visitors, |run| run.greatest_depth as f64),
     ("line_ended_seconds", "last of the line let in after", Unit::Seconds,
         |run| run.line_ended as f64 / 1e6),
@@ -51,9 +51,28 @@ const FIGURES: [Figure; 15] = [
         |run| run.left_standing as f64),
 ];
 
+/// A figure over time: its plot, its name in `simulate.json`, what the plot calls it, and its value in
+/// a part of a run, which has so many seconds. It is not a number if there is none.
+type Series = (usize, &'static str, &'static str, fn(&[Sample], f64) -> f64);
+
+const SERIES: [Series; 5] = [
+    (0, "greatest_depth", "waiting", |part, _| greatest_depth(part)),
+    (0, "ready_and_active", "ready and active", |part, _| taken(part)),
+    (1, "arrivals_per_second", "arrivals", |part, time| sum(part, |it| it.joined) / time),
+    (1, "promotions_per_second", "promotions", |part, time| sum(part, |it| it.promoted) / time),
+    (2, "wait_seconds", "mean wait", |part, _| mean_wait(part)),
+];
+
+/// Of each plot the file, the title and the unit.
+const PLOTS: [[&str; 3]; 3] = [
+    ["simulate-line", "The line, and visitors inside", "places"],
+    ["simulate-flow", "Arrivals and promotions", "visitors/s"],
+    ["simulate-wait", "How long those let in had waited", "wait (s)"],
+];
+
 /// The wait that this share of the promoted did not exceed, in seconds.
 fn wait(run: &Simulated, share: f64) -> f64 {
-    run.waits.0.value_at_quantile(share) as f64 / 1e3
+    run.waits.quantile(share).as_secs_f64()
 }
 
 /// Mean share of the capacity that was ready or active while visitors waited.
@@ -85,30 +104,20 @@ pub struct Answer {
     pub interrupted: bool,
 }
 
-/// A stretch of the runs that ends at `seconds`.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Point {
-    seconds: u64,
-    arrivals_per_second: Option<Spread>,
-    promotions_per_second: Option<Spread>,
-    greatest_depth: Option<Spread>,
-    /// Of the runs that last so long.
-    ready_and_active: Option<Spread>,
-    /// Mean of those promoted in it.
-    wait_seconds: Option<Spread>,
-}
-
 impl Answer {
     fn spread(&self, (.., of): &Figure) -> Option<Spread> {
         Spread::of(self.runs.iter().map(of))
     }
 
-    fn over_time(&self) -> Vec<Point> {
-        over_time(&self.runs.iter().map(|run| &*run.samples).collect::<Vec<_>>())
-    }
-
     /// `simulate.json`.
     pub fn json(&self) -> Value {
+        let over_time = stretches(&self.runs).map(|stretch| {
+            let mut point = json!({ "seconds": stretch.end });
+            for series in &SERIES {
+                point[series.1] = json!(within(&self.runs, &stretch, series));
+            }
+            point
+        });
         let mut json = json!({
             "schema_version": 2,
             "interrupted": self.interrupted,
@@ -116,7 +125,7 @@ impl Answer {
             "crowd": self.crowd,
             "rules": self.rules,
             "seeds": self.runs.iter().map(|run| run.seed).collect::<Vec<_>>(),
-            "over_time": self.over_time(),
+            "over_time": over_time.collect::<Vec<_>>(),
         });
         for figure in &FIGURES {
             let spread = json!(self.spread(figure));
@@ -144,8 +153,23 @@ impl Answer {
         let came = vec![["arrivals".to_owned(), self.arrivals.clone()]];
         let rows = [came, fields(&self.rules), fields(&self.crowd)].concat();
         report.table(["", "times in s, shares from 0 to 1"], rows);
-        for (name, plot) in self.plots() {
-            report.plot(name, plot);
+        let seconds = stretches(&self.runs).last().map_or(0, |last| last.end);
+        let (axis, unit) = if seconds > 600 { ("time (min)", 60.0) } else { ("time (s)", 1.0) };
+        let curve = |series: &Series| {
+            let none = Spread { median: f64::NAN, min: f64::NAN, max: f64::NAN };
+            let at = |stretch: Range<usize>| {
+                let spread = within(&self.runs, &stretch, series).unwrap_or(none);
+                (stretch.end as f64 / unit, spread)
+            };
+            let points: Vec<_> = stretches(&self.runs).map(at).collect();
+            let range = points.iter().map(|(x, of)| (*x, of.min, of.max)).collect();
+            let median = points.iter().map(|(x, of)| (*x, of.median)).collect();
+            Curve::new(series.2, median).with_range(range)
+        };
+        for (at, [name, title, y]) in PLOTS.into_iter().enumerate() {
+            let title = format!("{title}: median and range of {seeds} seeds");
+            let curves = SERIES.iter().filter(|series| series.0 == at).map(curve).collect();
+            report.plot(name, Plot::new(&title, axis, y, curves));
         }
         report
     }
@@ -163,66 +187,33 @@ impl Answer {
         }
         Some(cells)
     }
-
-    fn plots(&self) -> [(&'static str, Plot); 3] {
-        let points = self.over_time();
-        let minutes = points.last().is_some_and(|last| last.seconds > 600);
-        let (axis, unit) = if minutes { ("time (min)", 60.0) } else { ("time (s)", 1.0) };
-        let curve = |name: &str, of: fn(&Point) -> Option<Spread>| {
-            let none = Spread { median: f64::NAN, min: f64::NAN, max: f64::NAN };
-            let at = |point: &Point| (point.seconds as f64 / unit, of(point).unwrap_or(none));
-            let points: Vec<_> = points.iter().map(at).collect();
-            let range = points.iter().map(|(x, of)| (*x, of.min, of.max)).collect();
-            Curve::new(name, points.iter().map(|(x, of)| (*x, of.median)).collect())
-                .with_range(range)
-        };
-        let plot = |title: &str, y: &str, curves: Vec<Curve>| {
-            let title = format!("{title}: median and range of {} seeds", self.runs.len());
-            Plot::new(&title, axis, y, curves)
-        };
-        let line = vec![
-            curve("waiting", |point| point.greatest_depth),
-            curve("ready and active", |point| point.ready_and_active),
-        ];
-        let flow = vec![
-            curve("arrivals", |point| point.arrivals_per_second),
-            curve("promotions", |point| point.promotions_per_second),
-        ];
-        let wait = vec![curve("mean wait", |point| point.wait_seconds)];
-        [
-            ("simulate-line", plot("The line, and visitors inside", "places", line)),
-            ("simulate-flow", plot("Arrivals and promotions", "visitors/s", flow)),
-            ("simulate-wait", plot("How long those let in had waited", "wait (s)", wait)),
-        ]
-    }
 }
 
-/// The runs side by side, in stretches as long as the longest run needs. After its end a run has no
-/// line and no flow.
-fn over_time(runs: &[&[Sample]]) -> Vec<Point> {
-    let seconds = runs.iter().map(|run| run.len()).max().unwrap_or(0);
-    let stretch = seconds.div_ceil(MOST_POINTS).max(1);
-    let point = |from: usize| {
-        let to = (from + stretch).min(seconds);
-        let parts = || runs.iter().map(|run| &run[from.min(run.len())..to.min(run.len())]);
-        let rate = |of: fn(&Sample) -> u64| {
-            Spread::of(parts().map(|part| sum(part, of) / (to - from) as f64))
-        };
-        let depth = |part: &[Sample]| part.iter().map(|it| it.depth).max().unwrap_or(0) as f64;
-        // Not a number if no visitor was promoted.
-        let wait = |part| sum(part, |it| it.waited) / 1e6 / sum(part, |it| it.promoted);
-        Point {
-            seconds: to as u64,
-            arrivals_per_second: rate(|it| it.joined),
-            promotions_per_second: rate(|it| it.promoted),
-            greatest_depth: Spread::of(parts().map(depth)),
-            ready_and_active: Spread::of(
-                parts().filter_map(|part| Some(part.last()?.taken as f64)),
-            ),
-            wait_seconds: Spread::of(parts().map(wait)),
-        }
-    };
-    (0..seconds).step_by(stretch).map(point).collect()
+/// Of equal length, as many as a curve may have points, up to the end of the longest run.
+fn stretches(runs: &[Simulated]) -> impl Iterator<Item = Range<usize>> {
+    let seconds = runs.iter().map(|run| run.samples.len()).max().unwrap_or(0);
+    let length = seconds.div_ceil(MOST_POINTS).max(1);
+    (0..seconds).step_by(length).map(move |from| from..(from + length).min(seconds))
+}
+
+/// A figure of all runs in a stretch. After its end a run has no line and no flow.
+fn within(runs: &[Simulated], stretch: &Range<usize>, (.., of): &Series) -> Option<Spread> {
+    Spread::of(runs.iter().map(|run| {
+        let rest = run.samples.get(stretch.start..).unwrap_or_default();
+        of(&rest[..rest.len().min(stretch.len())], stretch.len() as f64)
+    }))
+}
+
+fn greatest_depth(part: &[Sample]) -> f64 {
+    part.iter().map(|it| it.depth).max().unwrap_or(0) as f64
+}
+
+fn taken(part: &[Sample]) -> f64 {
+    part.last().map_or(f64::NAN, |it| it.taken as f64)
+}
+
+fn mean_wait(part: &[Sample]) -> f64 {
+    sum(part, |it| it.waited) / 1e6 / sum(part, |it| it.promoted)
 }
 
 fn sum(part: &[Sample], of: fn(&Sample) -> u64) -> f64 {
@@ -250,20 +241,68 @@ fn time(seconds: f64) -> String {
     humantime::format_duration(whole).to_string()
 }
 
+/// The median of a figure, its lowest and its highest value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    #[serde(serialize_with = "whole")]
+    pub median: f64,
+    #[serde(serialize_with = "whole")]
+    pub min: f64,
+    #[serde(serialize_with = "whole")]
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of the values that are numbers, at least one. Of an even number the lower one in the middle
+    /// is the median, so that a run had it.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<_> = values.filter(|value| !value.is_nan()).collect();
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        Some(Self { median: values[(values.len() - 1) / 2], min, max })
+    }
+}
+
+/// A count, without a decimal point.
+fn whole<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 { to.serialize_u64(*value as u64) } else { to.serialize_f64(*value) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_run_that_is_over_has_no_line_and_others_go_on() {
-        let of = |median, min, max| Some(Spread { median, min, max });
-        let second = |depth| Sample { joined: 2, promoted: 1, waited: 500_000, depth, taken: 3 };
-        let (short, long) = ([second(4)], [second(6), second(8), second(5)]);
-        let points = over_time(&[&short, &short, &long]);
-        let line: Vec<_> = points.iter().map(|point| point.greatest_depth).collect();
-        assert_eq!(line, [of(4.0, 4.0, 6.0), of(0.0, 0.0, 8.0), of(0.0, 0.0, 5.0)]);
-        assert_eq!(points[2].promotions_per_second, of(0.0, 0.0, 1.0));
-        assert_eq!(points[2].ready_and_active, of(3.0, 3.0, 3.0), "of the run that goes on");
-        assert_eq!(points[2].wait_seconds, of(0.5, 0.5, 0.5));
+        let run = |depths: &[u64]| {
+            let second =
+                |depth| Sample { joined: 2, promoted: 1, waited: 500_000, depth, taken: 3 };
+            let samples = depths.iter().copied().map(second).collect();
+            Simulated { samples, ..Simulated::default() }
+        };
+        let runs = [run(&[4]), run(&[4]), run(&[6, 8, 5])];
+        let over_time = |name: &str| {
+            let series = SERIES.iter().find(|it| it.1 == name).expect(name);
+            let spreads = stretches(&runs).map(|it| within(&runs, &it, series).expect("a number"));
+            spreads.map(|it| [it.median, it.min, it.max]).collect::<Vec<_>>()
+        };
+        let line = [[4.0, 4.0, 6.0], [0.0, 0.0, 8.0], [0.0, 0.0, 5.0]];
+        assert_eq!(over_time("greatest_depth"), line);
+        assert_eq!(over_time("promotions_per_second")[2], [0.0, 0.0, 1.0]);
+        assert_eq!(over_time("ready_and_active")[2], [3.0; 3], "of the run that goes on");
+        assert_eq!(over_time("wait_seconds")[2], [0.5; 3]);
+    }
+
+    #[test]
+    fn a_spread_is_a_median_and_a_range() {
+        let of = |values: &[f64]| Spread::of(values.iter().copied());
+        assert_eq!(
+            of(&[4.0, 9.0, 1.0, 7.0, 2.0]),
+            Some(Spread { median: 4.0, min: 1.0, max: 9.0 })
+        );
+        assert_eq!(of(&[0.5, 0.25]), Some(Spread { median: 0.25, min: 0.25, max: 0.5 }));
+        assert_eq!(of(&[f64::NAN]), None);
+        let json = serde_json::to_string(&of(&[2.0, 0.5])).expect("JSON");
+        assert_eq!(json, r#"{"median":0.5,"min":0.5,"max":2}"#);
     }
 }

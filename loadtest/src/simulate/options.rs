@@ -1,15 +1,16 @@
-//! Who comes, and what they do.
+//! What a simulation is asked: who comes, what they do, and by which rules of the waiting room.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::arrivals::Arrivals;
 use super::span::Span;
 use crate::exit::Usage;
-use crate::plan::flags::{share, time};
+use crate::plan::Pace;
+use crate::plan::flags::{CLAIM_TTL, IDLE_TTL, INTERVAL, SESSION_MAX, share, time};
 
 /// When they come: exactly one of three.
 #[derive(Args, Clone, Debug)]
@@ -38,10 +39,12 @@ impl Coming {
         let length = humantime::format_duration(self.length);
         let (arrivals, asked) = match (self.rate, self.spike, &self.csv) {
             (Some(rate), ..) => {
-                (Arrivals::constant(rate, self.length), format!("--rate {rate} --for {length}"))
+                let same = Arrivals::straight(rate, rate, self.length);
+                (same, format!("--rate {rate} --for {length}"))
             }
             (_, Some(visitors), _) => {
-                let spike = Arrivals::spike(visitors, self.length);
+                let peak = 2.0 * visitors as f64 / self.length.as_secs_f64();
+                let spike = Arrivals::straight(peak, 0.0, self.length);
                 (spike, format!("--spike {visitors} --for {length}"))
             }
             (.., Some(file)) => (Arrivals::read(file)?, format!("--csv {}", file.display())),
@@ -91,4 +94,49 @@ pub struct Crowd {
     /// How many runs to play, each with a seed of its own, 1 to 100
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
+}
+
+/// The rules, as the queue's configuration names them: by a rate, a capacity or both.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(next_help_heading = "Rules")]
+#[command(group = ArgGroup::new("rule").required(true).multiple(true).args(["batch", "capacity"]))]
+#[group(skip)]
+pub struct Rules {
+    /// The most promotions in any interval, 1 to 1000000
+    #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub batch: Option<u64>,
+    /// The interval of a batch, 1s to 1h
+    #[arg(long, value_name = "TIME", default_value = "10s",
+        value_parser = time(INTERVAL))]
+    #[serde(serialize_with = "seconds")]
+    pub interval: Duration,
+    /// How a batch is spread over its interval
+    #[arg(long, default_value = "even")]
+    pub pace: Pace,
+    /// The most places that are ready or active at one time, 1 to 10000000
+    #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub capacity: Option<u64>,
+    /// How long the place of a visitor who does not show up is kept, 5s to 1h
+    #[arg(long, value_name = "TIME", default_value = "60s",
+        value_parser = time(CLAIM_TTL))]
+    #[serde(serialize_with = "seconds")]
+    pub claim_ttl: Duration,
+    /// The longest stay, 5s to 7d
+    #[arg(long, value_name = "TIME", default_value = "30m",
+        value_parser = time(SESSION_MAX))]
+    #[serde(serialize_with = "seconds")]
+    pub session_max: Duration,
+    /// How long a visitor in line may be inactive before the queue skips it, 60s to 24h
+    #[arg(long, value_name = "TIME", default_value = "10m",
+        value_parser = time(IDLE_TTL))]
+    #[serde(serialize_with = "seconds")]
+    pub idle_ttl: Duration,
+    /// The longest line, 1 to 10000000; more visitors are refused
+    #[arg(long, value_name = "PLACES", default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub max_waiting: u64,
+}
+
+fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
 }
