@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use anteroom_witness::{Record, Rules};
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, value_parser};
+use humantime::parse_duration;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use url::Host;
@@ -92,10 +93,10 @@ pub struct Rehearse {
     queue: Option<String>,
     /// How many visitors arrive, 1 to 10000000
     #[arg(long, value_name = "N", default_value_t = 50_000,
-        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+        value_parser = value_parser!(u32).range(1..=10_000_000))]
     visitors: u32,
     /// The time in which they arrive
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     arrive: Duration,
     /// Habits by weight: faithful, sleeps, tabs, no-show, late, drops-out, gives-up, cheats
     #[arg(long, value_name = "HABIT=WEIGHT,…", default_value = Mix::OF_A_HUNDRED,
@@ -115,16 +116,16 @@ pub struct Rehearse {
     #[arg(long, value_name = "PATH", value_parser = path)]
     gate: Option<String>,
     /// How long a visitor stays inside on average, besides the think time of the scenario
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     stay: Duration,
     /// How long a phone sleeps on average
-    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = parse_duration)]
     sleep: Duration,
     /// How long a visitor waits for an answer
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     patience: Duration,
     /// The run ends after this time at the latest
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
     limit: Duration,
     /// Which connections visitors use
     #[arg(long, value_enum, default_value_t)]

@@ -73,14 +73,14 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, ver
     }
     if verdict.rules_changed {
         report.text(
-            "The rules were changed while it ran: it was held to what all of them forbid. Promises 1 \
-             and 2 are not judged where that was kept.",
+            "The rules were changed while it ran: it was held to what all of them forbid. Promises \
+             1 and 2 are not judged where that was kept.",
         );
     }
     if held.get(&6) == Some(&None) && !counts.tricks.is_empty() {
         report.text(
-            "Promise 6 is not judged: the queue was in bypass, in which every visitor passes, or the room \
-             let pass while it was without its store, as on_store_error = \"open\" says.",
+            "Promise 6 is not judged: the queue was in bypass, in which every visitor passes, or \
+             the room let pass while it was without its store, as on_store_error = \"open\" says.",
         );
     }
     report.text(format!("{} requests in the record.", verdict.lines));
@@ -217,8 +217,8 @@ fn visits(report: &mut Report, name: &str, ran: &Ran, own_limit: Option<OwnLimit
     }
     let requests = counts.service.total.requests + counts.room.total.requests;
     report.text(format!(
-        "{} It sent {:.0} requests/s on {} connections, for which visitors waited {:.0} ms (p95), in \
-         no latency.",
+        "{} It sent {:.0} requests/s on {} connections, for which visitors waited {:.0} ms (p95), \
+         in no latency.",
         cost.line(),
         requests as f64 / seconds.max(1.0),
         ran.opened,

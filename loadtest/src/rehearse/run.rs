@@ -98,10 +98,11 @@ pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken
     let harness = Watch::start();
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
     let visits = async {
+        let follows = stage.with_room && stage.args.follow;
         let over = tokio::select! {
             over = crowd(stage, seed, [interrupted, &broken]) => over,
             never = watch(stage, &broken) => match never {},
-            never = follow::seconds(stage), if stage.with_room && stage.args.follow => match never {},
+            never = follow::seconds(stage), if follows => match never {},
         };
         let took = stage.elapsed();
         if !stage.counts().fell_for.is_empty() {

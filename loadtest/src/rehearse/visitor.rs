@@ -76,8 +76,8 @@ impl Visitor {
         }
     }
 
-    /// If its turn has come, takes down when: now, less what is used up of `claim_ttl`, where that is
-    /// told.
+    /// If its turn has come, takes down when: now, less what is used up of `claim_ttl`, where that
+    /// is told.
     fn notes_its_turn(&self, told: &Told, joined: &mut Option<Duration>) {
         let used = match told {
             Told::Ready { left_ms } => {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, value_parser};
 use serde::{Serialize, Serializer};
 
 use super::arrivals::Arrivals;
@@ -22,7 +22,7 @@ pub struct Coming {
     #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     rate: Option<f64>,
     /// Visitors in all (on average, unless --even is set), most of them at the start, at least 1
-    #[arg(long, value_name = "VISITORS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "VISITORS", value_parser = value_parser!(u64).range(1..))]
     spike: Option<u64>,
     /// A file of lines `seconds,arrivals per second`
     #[arg(long, value_name = "FILE")]
@@ -92,7 +92,7 @@ pub struct Crowd {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many runs to play, each with a seed of its own, 1 to 100
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u64).range(1..=100))]
     pub seeds: u64,
 }
 
@@ -103,7 +103,7 @@ pub struct Crowd {
 #[group(skip)]
 pub struct Rules {
     /// The most promotions in any interval, 1 to 1000000
-    #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "PLACES", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub batch: Option<u64>,
     /// The interval of a batch, 1s to 1h
     #[arg(long, value_name = "TIME", default_value = "10s",
@@ -114,7 +114,7 @@ pub struct Rules {
     #[arg(long, default_value = "even")]
     pub pace: Pace,
     /// The most places that are ready or active at one time, 1 to 10000000
-    #[arg(long, value_name = "PLACES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "PLACES", value_parser = value_parser!(u64).range(1..=10_000_000))]
     pub capacity: Option<u64>,
     /// How long the place of a visitor who does not show up is kept, 5s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s",
@@ -133,7 +133,7 @@ pub struct Rules {
     pub idle_ttl: Duration,
     /// The longest line, 1 to 10000000; more visitors are refused
     #[arg(long, value_name = "PLACES", default_value_t = 1_000_000,
-        value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+        value_parser = value_parser!(u64).range(1..=10_000_000))]
     pub max_waiting: u64,
 }
 

@@ -51,8 +51,8 @@ const FIGURES: [Figure; 15] = [
         |run| run.left_standing as f64),
 ];
 
-/// A figure over time: its plot, its name in `simulate.json`, what the plot calls it, and its value in
-/// a part of a run, which has so many seconds. It is not a number if there is none.
+/// A figure over time: its plot, its name in `simulate.json`, what the plot calls it, and its value
+/// in a part of a run, which has so many seconds. It is not a number if there is none.
 type Series = (usize, &'static str, &'static str, fn(&[Sample], f64) -> f64);
 
 const SERIES: [Series; 5] = [
