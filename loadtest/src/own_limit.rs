@@ -18,7 +18,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::client::{Fault, Sources};
+use crate::load::share;
 
+/// Visits under way at most, also where more descriptors are allowed.
+pub const MOST_IN_FLIGHT: u64 = 50_000;
 /// Descriptors of the program itself: standard streams, the runtime, reports.
 const RESERVE: u64 = 100;
 /// One request of so many that failed here makes the figures of all the others doubtful.
@@ -88,14 +91,14 @@ impl OwnLimit {
         Some(match fault {
             Fault::Ports => Self::ports(what),
             Fault::Memory => Self::new(what, "Use a machine with more memory, or more machines"),
-            _ => Self::descriptors(what, requests.min(50_000)),
+            _ => Self::descriptors(what, requests.min(MOST_IN_FLIGHT)),
         })
     }
 
     /// Of visitors who arrived while as many connections were open as the machine allows.
     pub fn of_unplayed(unplayed: u64, of: u64) -> Option<Self> {
         let what = format!("{unplayed} of {of} visitors found no file descriptor left here");
-        (unplayed * ONE_OF > of).then(|| Self::descriptors(what, 50_000))
+        (unplayed * ONE_OF > of).then(|| Self::descriptors(what, MOST_IN_FLIGHT))
     }
 }
 
@@ -136,19 +139,36 @@ pub fn check(wanted: u64, sources: &Sources) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What this process had and did in one second of a run.
-#[derive(Clone, Copy, Debug, Default)]
+/// A second of a run: what had been used before it, and how late timers fired in it.
+#[derive(Clone, Copy, Debug)]
 struct Second {
-    /// Processors that it used.
-    cores: f64,
-    /// The busy share of all processors, of all programs.
-    busy: f64,
+    began: Instant,
+    /// Processor time of this process, in seconds.
+    own: f64,
+    /// Of the machine, in ticks: all, and idle.
+    machine: [u64; 2],
     /// Timers that were due.
     ticks: u32,
     /// Those that fired late.
     late: u32,
     /// The latest.
     latest: Duration,
+}
+
+impl Second {
+    fn begins() -> Self {
+        // The own process can always be asked.
+        let own = getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+            let times = [usage.user_time(), usage.system_time()];
+            times.map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).iter().sum()
+        });
+        let stat = read_to_string("/proc/stat").unwrap_or_default();
+        let all = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+        // User, nice, system, idle, wait for disks, interrupts and what other machines took.
+        let all: Vec<u64> = all.take(8).filter_map(|ticks| ticks.parse().ok()).collect();
+        let machine = [all.iter().sum(), all.iter().skip(3).take(2).sum()];
+        Self { began: Instant::now(), own, machine, ticks: 0, late: 0, latest: Duration::ZERO }
+    }
 }
 
 /// What a stretch of time cost this process.
@@ -180,24 +200,20 @@ pub struct Watch {
 impl Watch {
     /// Starts.
     pub fn start() -> Self {
-        let (started, seconds) = (Instant::now(), Arc::<Mutex<Vec<Second>>>::default());
+        let first = Second::begins();
+        let seconds = Arc::new(Mutex::new(vec![first]));
         let noted = Arc::clone(&seconds);
         let watching = async move {
-            let (mut due, mut before) = (started, Used::now());
+            let mut due = first.began;
             loop {
                 due += TICK;
                 sleep_until(due).await;
                 let late = due.elapsed();
                 let mut seconds = lock(&noted);
                 // By the moment at which it was due, also after a stall.
-                let at = usize::try_from((due - started).as_secs()).unwrap_or(usize::MAX);
+                let at = usize::try_from((due - first.began).as_secs()).unwrap_or(usize::MAX);
                 if at >= seconds.len() {
-                    let now = Used::now();
-                    if let Some(last) = seconds.last_mut() {
-                        (last.cores, last.busy) = now.since(&before);
-                    }
-                    before = now;
-                    seconds.push(Second::default());
+                    seconds.push(Second::begins());
                 }
                 let second = &mut seconds[at];
                 second.ticks += 1;
@@ -205,27 +221,27 @@ impl Watch {
                 second.latest = second.latest.max(late);
             }
         };
-        Self { started, seconds, _task: AbortOnDropHandle::new(tokio::spawn(watching)) }
+        let _task = AbortOnDropHandle::new(tokio::spawn(watching));
+        Self { started: first.began, seconds, _task }
     }
 
     /// What the seconds of a stretch cost, since the start.
     pub fn cost(&self, of: Range<Duration>) -> Cost {
         let seconds = lock(&self.seconds);
-        let last = seconds.len().saturating_sub(1);
+        let last = seconds.len() - 1;
         let whole = |at: Duration| usize::try_from(at.as_secs()).unwrap_or(usize::MAX).min(last);
         let (from, to) = (whole(of.start), whole(of.end));
-        // The second that is not over has no figures of the processors yet.
-        let over = &seconds[from..to];
-        let of = &seconds[from..seconds.len().min(to + 1)];
-        let mean = |figure: fn(&Second) -> f64| {
-            over.iter().map(figure).sum::<f64>() / (over.len() as f64).max(1.0)
-        };
+        let of = &seconds[from..=to];
+        // What the last second takes is not known yet.
+        let (first, last) = (&of[0], &of[of.len() - 1]);
+        let [all, idle] = [0, 1].map(|at| last.machine[at].saturating_sub(first.machine[at]));
+        let cpu_seconds = last.own - first.own;
         let kibibytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
         Cost {
-            cpu_seconds: over.iter().map(|second| second.cores).sum(),
-            cores: mean(|second| second.cores),
+            cpu_seconds,
+            cores: cpu_seconds / (last.began - first.began).as_secs_f64().max(1e-3),
             cores_allowed: std::thread::available_parallelism().map_or(1.0, |it| it.get() as f64),
-            machine_busy: mean(|second| second.busy),
+            machine_busy: share(all.saturating_sub(idle), all),
             late_share: of.iter().map(|it| f64::from(it.late)).sum::<f64>()
                 / of.iter().map(|it| f64::from(it.ticks)).sum::<f64>().max(1.0),
             latest_ms: of.iter().map(|it| it.latest).max().unwrap_or_default().as_secs_f64() * 1e3,
@@ -247,13 +263,13 @@ impl Cost {
     /// The limit that this process was at, if it was.
     pub fn limit(&self) -> Option<OwnLimit> {
         let Self { cores, cores_allowed, machine_busy, late_share, latest_ms, .. } = *self;
-        let share = cores / cores_allowed.max(1.0);
+        let used = cores / cores_allowed.max(1.0);
         let (late, busy) = (100.0 * late_share, 100.0 * machine_busy);
         let mut remedy = "Run it again on a machine that is less busy, offer less load, or use \
             more machines";
         let what = if latest_ms >= STALLED.as_secs_f64() * 1e3 {
             format!("it, or its machine, stood still for {:.1} s", latest_ms / 1e3)
-        } else if share >= ALONE || (share >= SHARED && machine_busy >= BUSY) {
+        } else if used >= ALONE || (used >= SHARED && machine_busy >= BUSY) {
             remedy = "Use a machine of its own for it, with more processors, or more machines";
             format!("it used {cores:.2} of {cores_allowed} processors, which were {busy:.0} % busy")
         } else if late_share > LATE_SHARE {
@@ -286,40 +302,6 @@ impl Cost {
             self.max_rss_bytes as f64 / 1_048_576.0,
             100.0 * self.late_share
         )
-    }
-}
-
-/// Processor time so far.
-struct Used {
-    at: Instant,
-    /// Of this process, in seconds.
-    own: f64,
-    /// Of the machine, in ticks: all, and idle.
-    machine: (u64, u64),
-}
-
-impl Used {
-    fn now() -> Self {
-        // The own process can always be asked.
-        let own = getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
-            let times = [usage.user_time(), usage.system_time()];
-            times.map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).iter().sum()
-        });
-        let stat = read_to_string("/proc/stat").unwrap_or_default();
-        let all = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
-        // User, nice, system, idle, wait for disks, interrupts and what other machines took.
-        let all: Vec<u64> = all.take(8).filter_map(|ticks| ticks.parse().ok()).collect();
-        let idle = all.iter().skip(3).take(2).sum();
-        Self { at: Instant::now(), own, machine: (all.iter().sum(), idle) }
-    }
-
-    /// Processors used and the busy share of all.
-    fn since(&self, before: &Self) -> (f64, f64) {
-        let seconds = (self.at - before.at).as_secs_f64().max(1e-3);
-        let all = self.machine.0.saturating_sub(before.machine.0);
-        let idle = self.machine.1.saturating_sub(before.machine.1);
-        let busy = if all == 0 { 0.0 } else { 1.0 - idle as f64 / all as f64 };
-        ((self.own - before.own) / seconds, busy)
     }
 }
 

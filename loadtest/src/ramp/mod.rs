@@ -20,15 +20,13 @@ use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
 use crate::load::{Figures, Measurement};
-use crate::own_limit::{self, Cost, OwnLimit, Watch};
+use crate::own_limit::{self, Cost, MOST_IN_FLIGHT, OwnLimit, Watch};
 use crate::plan::{self, Basis, Pace, Plan, flags};
 use crate::progress::say;
 use crate::scenario::Scenario;
 use crate::share;
 use saturation::Saturation;
 
-/// Visits under way at most, where nothing else is said.
-const MOST_IN_FLIGHT: u64 = 50_000;
 /// A part of a run.
 const STRETCH: flags::Bounds = ("1s", "1h");
 
