@@ -234,10 +234,10 @@ fn parts<R: DeserializeOwned>(folders: &[PathBuf]) -> anyhow::Result<Vec<R>> {
         )));
     }
     ensure!(parts.len() == there.len(), Usage("a share is there twice".to_owned()));
-    let started = parts.iter().map(|part| part.started_at);
-    let (first, last) = (started.clone().min(), started.max());
-    let apart = last.zip(first).map(|(last, first)| last.duration_since(first).unsigned_abs());
-    let apart = apart.unwrap_or_default();
+    let started: BTreeSet<_> = parts.iter().map(|part| part.started_at).collect();
+    let apart =
+        started.last().zip(started.first()).map(|(last, first)| last.duration_since(*first));
+    let apart = apart.unwrap_or_default().unsigned_abs();
     let why = format!(
         "the shares began {:.1} s apart, and may begin 1 s apart: use --start-at, and set the \
          clocks of the machines",

@@ -21,7 +21,6 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
 use super::{Fault, Route};
-use crate::scenario::Call;
 
 /// A request as it goes out.
 pub type Outgoing = Request<Full<Bytes>>;
@@ -80,16 +79,6 @@ impl Connection {
         // In memory of its own while it lasts: a visitor who thinks takes a third of it.
         let exchange = Box::pin(self.exchange(request));
         timeout(within, exchange).await.unwrap_or(Err(Fault::Timeout))
-    }
-
-    /// The same, for a request of a scenario.
-    ///
-    /// # Errors
-    ///
-    /// As [`Connection::send`]; [`Fault::Value`], when its path cannot be sent.
-    pub async fn call(&mut self, call: &Call, within: Duration) -> Result<Answer, Fault> {
-        let request = self.route.target.call(call)?;
-        self.send(request, within).await
     }
 
     async fn exchange(&mut self, request: Outgoing) -> Result<Answer, Fault> {

@@ -60,7 +60,10 @@ impl Walk {
         timeout: Duration,
     ) -> Option<Fault> {
         self.recorder.request_begins(due);
-        let outcome = connection.call(call, timeout).await;
+        let outcome = match connection.route().target.call(call) {
+            Ok(request) => connection.send(request, timeout).await,
+            Err(fault) => Err(fault),
+        };
         if self.connections == Connections::New {
             connection.close();
         }

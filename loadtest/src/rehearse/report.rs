@@ -16,6 +16,7 @@ use super::run::{Over, Ran};
 use crate::load::{Percentiles, Second, share};
 use crate::own_limit::OwnLimit;
 use crate::report::{Curve, Part, Plot, Report};
+use crate::size::objective::Judged;
 
 /// What each promise says, in short.
 const PROMISES: [&str; 6] = [
@@ -162,9 +163,9 @@ fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
 fn objectives(report: &mut Report, rehearsal: &Rehearsal<'_>) {
     let mut rows = Vec::new();
     for (name, ran) in rehearsal.runs() {
-        for (objective, judged) in rehearsal.objectives(ran) {
-            let says = if judged.held { "held" } else { "MISSED" };
-            rows.push([objective.to_string(), name.to_owned(), judged.value, says.to_owned()]);
+        for Judged { objective, held, value, .. } in rehearsal.objectives(ran) {
+            let says = if held { "held" } else { "MISSED" };
+            rows.push([objective.to_string(), name.to_owned(), value, says.to_owned()]);
         }
     }
     if !rows.is_empty() {
@@ -265,9 +266,9 @@ pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
         lines.extend(verdict.reports().into_iter().take(3).map(str::to_owned));
     }
     for (name, ran) in rehearsal.runs() {
-        for (objective, judged) in rehearsal.objectives(ran) {
-            let says = if judged.held { "met" } else { "MISSED" };
-            lines.push(format!("{objective} {name}: {says} ({})", judged.value));
+        for Judged { objective, held, value, .. } in rehearsal.objectives(ran) {
+            let says = if held { "met" } else { "MISSED" };
+            lines.push(format!("{objective} {name}: {says} ({value})"));
         }
         let refused = ran.counts.ended_as(End::Refused);
         if refused > 0 {

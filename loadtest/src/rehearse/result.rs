@@ -15,7 +15,7 @@ use super::run::{Over, Ran};
 use crate::exit::Outcome;
 use crate::load::Percentiles;
 use crate::own_limit::OwnLimit;
-use crate::size::objective::{Judged, Objective};
+use crate::size::objective::Judged;
 
 /// Goes up when a field changes its meaning or is taken away.
 const SCHEMA_VERSION: u32 = 2;
@@ -94,11 +94,8 @@ impl Rehearsal<'_> {
     }
 
     /// Each objective, over all requests of a run to the protected service.
-    pub fn objectives(&self, ran: &Ran) -> impl Iterator<Item = (&Objective, Judged)> {
-        self.args
-            .slo
-            .iter()
-            .map(|objective| (objective, objective.judge(&ran.counts.service.total)))
+    pub fn objectives(&self, ran: &Ran) -> impl Iterator<Item = Judged> {
+        self.args.slo.iter().map(|objective| objective.judge(&ran.counts.service.total))
     }
 
     /// The limit of this program in a run, if it was at one.
@@ -119,7 +116,7 @@ impl Rehearsal<'_> {
         }
         let in_time = self.runs().all(|(_, ran)| ran.over != Over::TimeLimit);
         // With both, the objectives are those of the run with the waiting room.
-        let missed = |ran| self.objectives(ran).any(|(_, judged)| !judged.held);
+        let missed = |ran| self.objectives(ran).any(|judged| !judged.held);
         let held = in_time && !runs.next().is_some_and(missed);
         Ok(if held { Outcome::Held } else { Outcome::Missed })
     }
@@ -141,9 +138,6 @@ impl Rehearsal<'_> {
 
     fn run(&self, ran: &Ran) -> Value {
         let counts = &ran.counts;
-        let objectives = self.objectives(ran).map(|(objective, Judged { held, value, .. })| {
-            json!({ "objective": objective.to_string(), "held": held, "value": value })
-        });
         json!({
             "over": ran.over,
             "seconds": ran.took.as_secs_f64(),
@@ -154,7 +148,7 @@ impl Rehearsal<'_> {
             "refused": counts.ended_as(End::Refused),
             "served_per_minute": ran.served_per_minute(),
             "service": counts.service.json(),
-            "objectives": objectives.collect::<Vec<_>>(),
+            "objectives": self.objectives(ran).collect::<Vec<_>>(),
             "room": ran.verdict.as_ref().map(|verdict| self.room_json(counts, verdict)),
             "harness": ran.cost,
             "opened": ran.opened,

@@ -111,9 +111,8 @@ impl Ceiling {
 
     /// The probability that the ceiling is within these bounds.
     pub fn within(&self, low: f64, high: f64) -> f64 {
-        let within = |cell: &usize| (low..=high).contains(&self.at(*cell));
-        let part: f64 =
-            self.weights().enumerate().filter(|(cell, _)| within(cell)).map(|(_, it)| it).sum();
+        let within = |(cell, weight)| (low..=high).contains(&self.at(cell)).then_some(weight);
+        let part: f64 = self.weights().enumerate().filter_map(within).sum();
         part / self.weights().sum::<f64>()
     }
 }

@@ -10,7 +10,7 @@ use super::steady::Visits;
 use crate::client::Route;
 use crate::load::open::{Arrivals, Open, play};
 use crate::load::{Measurement, Tally};
-use crate::own_limit::{Cost, OwnLimit, Watch};
+use crate::own_limit::{OwnLimit, Watch};
 use crate::scenario::Scenario;
 use crate::share::Share;
 
@@ -78,11 +78,12 @@ pub struct Visitors {
 
 impl Measure for Visitors {
     async fn at(&self, load: &Load) -> anyhow::Result<Measured> {
+        let Load { rate, arrivals, warm_up, length } = *load;
         let open = Open {
-            rate: load.rate,
-            arrivals: load.arrivals,
-            length: load.warm_up + load.length,
-            warm_up: load.warm_up,
+            rate,
+            arrivals,
+            length: warm_up + length,
+            warm_up,
             max_in_flight: self.max_in_flight,
             share: Share::WHOLE,
             timeout: self.timeout,
@@ -91,41 +92,35 @@ impl Measure for Visitors {
         let never = CancellationToken::new();
         let watch = Watch::start();
         let measured = play(&self.scenario, &self.route, &open, &never, |_| {}).await?;
-        Ok(Measured::of(&measured, load, &self.scenario, &watch.cost_so_far()))
+        // Visits that think nowhere are looked at from the first to the last, with what they try
+        // again at the end; of those that think, all that is asked in a stretch of time.
+        let thinks = !warm_up.is_zero();
+        let (figures, arrived) = if thinks {
+            (&measured.window, rate * measured.window.length.as_secs_f64())
+        } else {
+            (&measured.whole, measured.visits_begun as f64)
+        };
+        let visits = Visits::of(&self.scenario, &figures.steps);
+        let steady_after =
+            if thinks { visits.steady_after(warm_up, length) } else { Duration::ZERO };
+        // What had no connection here was not asked of the service.
+        let mut total = figures.total.clone();
+        let own_limit = OwnLimit::of_faults(&total.faults, total.requests);
+        total.forget_own();
+        Ok(Measured {
+            total,
+            arrived,
+            stay: visits.stay,
+            steady_after,
+            growth: growth(&measured, rate),
+            own_limit: own_limit.or_else(|| watch.cost_so_far().limit()),
+            unplayed: measured.visits_not_begun,
+        })
     }
 
     /// Where visitors think, until those who try nothing again end their visits.
     fn warm_up(&self) -> Duration {
         self.scenario.longest_think()
-    }
-}
-
-impl Measured {
-    fn of(measured: &Measurement, load: &Load, scenario: &Scenario, cost: &Cost) -> Self {
-        // Visits that think nowhere are looked at from the first to the last, with what they try
-        // again at the end; of those that think, all that is asked in a stretch of time.
-        let thinks = !load.warm_up.is_zero();
-        let (figures, arrived) = if thinks {
-            (&measured.window, load.rate * measured.window.length.as_secs_f64())
-        } else {
-            (&measured.whole, measured.visits_begun as f64)
-        };
-        let visits = Visits::of(scenario, &figures.steps);
-        let steady_after =
-            if thinks { visits.steady_after(load.warm_up, load.length) } else { Duration::ZERO };
-        // What had no connection here was not asked of the service.
-        let mut total = figures.total.clone();
-        let own_limit = OwnLimit::of_faults(&total.faults, total.requests).or_else(|| cost.limit());
-        total.forget_own();
-        Self {
-            total,
-            arrived,
-            stay: visits.stay,
-            steady_after,
-            growth: growth(measured, load.rate),
-            own_limit,
-            unplayed: measured.visits_not_begun,
-        }
     }
 }
 

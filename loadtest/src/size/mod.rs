@@ -16,21 +16,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use clap::Args;
-use humantime::parse_duration;
 
-use crate::client::{Route, Sources, Target};
+use crate::client::{Sources, Target};
 use crate::exit::{Outcome, Usage};
-use crate::own_limit;
-use crate::plan::{self, Basis, Pace, flags};
+use crate::own_limit::{self, MOST_IN_FLIGHT};
+use crate::plan::{self, flags};
 use crate::progress::say;
 use crate::scenario::Scenario;
 use measure::{Measure as _, Visitors};
+use objective::Objective;
+use result::Sized;
 
-pub use result::{Sized, Subject};
-
-/// Visits under way at most.
-const MOST_IN_FLIGHT: u64 = 50_000;
+pub use result::Found;
 
 /// Searches for the highest load that meets the objectives, and derives the rules of a queue.
 #[derive(Args, Debug)]
@@ -62,7 +61,7 @@ pub struct Size {
     scenario: Option<PathBuf>,
     /// An objective; may be given more than once
     #[arg(long, value_name = "OBJECTIVE", required = true)]
-    slo: Vec<objective::Objective>,
+    slo: Vec<Objective>,
     /// The first step, in visitors a second; from 1 to --most
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10.0)]
     from: f64,
@@ -71,14 +70,16 @@ pub struct Size {
     most: f64,
     /// How long each load is measured, from 1s to --within; the load that is found 4 times as
     /// long. If the scenario thinks, each is offered longer
-    #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "4s",
+        value_parser = flags::time(("1s", "24h")))]
     step: Duration,
     /// How long the service may take to recover after a load that missed the objectives, up to 1h
     #[arg(long, value_name = "TIME", default_value = "20s",
         value_parser = flags::time(("0s", "1h")))]
     recovery: Duration,
     /// The whole search ends by then; at most 24h. What is not settled by then is provisional
-    #[arg(long, value_name = "TIME", default_value = "195s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "195s",
+        value_parser = flags::time(("1s", "24h")))]
     within: Duration,
     /// The share of what was measured that the plan keeps back, below 100%
     #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = plan::below_all)]
@@ -108,14 +109,20 @@ impl Size {
     ///
     /// A mistake of the caller, a target that does not answer, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        self.check()?;
+        let loads = self.from >= 1.0 && self.from <= self.most && self.most <= 1e5;
+        let rule = "--from, --most: from 1 to 100000 visitors a second, --from not above --most";
+        ensure!(loads, Usage(rule.to_owned()));
+        ensure!(self.step <= self.within, Usage("--step: from 1s to --within".to_owned()));
         let deadline = Instant::now() + self.within;
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let cancelled = crate::interrupt::watch()?;
-        let timeout = timeout(&self.slo);
-        let sources = self.source_addresses.clone();
-        let route = self.target.reach(sources, timeout.min(self.within)).await?;
-        let visitors = visitors(&scenario, route, timeout)?;
+        let (timeout, sources) = (self.timeout(), self.source_addresses.clone());
+        let visitors = Visitors {
+            scenario: Arc::clone(&scenario),
+            route: self.target.reach(sources, timeout.min(self.within)).await?,
+            timeout,
+            max_in_flight: usize::try_from(own_limit::connections()?.min(MOST_IN_FLIGHT))?,
+        };
         self.options.prepare(&self.output).await?;
         let search = search::Search {
             measure: &visitors,
@@ -131,27 +138,14 @@ impl Size {
         self.announce(search.takes(visitors.warm_up()), visitors.warm_up());
         let found = search.run().await?;
         let paces = async {
-            let Some(held) = found.held.filter(|_| self.paces) else { return Ok(None) };
+            let wanted = self.paces && !cancelled.is_cancelled();
+            let Some(held) = found.held.filter(|_| wanted) else { return Ok(None) };
             let interval = self.options.interval;
-            paces::compare(&visitors, &self.slo, held, interval, found.warm_up).await.map(Some)
+            paces::compare(&search, held, interval, found.warm_up).await.map(Some)
         };
-        let paces = tokio::select! {
-            biased;
-            () = cancelled.cancelled() => None,
-            paces = paces => paces?,
-        };
-        let basis = found.highest().map(|(held, step)| {
-            let thinks = !scenario.longest_think().is_zero();
-            let stay = self.stay.or(thinks.then(|| Duration::from_secs_f64(step.stay_seconds)));
-            self.basis(held, step, stay, &found)
-        });
-        let subject = Subject {
-            target: self.target.url.to_string(),
-            scenario: scenario.name.clone(),
-            timeout_seconds: visitors.timeout.as_secs_f64(),
-        };
-        let sized = Sized::new(subject, found, paces, basis);
-        let report = sized.report(&self.slo, &self.options)?;
+        let paces = cancelled.run_until_cancelled(paces).await.transpose()?.flatten();
+        let sized = Sized::new(&self, &scenario, found, paces);
+        let report = sized.report(&self)?;
         report.write(&self.output, "size", &sized)?;
         if let Some(plan) = &sized.plan {
             self.options.write(plan, &self.output)?;
@@ -161,7 +155,7 @@ impl Size {
         if let Some(limit) = sized.found.own_limit {
             return Err(limit.into());
         }
-        anyhow::ensure!(!sized.found.refused, "{}", sized.found.remarks.join("; "));
+        ensure!(!sized.found.refused, "{}", sized.found.remarks.join("; "));
         let refused = match &sized.plan {
             None => "no load met the objectives",
             Some(plan) if plan.provisional.is_some() => "it is provisional",
@@ -193,54 +187,10 @@ impl Size {
         }
     }
 
-    /// What the plan is worked out from: what the nearest load showed, at the load that was found.
-    fn basis(
-        &self,
-        held: f64,
-        step: &step::Step,
-        stay: Option<Duration>,
-        found: &search::Found,
-    ) -> Basis {
-        Basis {
-            tps: held * step.tps / step.rate,
-            calls_per_visitor: step.calls_per_visitor,
-            retry_factor: step.retry_factor,
-            interval: self.options.interval,
-            show_up: self.options.show_up,
-            claim_ttl: self.options.claim_ttl,
-            headroom: self.headroom,
-            stay,
-            // The service takes far more visitors than with batches.
-            pace: Pace::Even,
-            stopped_by: found.stopped_by.clone(),
-        }
+    /// A request without an answer after some times the largest limit of a latency will not be in
+    /// time.
+    fn timeout(&self) -> Duration {
+        let limits = self.slo.iter().filter_map(Objective::latency);
+        limits.max().map_or(Duration::from_secs(5), |limit| (5 * limit).max(Duration::from_secs(1)))
     }
-
-    fn check(&self) -> Result<(), Usage> {
-        let rule = if !(self.from >= 1.0 && self.from <= self.most && self.most <= 1e5) {
-            "--from, --most: from 1 to 100000 visitors a second, --from not above --most"
-        } else if self.step < Duration::from_secs(1) || self.step > self.within {
-            "--step: from 1s to --within"
-        } else if self.within > Duration::from_secs(24 * 3_600) {
-            "--within: at most 24h"
-        } else {
-            return Ok(());
-        };
-        Err(Usage(rule.to_owned()))
-    }
-}
-
-fn visitors(
-    scenario: &Arc<Scenario>,
-    route: Arc<Route>,
-    timeout: Duration,
-) -> anyhow::Result<Visitors> {
-    let max_in_flight = usize::try_from(own_limit::connections()?.min(MOST_IN_FLIGHT))?;
-    Ok(Visitors { scenario: Arc::clone(scenario), route, timeout, max_in_flight })
-}
-
-/// A request without an answer after some times the largest limit of a latency will not be in time.
-fn timeout(objectives: &[objective::Objective]) -> Duration {
-    let limits = objectives.iter().filter_map(objective::Objective::latency);
-    limits.max().map_or(Duration::from_secs(5), |limit| (5 * limit).max(Duration::from_secs(1)))
 }

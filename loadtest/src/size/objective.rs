@@ -4,11 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::load::Tally;
-use crate::plan::flags::share;
+use serde::{Serialize, Serializer};
+
+use crate::load::{Tally, share};
+use crate::plan::flags;
 
 /// An upper bound of one figure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     figure: Figure,
     /// Seconds of a latency, a part of 1 of a share.
@@ -30,16 +32,19 @@ enum Figure {
     Statuses(u16, u16),
 }
 
-/// A figure beside its limit.
-#[derive(Clone, Debug, PartialEq)]
+/// What was measured, beside an objective.
+#[derive(Clone, Debug, Serialize)]
 pub struct Judged {
+    /// What was to be met.
+    pub objective: Objective,
     /// Whether the objective was met.
     pub held: bool,
-    /// The share of requests beyond the limit, and the share that may be; none of an average or a
-    /// maximum.
-    pub beyond: Option<(f64, f64)>,
     /// The figure, as people read it.
     pub value: String,
+    /// The share of requests beyond the limit, and the share that may be; none of an average or a
+    /// maximum.
+    #[serde(skip)]
+    pub beyond: Option<(f64, f64)>,
 }
 
 impl Objective {
@@ -61,15 +66,14 @@ impl Objective {
     /// Whether it is met. Without a measurement it is not.
     pub fn judge(&self, answers: &Tally) -> Judged {
         let latency = &answers.latency;
-        let share = |part: u64| part as f64 / answers.requests.max(1) as f64;
-        let seconds = |time: Duration| time.as_secs_f64();
         let value = match self.figure {
-            Figure::Quantile(share) => seconds(latency.quantile(share)),
-            Figure::Average => seconds(latency.mean()),
-            Figure::Max => seconds(latency.max()),
+            Figure::Quantile(share) => latency.quantile(share).as_secs_f64(),
+            Figure::Average => latency.mean().as_secs_f64(),
+            Figure::Max => latency.max().as_secs_f64(),
             Figure::Errors => answers.error_share(),
             Figure::Statuses(from, to) => {
-                share(answers.statuses.range(from..=to).map(|(_, count)| count).sum())
+                let answers_of = answers.statuses.range(from..=to).map(|(_, count)| count);
+                share(answers_of.sum(), answers.requests)
             }
         };
         let below = value < self.limit || (self.inclusive && value <= self.limit);
@@ -84,7 +88,10 @@ impl Objective {
             Figure::Average | Figure::Max => None,
             Figure::Errors | Figure::Statuses(..) => Some((value, self.limit)),
         };
-        Judged { held, beyond, value: shown(value, is_share) }
+        let (percent, millis) =
+            (format!("{:.2} %", 100.0 * value), format!("{:.1} ms", 1e3 * value));
+        let value = if is_share { percent } else { millis };
+        Judged { objective: *self, held, value, beyond }
     }
 }
 
@@ -99,23 +106,22 @@ impl Figure {
             "max" => Self::Max,
             "errors" => Self::Errors,
             _ => {
-                if let Some(class) = text.strip_suffix("xx") {
-                    let class = class.parse::<u16>().ok().filter(|it| (1..=5).contains(it))?;
-                    return Some(Self::Statuses(100 * class, 100 * class + 99));
-                }
                 if let Some(share) = text.strip_prefix('p') {
                     let share = share.parse::<f64>().ok()?;
                     return (share > 0.0 && share < 100.0).then_some(Self::Quantile(share / 100.0));
                 }
-                let status = text.parse::<u16>().ok().filter(|it| (100..600).contains(it))?;
-                Self::Statuses(status, status)
+                let [from, to] = ["00", "99"].map(|end| text.replacen("xx", end, 1).parse::<u16>());
+                let from = from.ok().filter(|status| (100..600).contains(status))?;
+                Self::Statuses(from, to.ok()?)
             }
         })
     }
 }
 
-fn shown(value: f64, is_share: bool) -> String {
-    if is_share { format!("{:.2} %", 100.0 * value) } else { format!("{:.1} ms", 1e3 * value) }
+impl Serialize for Objective {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
 }
 
 impl FromStr for Objective {
@@ -131,17 +137,14 @@ impl FromStr for Objective {
         let figure = Figure::parse(name).ok_or_else(|| {
             format!("`{name}` is none of p50, p95, p99 (any pNN), average, max, errors, 503, 5xx")
         })?;
-        let limit = if figure.is_share() {
-            share(limit).map_err(|_| {
-                format!("`{limit}`: {name} takes a share from 0% to 100%, such as 1% or 0.01")
-            })?
+        let read = if figure.is_share() {
+            let rule = "takes a share from 0% to 100%, such as 1% or 0.01";
+            flags::share(limit).map_err(|_| rule.to_owned())
         } else {
-            let time = humantime::parse_duration(limit);
-            let time = time.map_err(|error| {
-                format!("`{limit}`: {error}; {name} takes a time, such as 200ms")
-            })?;
-            time.as_secs_f64()
+            let rule = |error| format!("takes a time, such as 200ms: {error}");
+            humantime::parse_duration(limit).map(|time| time.as_secs_f64()).map_err(rule)
         };
+        let limit = read.map_err(|rule| format!("`{limit}`: {name} {rule}"))?;
         if limit == 0.0 && !inclusive {
             return Err(format!("`{text}`: nothing is below 0; say {name}<=0"));
         }
@@ -176,15 +179,8 @@ mod tests {
 
     #[test]
     fn what_is_read_is_shown_again() {
-        for text in [
-            "p95<200ms",
-            "p99.9<=1s500ms",
-            "average<50ms",
-            "max<2s",
-            "errors<1%",
-            "503<0.1%",
-            "5xx<=0%",
-        ] {
+        let all = "p95<200ms p99.9<=1s500ms average<50ms max<2s errors<1% 503<0.1% 5xx<=0%";
+        for text in all.split(' ') {
             assert_eq!(text.parse::<Objective>().expect(text).to_string(), text);
         }
         assert_eq!("errors<0.01".parse::<Objective>(), "errors<1%".parse());
@@ -218,27 +214,15 @@ mod tests {
             *answers.statuses.entry(if millis > 98 { 503 } else { 200 }).or_default() += 1;
         }
         answers.faults.insert(Fault::Status, 3);
-        for (objective, held) in [
-            ("p50<60ms", true),
-            ("p50<40ms", false),
-            ("p95<94ms", false),
-            ("p95<97ms", true),
-            ("average<52ms", true),
-            ("average<50ms", false),
-            ("max<99ms", false),
-            ("max<102ms", true),
-            ("errors<3%", false),
-            ("errors<=3%", true),
-            ("503<2%", false),
-            ("503<=2%", true),
-            ("5xx<=1%", false),
-            ("4xx<=0%", true),
-            ("404<=0%", true),
-        ] {
-            let objective = objective.parse::<Objective>().expect(objective);
-            let judged = objective.judge(&answers);
-            assert_eq!(judged.held, held, "{objective}: {judged:?}");
-            assert!(!objective.judge(&Tally::default()).held, "without a measurement");
+        let met = "p50<60ms p95<97ms average<52ms max<102ms errors<=3% 503<=2% 4xx<=0% 404<=0%";
+        let missed = "p50<40ms p95<94ms average<50ms max<99ms errors<3% 503<2% 5xx<=1%";
+        for (objectives, held) in [(met, true), (missed, false)] {
+            for objective in objectives.split(' ') {
+                let objective: Objective = objective.parse().expect(objective);
+                let judged = objective.judge(&answers);
+                assert_eq!(judged.held, held, "{objective}: {judged:?}");
+                assert!(!objective.judge(&Tally::default()).held, "without a measurement");
+            }
         }
         let refused = Tally { requests: 1, ..Tally::default() };
         assert!(!"p95<1s".parse::<Objective>().expect("one").judge(&refused).held);

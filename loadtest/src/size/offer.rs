@@ -1,26 +1,18 @@
 //! One load of the search, and whether the service recovers after it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::measure::{Load, Measure};
-use super::search::{LONGER, Next, Search};
+use super::search::{LONGER, Next, Search, State};
+use super::steady::millis;
 use super::step::{Step, judge};
 use crate::load::open::Arrivals;
 use crate::own_limit::OwnLimit;
-use crate::progress::Progress;
 
 /// Measurements of one load in which the harness itself reaches a limit.
 const ATTEMPTS: usize = 3;
 /// What the last visitors of a load take, and the recovery of the service, most often.
 pub const AFTER: Duration = Duration::from_millis(1_500);
-
-/// How far the search has gone.
-pub struct Watch {
-    begun: Instant,
-    progress: Progress,
-    /// How long loads are offered until they are steady, as far as that is known.
-    pub warm_up: Duration,
-}
 
 /// Why a search ended before it was settled.
 pub enum End {
@@ -31,19 +23,6 @@ pub enum End {
     Failed(anyhow::Error),
 }
 
-impl Watch {
-    pub fn new<M: Measure>(search: &Search<'_, M>) -> Self {
-        let begun = search.now();
-        let left = search.deadline.saturating_duration_since(begun).as_millis();
-        let progress = Progress::new("size", u64::try_from(left).unwrap_or(u64::MAX));
-        Self { begun, progress, warm_up: search.measure.warm_up() }
-    }
-
-    pub fn elapsed<M: Measure>(&self, search: &Search<'_, M>) -> Duration {
-        search.now() - self.begun
-    }
-}
-
 impl<M: Measure> Search<'_, M> {
     /// Offers a load until the harness is not its own limit, and until it is steady: one that met
     /// its objectives only because fewer visitors were there than will be is offered with a longer
@@ -51,19 +30,19 @@ impl<M: Measure> Search<'_, M> {
     pub(super) async fn counted(
         &self,
         &Next { rate, length, verifies }: &Next,
-        watch: &mut Watch,
+        state: &mut State,
     ) -> Result<Step, End> {
         let mut attempts = 0;
         loop {
             let left = self.deadline.saturating_duration_since(self.now());
-            let left = left.saturating_sub(watch.warm_up + AFTER);
+            let left = left.saturating_sub(state.found.warm_up + AFTER);
             let shorter = verifies && left >= length * 2 / LONGER;
             let length = if shorter { length.min(left) } else { length };
-            let step = self.offer(rate, watch.warm_up, length, watch).await?;
+            let step = self.offer(rate, state.found.warm_up, length, state).await?;
             attempts += usize::from(step.own_limit.is_some());
             match &step.own_limit {
-                None if step.held() && step.steady_after > watch.warm_up => {
-                    watch.warm_up = step.steady_after;
+                None if step.held() && step.steady_after > state.found.warm_up => {
+                    state.found.warm_up = step.steady_after;
                 }
                 None => return Ok(step),
                 Some(limit) if attempts == ATTEMPTS => return Err(End::Own(limit.clone())),
@@ -78,7 +57,7 @@ impl<M: Measure> Search<'_, M> {
         rate: f64,
         warm_up: Duration,
         length: Duration,
-        watch: &Watch,
+        state: &State,
     ) -> Result<Step, End> {
         let over = || End::Early("the time for the search was over".to_owned());
         let left = self.deadline.saturating_duration_since(self.now());
@@ -94,34 +73,29 @@ impl<M: Measure> Search<'_, M> {
             measured = at => measured.map_err(|_| over())?.map_err(End::Failed)?,
         };
         let step = judge(rate, length.as_secs_f64(), &measured, self.objectives);
-        let passed = u64::try_from(watch.elapsed(self).as_millis()).unwrap_or(u64::MAX);
-        watch.progress.at(passed, || step.line());
+        state.progress.at(millis(self.now() - state.begun), || step.line());
         Ok(step)
     }
 
     /// Waits until a low load meets the objectives: a service that collapsed would fail every load
     /// that comes next.
-    pub(super) async fn recovers(&self, after: f64, met: f64, watch: &Watch) -> Result<(), End> {
+    pub(super) async fn recovers(&self, after: f64, state: &State) -> Result<(), End> {
         let begun = self.now();
-        let rate = self.from.min(after / 2.0).min(met);
+        let rate = self.from.min(after / 2.0).min(state.highest);
         // Long enough for a handful of visitors.
         let length = (self.step / 4).max(Duration::from_secs_f64(5.0 / rate));
         loop {
-            let step = self.offer(rate, self.measure.warm_up(), length, watch).await?;
+            let step = self.offer(rate, self.measure.warm_up(), length, state).await?;
             if !step.is_clear_miss() {
                 return Ok(());
             }
             let waited = (self.now() - begun).as_secs();
             if waited >= self.recovery.as_secs() {
-                return Err(step.own_limit.map_or_else(
-                    || {
-                        End::Early(format!(
-                            "after {after:.1} visitors/s the service did not recover: {waited} s \
-                             later it still missed its objectives at {rate:.1}"
-                        ))
-                    },
-                    End::Own,
-                ));
+                let why = format!(
+                    "after {after:.1} visitors/s the service did not recover: {waited} s later it \
+                     still missed its objectives at {rate:.1}"
+                );
+                return Err(step.own_limit.map_or(End::Early(why), End::Own));
             }
         }
     }

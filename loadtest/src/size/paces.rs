@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::measure::{Load, Measure};
-use super::objective::Objective;
+use super::search::Search;
 use super::step::{Step, judge};
 use crate::load::open::Arrivals;
 
@@ -35,8 +35,7 @@ impl Paces {
 ///
 /// When a load could not be offered at all.
 pub async fn compare<M: Measure>(
-    measure: &M,
-    objectives: &[Objective],
+    search: &Search<'_, M>,
     held: f64,
     interval: Duration,
     warm_up: Duration,
@@ -46,9 +45,9 @@ pub async fn compare<M: Measure>(
     while paces.batches.len() < MOST && average * interval.as_secs_f64() >= 1.0 {
         let arrivals = Arrivals::Batches(interval);
         let load = Load { rate: average, arrivals, warm_up, length: interval };
-        let measured = measure.at(&load).await?;
+        let measured = search.measure.at(&load).await?;
         // All of a batch come at the same time, so there is no growth to look at.
-        let step = judge(average, interval.as_secs_f64(), &measured, objectives);
+        let step = judge(average, interval.as_secs_f64(), &measured, search.objectives);
         let held = step.held();
         paces.batches.push(step);
         if held {

@@ -1,34 +1,82 @@
 //! What a search reports: the plan, tables and plots.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
+use super::Size;
 use super::objective::Objective;
 use super::paces::Paces;
-use super::search::Found;
 use super::step::Step;
-use crate::plan::{Basis, Options, Plan, Provisional};
+use crate::load::Percentiles;
+use crate::own_limit::OwnLimit;
+use crate::plan::{Basis, Pace, Plan, Provisional};
 use crate::report::{Curve, Plot, Report, number};
+use crate::scenario::Scenario;
 
 /// Of `size.json`.
 const SCHEMA_VERSION: u32 = 2;
 
-/// What was measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct Subject {
-    /// The service.
-    pub target: String,
-    /// What visitors did.
-    pub scenario: String,
-    /// After so many seconds without an answer a request was given up.
-    pub timeout_seconds: f64,
+/// What was found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Found {
+    /// The highest load that met its objectives, in visitors a second.
+    pub held: Option<f64>,
+    /// Whether that load was offered for long, and all loads together agree with it.
+    pub settled: bool,
+    /// The probability that it is at most 5 % above the ceiling and at most 10 % below.
+    pub confidence: f64,
+    /// The ceiling is between these with a probability of 90 %, in visitors a second.
+    pub interval: [f64; 2],
+    /// If it is not settled: the `--within` that would settle it, such as `5m`.
+    pub within: Option<String>,
+    /// The objective that the next higher load missed, or will miss if only its queue grew yet.
+    pub stopped_by: Option<String>,
+    /// Whether the service answered each request of the first load, and none as expected.
+    #[serde(skip)]
+    pub refused: bool,
+    /// How long loads are offered until they are steady, as far as that is known.
+    #[serde(skip)]
+    pub warm_up: Duration,
+    /// The limit of this program that ended the search.
+    #[serde(skip)]
+    pub own_limit: Option<OwnLimit>,
+    /// Every load that was measured, in order, but for those that only wait for a recovery.
+    pub steps: Vec<Step>,
+    /// What else there is to report.
+    pub remarks: Vec<String>,
+}
+
+impl Found {
+    /// The lowest load above the one that was found that was missed, by more than chance if there
+    /// is one.
+    pub fn next_higher(&self) -> Option<&Step> {
+        let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
+        let missed = above.filter(|step| !step.held());
+        missed.min_by(|one, other| {
+            let clear = other.is_clear_miss().cmp(&one.is_clear_miss());
+            clear.then(one.rate.total_cmp(&other.rate))
+        })
+    }
+
+    /// The highest load that met its objectives, and the nearest that was measured to.
+    pub fn highest(&self) -> Option<(f64, &Step)> {
+        let held = self.held?;
+        let near = self.steps.iter().filter(|step| step.held() && step.rate <= held * 1.001);
+        Some((held, near.max_by(|one, other| one.rate.total_cmp(&other.rate))?))
+    }
 }
 
 /// `size.json`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 pub struct Sized {
     schema_version: u32,
-    #[serde(flatten)]
-    subject: Subject,
+    /// The service.
+    target: String,
+    /// What visitors did.
+    scenario: String,
+    /// After so many seconds without an answer a request was given up.
+    timeout_seconds: f64,
     /// None when no load met its objectives.
     pub plan: Option<Plan>,
     /// What was found.
@@ -44,15 +92,31 @@ pub struct Sized {
 }
 
 impl Sized {
-    /// What was found, and the plan that follows.
-    pub fn new(subject: Subject, found: Found, paces: Option<Paces>, basis: Option<Basis>) -> Self {
+    /// What was found, and the plan that follows: from what the nearest load showed, at the load
+    /// that was found.
+    pub fn new(size: &Size, scenario: &Scenario, found: Found, paces: Option<Paces>) -> Self {
+        let thinks = !scenario.longest_think().is_zero();
+        let basis = found.highest().map(|(held, step)| Basis {
+            tps: held * step.tps / step.rate,
+            calls_per_visitor: step.calls_per_visitor,
+            retry_factor: step.retry_factor,
+            interval: size.options.interval,
+            show_up: size.options.show_up,
+            claim_ttl: size.options.claim_ttl,
+            headroom: size.headroom,
+            stay: size.stay.or(thinks.then(|| Duration::from_secs_f64(step.stay_seconds))),
+            // The service takes far more visitors than with batches.
+            pace: Pace::Even,
+            stopped_by: found.stopped_by.clone(),
+        });
         let confidence = found.confidence;
         let provisional = found.within.clone().map(|within| Provisional { confidence, within });
-        let plan = basis.as_ref().map(|basis| Plan { provisional, ..basis.plan() });
         Self {
             schema_version: SCHEMA_VERSION,
-            subject,
-            plan,
+            target: size.target.url.to_string(),
+            scenario: scenario.name.clone(),
+            timeout_seconds: size.timeout().as_secs_f64(),
+            plan: basis.as_ref().map(|basis| Plan { provisional, ..basis.plan() }),
             retry_factor: basis.as_ref().map(|basis| basis.retry_factor),
             next_higher: found.next_higher().cloned(),
             found,
@@ -66,9 +130,9 @@ impl Sized {
     /// # Errors
     ///
     /// When the plan cannot be written as JSON.
-    pub fn report(&self, objectives: &[Objective], options: &Options) -> anyhow::Result<Report> {
+    pub fn report(&self, size: &Size) -> anyhow::Result<Report> {
         let mut report = Report::new("How many visitors the service can take");
-        let Subject { target, scenario, timeout_seconds } = &self.subject;
+        let Self { target, scenario, timeout_seconds, .. } = self;
         report.text(format!(
             "{scenario} at {target}. Open model: visitors came at the stated rate whatever the \
              service did, and latency counts from the instant at which they should have come. A \
@@ -103,44 +167,37 @@ impl Sized {
             report.text(format!("Note: {remark}."));
         }
         if let Some((plan, basis)) = self.plan.as_ref().zip(self.basis.as_ref()) {
-            options.tell(plan, basis, &mut report)?;
+            size.options.tell(plan, basis, &mut report)?;
         }
         let mut head = vec!["visitors/s", "seconds", "met"];
-        let names: Vec<_> = objectives.iter().map(Objective::to_string).collect();
+        let names: Vec<_> = size.slo.iter().map(Objective::to_string).collect();
         head.extend(names.iter().map(String::as_str));
         head.extend(["p99.9", "answers", "retry factor", "latency grows"]);
         let row = |step: &Step| {
             let mut cells =
                 vec![number(step.rate), number(step.seconds), step.verdict().to_owned()];
-            cells.extend(step.figures());
+            cells.extend(step.verdicts.iter().map(|it| it.value.clone()));
             cells.extend([format!("{:.1} ms", step.latency_ms.p99_9), step.answers.clone()]);
             cells.push(format!("{:.2}", step.retry_factor));
             cells.push(format!("{:.0} ms/s", 1e3 * step.growth));
             cells
         };
+        let steps = &self.found.steps;
         report.heading("Loads, in the order in which they were offered");
-        report.rows(head.clone(), self.found.steps.iter().map(row).collect());
-        report.plot("size-latency", self.latencies(objectives));
+        report.rows(head.clone(), steps.iter().map(row).collect());
+        let curves = vec![
+            curve("p50", steps, |it| it.p50),
+            curve("p95", steps, |it| it.p95),
+            curve("p99", steps, |it| it.p99),
+            curve("p99.9", steps, |it| it.p99_9),
+        ];
+        let plot = Plot::new("Latency over load", "visitors/s", "latency (ms)", curves);
+        report.plot("size-latency", limited(plot, &size.slo));
         if let Some(paces) = &self.paces {
-            self.tell_paces(paces, objectives, &mut report);
+            self.tell_paces(paces, &size.slo, &mut report);
             report.rows(head, paces.batches.iter().map(row).collect());
         }
         Ok(report)
-    }
-
-    fn latencies(&self, objectives: &[Objective]) -> Plot {
-        let mut steps: Vec<_> = self.found.steps.iter().collect();
-        steps.sort_by(|one, other| one.rate.total_cmp(&other.rate));
-        let curve = |name: &str, of: &dyn Fn(&Step) -> f64| {
-            Curve::new(name, steps.iter().map(|step| (step.rate, of(step))).collect())
-        };
-        let curves = vec![
-            curve("p50", &|step| step.latency_ms.p50),
-            curve("p95", &|step| step.latency_ms.p95),
-            curve("p99", &|step| step.latency_ms.p99),
-            curve("p99.9", &|step| step.latency_ms.p99_9),
-        ];
-        limited(Plot::new("Latency over load", "visitors/s", "latency (ms)", curves), objectives)
     }
 
     fn tell_paces(&self, paces: &Paces, objectives: &[Objective], report: &mut Report) {
@@ -155,23 +212,28 @@ impl Sized {
             number(even),
             paces.interval_seconds
         ));
-        let points = |steps: &[Step]| {
-            let mut points: Vec<_> =
-                steps.iter().map(|step| (step.rate, step.latency_ms.p95)).collect();
-            points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            points
-        };
-        let evenly: Vec<_> =
-            self.found.steps.iter().filter(|it| it.rate <= even * 1.1).cloned().collect();
+        let evenly = self.found.steps.iter().filter(|it| it.rate <= even * 1.1);
         let curves = vec![
-            Curve::new("pace = \"even\"", points(&evenly)),
-            Curve::new("pace = \"batch\"", points(&paces.batches)),
+            curve("pace = \"even\"", evenly, |it| it.p95),
+            curve("pace = \"batch\"", &paces.batches, |it| it.p95),
         ];
         let title = "What each pace costs at the same average";
         let plot = Plot::new(title, "visitors/s on average", "p95 (ms)", curves);
         let of_p95 = objectives.iter().filter(|objective| objective.quantile() == Some(0.95));
         report.plot("size-paces", limited(plot, of_p95));
     }
+}
+
+/// A latency over the load.
+fn curve<'a>(
+    name: &str,
+    steps: impl IntoIterator<Item = &'a Step>,
+    of: fn(&Percentiles) -> f64,
+) -> Curve {
+    let points = steps.into_iter().map(|step| (step.rate, of(&step.latency_ms)));
+    let mut points: Vec<_> = points.collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    Curve::new(name, points)
 }
 
 /// With the limits of latencies as lines.

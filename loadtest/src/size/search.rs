@@ -5,15 +5,17 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::Found;
 use super::ceiling::Ceiling;
 use super::measure::Measure;
 use super::objective::Objective;
-use super::offer::{AFTER, End, Watch};
+use super::offer::{AFTER, End};
+use super::steady::millis;
 use super::step::Step;
 use crate::own_limit::OwnLimit;
+use crate::progress::Progress;
 
 /// The load that is found is at most so many times the ceiling …
 const ABOVE: f64 = 1.05;
@@ -65,56 +67,6 @@ pub struct Search<'a, M> {
     pub cancelled: &'a CancellationToken,
 }
 
-/// What was found.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Found {
-    /// The highest load that met its objectives, in visitors a second.
-    pub held: Option<f64>,
-    /// Whether that load was offered for long, and all loads together agree with it.
-    pub settled: bool,
-    /// The probability that it is at most 5 % above the ceiling and at most 10 % below.
-    pub confidence: f64,
-    /// The ceiling is between these with a probability of 90 %, in visitors a second.
-    pub interval: [f64; 2],
-    /// If it is not settled: the `--within` that would settle it, such as `5m`.
-    pub within: Option<String>,
-    /// The objective that the next higher load missed, or will miss if only its queue grew yet.
-    pub stopped_by: Option<String>,
-    /// Whether the service answered each request of the first load, and none as expected.
-    #[serde(skip)]
-    pub refused: bool,
-    /// How long a load was offered before it was steady, at the end of the search.
-    #[serde(skip)]
-    pub warm_up: Duration,
-    /// The limit of this program that ended the search.
-    #[serde(skip)]
-    pub own_limit: Option<OwnLimit>,
-    /// Every load that was measured, in order, but for those that only wait for a recovery.
-    pub steps: Vec<Step>,
-    /// What else there is to report.
-    pub remarks: Vec<String>,
-}
-
-impl Found {
-    /// The lowest load above the one that was found that was missed, by more than chance if there
-    /// is one.
-    pub fn next_higher(&self) -> Option<&Step> {
-        let above = self.steps.iter().filter(|step| self.held.is_none_or(|it| step.rate > it));
-        let missed = above.filter(|step| !step.held());
-        missed.min_by(|one, other| {
-            let clear = other.is_clear_miss().cmp(&one.is_clear_miss());
-            clear.then(one.rate.total_cmp(&other.rate))
-        })
-    }
-
-    /// The highest load that met its objectives, and the nearest that was measured to.
-    pub fn highest(&self) -> Option<(f64, &Step)> {
-        let held = self.held?;
-        let near = self.steps.iter().filter(|step| step.held() && step.rate <= held * 1.001);
-        Some((held, near.max_by(|one, other| one.rate.total_cmp(&other.rate))?))
-    }
-}
-
 impl<M: Measure> Search<'_, M> {
     /// Searches.
     ///
@@ -122,17 +74,19 @@ impl<M: Measure> Search<'_, M> {
     ///
     /// When a load could not be offered at all.
     pub async fn run(&self) -> anyhow::Result<Found> {
-        let mut watch = Watch::new(self);
+        let begun = self.now();
+        let left = self.deadline.saturating_duration_since(begun);
         let mut state = State {
-            found: Found::default(),
+            begun,
+            progress: Progress::new("size", millis(left)),
+            found: Found { warm_up: self.measure.warm_up(), ..Found::default() },
             ceiling: Ceiling::between(LEAST, self.most / BELOW),
             highest: self.from / 2.0,
             most: self.most,
             own_limit: None,
-            verified: None,
             missed: f64::INFINITY,
         };
-        let searched = self.loads(&mut state, &mut watch).await;
+        let searched = self.loads(&mut state).await;
         let State { mut found, ceiling, .. } = state;
         match searched {
             Ok(()) => {}
@@ -149,14 +103,13 @@ impl<M: Measure> Search<'_, M> {
             let held = found.steps.iter().filter(|step| step.held()).map(|step| step.rate);
             let lowest = held.clone().reduce(f64::min);
             found.held = held.filter(|rate| *rate <= likely).reduce(f64::max).or(lowest);
-            found.within = found.held.map(|_| self.would_settle(&found, &ceiling, &watch));
+            found.within = found.held.map(|_| self.would_settle(&found, &ceiling, begun));
         }
         let held = found.held.unwrap_or_default();
         let most = if held >= self.most { f64::INFINITY } else { held / BELOW };
         found.confidence =
             (100.0 * ceiling.within(held / ABOVE, most)).round().clamp(0.0, 99.0) / 100.0;
         found.interval = [0.05, 0.95].map(|share| ceiling.quantile(share));
-        found.warm_up = watch.warm_up;
         found.stopped_by = found.next_higher().and_then(Step::missed);
         Ok(found)
     }
@@ -174,13 +127,13 @@ impl<M: Measure> Search<'_, M> {
     }
 
     /// The `--within` that would settle what is not.
-    fn would_settle(&self, found: &Found, ceiling: &Ceiling, watch: &Watch) -> String {
+    fn would_settle(&self, found: &Found, ceiling: &Ceiling, begun: Instant) -> String {
         let missed = found.steps.iter().any(Step::is_clear_miss);
         let wide = (ceiling.quantile(1.0 - LOST) / ceiling.quantile(RISK)).ln();
         // What is not steep is settled by the number of observations.
         let times =
             if missed { (wide / (ABOVE / BELOW).ln()).powi(2).clamp(1.0, 4.0) } else { 1.0 };
-        minutes(watch.elapsed(self).mul_f64(times) + self.takes(watch.warm_up))
+        minutes((self.now() - begun).mul_f64(times) + self.takes(found.warm_up))
     }
 
     /// How long a load is looked at while loads double. What takes long to be steady is looked at
@@ -189,9 +142,9 @@ impl<M: Measure> Search<'_, M> {
         if warm_up.is_zero() { self.step / LOOK } else { self.step }
     }
 
-    async fn loads(&self, state: &mut State, watch: &mut Watch) -> Result<(), End> {
+    async fn loads(&self, state: &mut State) -> Result<(), End> {
         let length = (self.step / LOOK).max(Duration::from_secs_f64(FEWEST / self.from));
-        let step = self.offer(self.from, Duration::ZERO, length, watch).await?;
+        let step = self.offer(self.from, Duration::ZERO, length, state).await?;
         if step.refuses_all {
             let why = format!(
                 "the service refuses every visitor, already at {} visitors/s; its answers: {}. \
@@ -203,9 +156,10 @@ impl<M: Measure> Search<'_, M> {
             return Err(End::Early(why));
         }
         // What is not steady yet says nothing more.
-        let mut first = Some(step).filter(|it| watch.warm_up.is_zero() && it.own_limit.is_none());
+        let says_more = state.found.warm_up.is_zero() && step.own_limit.is_none();
+        let mut first = says_more.then_some(step);
         while !state.found.settled {
-            let next = self.next(state, watch.warm_up);
+            let next = self.next(state);
             let most = next.verifies && next.rate >= state.most;
             if let Some(limit) = state.own_limit.take_if(|_| most) {
                 return Err(End::Own(limit));
@@ -215,10 +169,10 @@ impl<M: Measure> Search<'_, M> {
             }
             let counted = match first.take() {
                 Some(step) => Ok(step),
-                None => self.counted(&next, watch).await,
+                None => self.counted(&next, state).await,
             };
-            let (rate, step) = match counted {
-                Ok(step) => (step.rate, step),
+            let step = match counted {
+                Ok(step) => step,
                 // Where the service misses may be below what this program can offer.
                 Err(End::Own(limit)) if next.rate > SLACK * state.highest => {
                     state.most = (next.rate * state.highest).sqrt();
@@ -227,26 +181,26 @@ impl<M: Measure> Search<'_, M> {
                 }
                 Err(end) => return Err(end),
             };
-            let recovers = !step.is_clear_miss() || step.only_refused;
-            state.take(rate, next.verifies, step);
-            if most && state.verified.is_some() {
+            let (rate, recovers) = (step.rate, !step.is_clear_miss() || step.only_refused);
+            state.take(next.verifies, step);
+            if most && state.found.held.is_some() {
                 state.found.settled = true;
                 let most = self.most;
                 return Err(End::Early(format!("the objectives were met at --most, {most}")));
             }
             if !recovers {
-                self.recovers(rate, state.highest, watch).await?;
+                self.recovers(rate, state).await?;
             }
         }
         Ok(())
     }
 
     /// The load that comes next.
-    fn next(&self, state: &State, warm_up: Duration) -> Next {
+    fn next(&self, state: &State) -> Next {
         let twice = (2.0 * state.highest).min(state.most);
         let missed = state.found.steps.iter().any(Step::is_clear_miss);
         if !missed && state.highest < state.most {
-            return self.at(twice, self.look(warm_up), false);
+            return self.at(twice, self.look(state.found.warm_up), false);
         }
         if !missed {
             return self.at(state.most, LONGER * self.step, true);
@@ -254,7 +208,7 @@ impl<M: Measure> Search<'_, M> {
         let [low, middle, high] = [RISK, 0.5, 1.0 - LOST].map(|it| state.ceiling.quantile(it));
         // Just below what the ceiling can be, and what was missed when it lasted.
         let candidate = (ABOVE * low).min(MARGIN * middle.min(state.missed)).min(state.most);
-        let higher = state.verified.is_none_or(|verified| candidate > 1.01 * verified);
+        let higher = state.found.held.is_none_or(|held| candidate > 1.01 * held);
         if high / low <= ABOVE / BELOW && higher {
             self.at(candidate, LONGER * self.step, true)
         } else {
@@ -276,39 +230,38 @@ pub(super) struct Next {
     pub verifies: bool,
 }
 
-/// What the loads so far have shown.
-struct State {
-    found: Found,
+/// How far a search has come: what the loads so far have shown.
+pub(super) struct State {
+    pub begun: Instant,
+    pub progress: Progress,
+    pub found: Found,
     ceiling: Ceiling,
     /// The highest load that was no clear miss.
-    highest: f64,
+    pub highest: f64,
     /// The highest load that is offered, and the limit of this program above it.
     most: f64,
     own_limit: Option<OwnLimit>,
-    /// The load that was offered for long and met its objectives, the last of them.
-    verified: Option<f64>,
     /// The lowest load that was offered for long and missed them.
     missed: f64,
 }
 
 impl State {
-    fn take(&mut self, rate: f64, verifies: bool, step: Step) {
+    fn take(&mut self, verifies: bool, step: Step) {
         if !step.is_clear_miss() {
-            self.highest = self.highest.max(rate);
+            self.highest = self.highest.max(step.rate);
         }
         if let Some(evidence) = &step.evidence {
             self.ceiling.learn(evidence);
         }
         if verifies && step.held() {
-            self.verified = Some(rate);
             self.found.held = Some(step.rate);
         } else if verifies {
-            self.missed = self.missed.min(rate);
+            self.missed = self.missed.min(step.rate);
         }
         self.found.steps.push(step);
-        self.found.settled = self.verified.is_some_and(|rate| {
-            self.ceiling.within(0.0, rate / ABOVE) <= SETTLED.0
-                && self.ceiling.within(rate / BELOW, f64::INFINITY) <= SETTLED.1
+        self.found.settled = self.found.held.is_some_and(|held| {
+            self.ceiling.within(0.0, held / ABOVE) <= SETTLED.0
+                && self.ceiling.within(held / BELOW, f64::INFINITY) <= SETTLED.1
         });
     }
 }

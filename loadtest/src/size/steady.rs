@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 
 use crate::client::Fault;
-use crate::load::Tally;
+use crate::load::{Tally, share};
 use crate::scenario::{Scenario, Step};
 
 /// The part of a load's requests that may be missing in what is looked at.
@@ -116,13 +116,14 @@ impl Pass {
         let again: u64 = again.map(|(_, count)| count).sum();
         let used_up = tally.faults.get(&Fault::Retries).copied().unwrap_or_default();
         let again = again.saturating_sub(used_up);
-        let share = |part: u64| part as f64 / tally.requests as f64;
-        let on = share(tally.requests.saturating_sub(tally.errors() + again));
-        Self { again: share(again), on, think, answer }
+        let on = tally.requests.saturating_sub(tally.errors() + again);
+        let [again, on] = [again, on].map(|part| share(part, tally.requests));
+        Self { again, on, think, answer }
     }
 }
 
-fn millis(time: Duration) -> u64 {
+/// In whole milliseconds.
+pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

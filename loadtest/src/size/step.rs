@@ -35,7 +35,7 @@ pub struct Step {
     /// How long it was measured.
     pub seconds: f64,
     /// What each objective shows, in their order.
-    verdicts: Vec<Verdict>,
+    pub verdicts: Vec<Judged>,
     /// By how much the latency grew, in seconds a second.
     pub growth: f64,
     /// The queue of requests kept growing.
@@ -73,26 +73,15 @@ pub struct Step {
     pub only_refused: bool,
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct Verdict {
-    objective: String,
-    held: bool,
-    value: String,
-    #[serde(skip)]
-    of_latency: bool,
-}
-
 /// Compares what was measured with the objectives.
 pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objective]) -> Step {
     let total = &measured.total;
-    let judged: Vec<_> = objectives.iter().map(|it| (it, it.judge(total))).collect();
+    let verdicts: Vec<_> = objectives.iter().map(|it| it.judge(total)).collect();
     let limit = objectives.iter().filter_map(Objective::latency).max().unwrap_or_default();
     let overloaded = measured.growth * seconds >= GROWN.max(limit.as_secs_f64() / 4.0);
-    let met = |of_all: bool| {
-        let mut of = judged.iter().filter(|(it, _)| of_all || it.latency().is_some());
-        !overloaded && of.all(|(_, judged)| judged.held)
-    };
-    let (held, in_time) = (met(true), met(false));
+    let held = !overloaded && verdicts.iter().all(|it| it.held);
+    let is_share = |it: &Judged| it.objective.share().is_some();
+    let in_time = !overloaded && verdicts.iter().all(|it| it.held || is_share(it));
     let refused = part(total, Fault::Status);
     let only_refused = in_time && refused > 0.0;
     let estimate = if in_time {
@@ -103,11 +92,11 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
     } else {
         of_queue(rate, seconds, measured, overloaded)
     };
-    let observed = judged.iter().map(|(objective, judged)| {
+    let observed = verdicts.iter().map(|judged| {
         let requests = total.requests as f64;
         // Answers one after the other wait for the same: those within the limit of a latency of
         // each other are taken as one observation, too.
-        let apart = objective.latency().map_or(CLUSTER, |limit| limit.as_secs_f64());
+        let apart = judged.objective.latency().map_or(CLUSTER, |limit| limit.as_secs_f64());
         let all = (seconds / apart).min(requests).clamp(1.0, MOST).round();
         let (beyond, limit) = match judged.beyond {
             _ if overloaded => (1.0, SHARE),
@@ -121,11 +110,15 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
     });
     let worst = observed.max_by(|one, other| one.0.total_cmp(&other.0));
     let evidence = worst.map(|(_, evidence)| evidence).filter(|_| total.requests > 0);
+    // More visitors would only have been more load, so a miss by those who were played is a miss.
+    let (played, unplayed) = (total.requests, measured.unplayed);
+    let unplayed = OwnLimit::of_unplayed(unplayed, played + unplayed);
+    let unplayed = unplayed.filter(|_| held || played == 0);
     let per_visitor = |count: u64| count as f64 / measured.arrived.max(1.0);
     Step {
         rate,
         seconds,
-        verdicts: judged.iter().map(Verdict::of).collect(),
+        verdicts,
         growth: measured.growth,
         overloaded,
         latency_ms: (&total.latency).into(),
@@ -137,22 +130,13 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
         calls_per_visitor: per_visitor(total.requests - total.again),
         stay_seconds: measured.stay.as_secs_f64(),
         steady_after: measured.steady_after,
-        own_limit: own_limit(measured, held),
+        own_limit: measured.own_limit.clone().or(unplayed),
         refuses_all: total.requests > 0
             && total.errors() == total.requests
             && total.statuses.values().sum::<u64>() == total.requests,
         evidence,
         only_refused,
     }
-}
-
-/// The limit of the harness, if it was at one. More visitors would only have been more load, so a
-/// miss by those who were played is a miss.
-fn own_limit(measured: &Measured, held: bool) -> Option<OwnLimit> {
-    let (played, unplayed) = (measured.total.requests, measured.unplayed);
-    let counts = held || played == 0;
-    let own = || counts.then(|| OwnLimit::of_unplayed(unplayed, played + unplayed)).flatten();
-    measured.own_limit.clone().or_else(own)
 }
 
 fn part(total: &Tally, fault: Fault) -> f64 {
@@ -171,17 +155,6 @@ fn of_queue(rate: f64, seconds: f64, measured: &Measured, overloaded: bool) -> O
     overloaded.then(|| (rate / (1.0 + growth), 0.02 + 0.1 * growth + 0.03 / seconds))
 }
 
-impl Verdict {
-    fn of((objective, judged): &(&Objective, Judged)) -> Self {
-        Self {
-            objective: objective.to_string(),
-            held: judged.held,
-            value: judged.value.clone(),
-            of_latency: objective.latency().is_some(),
-        }
-    }
-}
-
 impl Step {
     /// Whether every objective was met, and the service kept up.
     pub fn held(&self) -> bool {
@@ -197,9 +170,9 @@ impl Step {
     /// it is missed as soon as the load lasts.
     pub fn missed(&self) -> Option<String> {
         let missed = self.verdicts.iter().find(|verdict| !verdict.held);
-        let grows = || self.verdicts.iter().find(|verdict| verdict.of_latency);
+        let grows = || self.verdicts.iter().find(|verdict| verdict.objective.latency().is_some());
         let of = missed.or_else(|| grows().filter(|_| self.overloaded));
-        let named = of.map(|verdict| verdict.objective.clone());
+        let named = of.map(|verdict| verdict.objective.to_string());
         named.or_else(|| self.overloaded.then(|| "keeps up".to_owned()))
     }
 
@@ -241,10 +214,5 @@ impl Step {
             "made latency grow by {:.0} ms a second, so it would have missed {missed} had it lasted",
             1e3 * self.growth
         )
-    }
-
-    /// What each objective shows, for a table.
-    pub fn figures(&self) -> impl Iterator<Item = String> {
-        self.verdicts.iter().map(|verdict| verdict.value.clone())
     }
 }

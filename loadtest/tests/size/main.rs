@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anteroom_loadtest::size::search::Found;
+use anteroom_loadtest::size::Found;
 use anteroom_testkit::Anteroom;
 use hyper::StatusCode;
 use nix::sys::signal::{Signal, kill};

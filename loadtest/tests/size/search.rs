@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anteroom_loadtest::client::Fault;
 use anteroom_loadtest::load::Tally;
 use anteroom_loadtest::own_limit::OwnLimit;
+use anteroom_loadtest::size::Found;
 use anteroom_loadtest::size::measure::{Load, Measure, Measured};
 use anteroom_loadtest::size::objective::Objective;
-use anteroom_loadtest::size::search::{Found, Search};
+use anteroom_loadtest::size::search::Search;
 use tokio_util::sync::CancellationToken;
 
 use crate::told;
