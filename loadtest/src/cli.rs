@@ -23,7 +23,8 @@ pub enum Command {
     /// Loads a service with a scenario, and derives the rules of its queue
     Ramp(Box<ramp::Args>),
     /// Checks a scenario, or makes one from a browser's recording
-    Scenario(scenario::command::Args),
+    #[command(subcommand)]
+    Scenario(scenario::command::Action),
     /// Plays a rush through the waiting room, and checks its promises from outside
     Rehearse(Box<rehearse::Rehearse>),
     /// Simulates a crowd under the rules of a queue, without a running service
@@ -45,7 +46,7 @@ impl Command {
             Self::Simulate(simulate) => simulate.run().await,
             Self::Size(size) => size.run().await,
             Self::Ramp(args) => args.run().await,
-            Self::Scenario(args) => args.run(),
+            Self::Scenario(action) => action.run(),
         }
     }
 }

@@ -11,16 +11,12 @@ use serde_json::Value;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Capture {
-    place: Place,
-    pick: Pick,
-}
-
-#[derive(Clone, Debug)]
-enum Place {
     /// A JSON pointer (RFC 6901) in which a segment `*` stands for every element.
-    Json(String),
-    Header(HeaderName, Regex),
-    Regex(Regex),
+    json: Option<String>,
+    header: Option<HeaderName>,
+    /// In the header, or else in the body.
+    regex: Regex,
+    pick: Pick,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -46,37 +42,32 @@ impl TryFrom<Written> for Capture {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
+        let Written { json, header, regex, pick } = written;
+        let places = (json.is_some(), header.is_some(), regex.is_some());
+        if !matches!(places, (true, false, false) | (false, true, _) | (false, false, true)) {
+            return Err("a capture names json, header, regex, or header and regex".to_owned());
+        }
+        if let Some(pointer) = json.as_ref().filter(|it| !it.is_empty() && !it.starts_with('/')) {
+            return Err(format!("a JSON pointer begins with '/', {pointer:?} does not"));
+        }
+        let name = |name: String| name.parse().map_err(|_| format!("{name:?} is no header name"));
+        let header = header.map(name).transpose()?;
         // Of a header without a pattern, all of it.
-        let regex = Regex::new(written.regex.as_deref().unwrap_or(".*"));
-        let regex = regex.map_err(|error| error.to_string())?;
-        let place = match (written.json, written.header, written.regex) {
-            (Some(pointer), None, None) if pointer.is_empty() || pointer.starts_with('/') => {
-                Ok(Place::Json(pointer))
-            }
-            (Some(pointer), None, None) => {
-                Err(format!("a JSON pointer begins with '/', {pointer:?} does not"))
-            }
-            (None, Some(name), _) => match name.parse() {
-                Ok(name) => Ok(Place::Header(name, regex)),
-                Err(_) => Err(format!("{name:?} is no header name")),
-            },
-            (None, None, Some(_)) => Ok(Place::Regex(regex)),
-            _ => Err("a capture names json, header, regex, or header and regex".to_owned()),
-        };
-        Ok(Self { place: place?, pick: written.pick })
+        let regex = Regex::new(regex.as_deref().unwrap_or(".*"));
+        Ok(Self { json, header, regex: regex.map_err(|error| error.to_string())?, pick })
     }
 }
 
 impl Capture {
     /// The value in this answer, if it has one.
     pub fn of(&self, headers: &HeaderMap, body: &[u8]) -> Option<String> {
-        let found = match &self.place {
-            Place::Json(pointer) => in_json(&serde_json::from_slice(body).ok()?, pointer),
-            Place::Header(name, regex) => {
-                let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-                values.flat_map(|value| in_text(value, regex)).collect()
-            }
-            Place::Regex(regex) => in_text(&String::from_utf8_lossy(body), regex),
+        let found = if let Some(pointer) = &self.json {
+            in_json(&serde_json::from_slice(body).ok()?, pointer)
+        } else if let Some(name) = &self.header {
+            let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+            values.flat_map(|value| in_text(value, &self.regex)).collect()
+        } else {
+            in_text(&String::from_utf8_lossy(body), &self.regex)
         };
         match self.pick {
             Pick::First => found.into_iter().next(),
@@ -115,6 +106,8 @@ fn in_json(document: &Value, pointer: &str) -> Vec<String> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use hyper::header::{HeaderValue, LOCATION};
+
     use super::*;
 
     fn found(toml: &str, headers: &HeaderMap, body: &[u8]) -> Option<String> {
@@ -124,10 +117,8 @@ mod tests {
     #[test]
     fn a_value_is_found_by_pointer_header_and_pattern() {
         let body = br#"{"seats":[{"id":7,"a/b":"x"},{"id":8}],"none":null}"#;
-        let headers = HeaderMap::from_iter([(
-            HeaderName::from_static("location"),
-            "/api/reservations/9".parse().expect("it can be had"),
-        )]);
+        let location = HeaderValue::from_static("/api/reservations/9");
+        let headers = HeaderMap::from_iter([(LOCATION, location)]);
         for (toml, value) in [
             ("json = '/seats/1/id'", Some("8")),
             ("json = '/seats/0/a~1b'", Some("x")),

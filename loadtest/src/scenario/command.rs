@@ -4,8 +4,6 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::Subcommand;
-
 use super::{Ask, Retry, Scenario, Step, har};
 use crate::exit::{Outcome, Usage};
 use crate::progress::{self, on_one_line};
@@ -18,15 +16,9 @@ Examples:
   anteroom-loadtest scenario from-har recording.har > shop.toml";
 
 /// Checks what a visitor does, or makes it from a browser's recording.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Reads a scenario and prints what a visitor does
     Check {
         /// The scenario; the concert's if left out
@@ -45,21 +37,20 @@ enum Action {
     },
 }
 
-impl Args {
+impl Action {
     /// Runs it.
     ///
     /// # Errors
     ///
     /// [`Usage`] when the file is wrong.
     pub fn run(self) -> anyhow::Result<Outcome> {
-        let text = match self.action {
-            Action::Check { file } => Scenario::read(file.as_deref())?.to_string(),
-            Action::FromHar { file } => {
-                let name = file.display();
-                let text = std::fs::read_to_string(&file)
-                    .map_err(|error| Usage(format!("{name}: {error}")))?;
-                let made = har::scenario(&text);
-                let made = made.map_err(|rule| Usage(format!("{name}: {rule}")))?;
+        let text = match self {
+            Self::Check { file } => Scenario::read(file.as_deref())?.to_string(),
+            Self::FromHar { file } => {
+                let wrong = |rule| Usage(format!("{}: {rule}", file.display()));
+                let text = std::fs::read_to_string(&file);
+                let text = text.map_err(|error| wrong(error.to_string()))?;
+                let made = har::scenario(&text).map_err(wrong)?;
                 let notes = made.lines().map_while(|line| line.strip_prefix("# "));
                 progress::say(&notes.collect::<Vec<_>>().join("\n"));
                 made

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::har::REMOVED;
-use super::template::{BUILT_IN, Template, is_name};
+use super::template::{BUILT_IN, Template, may_be_captured};
 use super::{Ask, Capture, Connections, Retry, Scenario, Statuses, Step, Think};
 use crate::exit::Usage;
 
@@ -28,38 +28,32 @@ pub const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 /// The scenario that measures the sample concert service.
 pub const CONCERT: &str = include_str!("../../scenarios/concert.toml");
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct File {
     name: Option<String>,
-    #[serde(default)]
     connections: Connections,
-    #[serde(default)]
     headers: Headers,
-    #[serde(default)]
     steps: Vec<Spanned<Written>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Written {
     name: Option<String>,
-    #[serde(default, deserialize_with = "method")]
+    #[serde(deserialize_with = "method")]
     method: Method,
-    #[serde(default, deserialize_with = "path")]
+    #[serde(deserialize_with = "path")]
     path: Option<Template>,
-    #[serde(default)]
     headers: Headers,
     body: Option<Template>,
-    #[serde(default)]
     think: Think,
     expect: Option<Statuses>,
-    #[serde(default)]
     capture: BTreeMap<String, Capture>,
     retry_on: Option<Statuses>,
     retry_from: Option<Spanned<String>>,
     retry_max: Option<u32>,
-    #[serde(default, deserialize_with = "weight")]
+    #[serde(deserialize_with = "weight")]
     weight: Option<f64>,
 }
 
@@ -186,8 +180,7 @@ fn step(
     if written.path.is_none() && !only_thinks {
         Err(format!("step {name:?} has no path, so it only thinks"))?;
     }
-    let wrong = |name: &&String| !is_name(name) || BUILT_IN.contains(&name.as_str());
-    if let Some(value) = written.capture.keys().find(wrong) {
+    if let Some(value) = written.capture.keys().find(|name| !may_be_captured(name)) {
         Err(format!("a capture cannot be named {value:?}"))?;
     }
     let (method, body) = (written.method, written.body.unwrap_or_default());

@@ -4,7 +4,7 @@
 //! brace stands for itself, so JSON needs no escapes. `{{name}}` is the text `{name}`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -13,10 +13,6 @@ use serde::Deserialize;
 
 /// What every visit knows without a capture.
 pub const BUILT_IN: [&str; 2] = ["user", "random"];
-
-/// All but the unreserved characters (RFC 3986, section 2.3).
-pub const RESERVED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 static BRACES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\{\{[a-z_][a-z0-9_]*\}\}|\{(?<value>[a-z_][a-z0-9_]*)\}")
@@ -34,17 +30,6 @@ pub struct Template {
     end: String,
 }
 
-/// How a value is written into the text around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Escape {
-    /// As it is.
-    Plain,
-    /// Percent-encoded where it is [`RESERVED`].
-    Url,
-    /// As the inside of a JSON string (RFC 8259, section 7).
-    Json,
-}
-
 /// The values of one visit.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
@@ -52,6 +37,9 @@ pub struct Values {
     pub user: u64,
     /// By name.
     pub captured: HashMap<String, String>,
+    /// By name, sent with each request. Their paths, domains and times are not looked at, as a
+    /// visit asks one service and is short.
+    pub cookies: BTreeMap<String, String>,
 }
 
 impl From<String> for Template {
@@ -77,8 +65,8 @@ pub fn literal(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a captured value may have this name.
-pub fn is_name(name: &str) -> bool {
-    Template::from(format!("{{{name}}}")).is_one_value()
+pub fn may_be_captured(name: &str) -> bool {
+    Template::from(format!("{{{name}}}")).is_one_value() && !BUILT_IN.contains(&name)
 }
 
 impl Template {
@@ -97,32 +85,32 @@ impl Template {
         matches!(&self.parts[..], [(before, _)] if before.is_empty() && self.end.is_empty())
     }
 
-    /// The text with its values; nothing if this visit has not captured one of them.
-    pub fn fill(&self, values: &Values, escape: Escape) -> Option<String> {
+    /// The text with its values, each escaped; nothing if this visit has not captured one of them.
+    pub fn fill(&self, values: &Values, escape: fn(&str) -> String) -> Option<String> {
         let mut text = String::with_capacity(self.source.len() + 16);
         for (before, name) in &self.parts {
             text.push_str(before);
             match name.as_str() {
                 "user" => text += &values.user.to_string(),
                 "random" => text += &format!("{:016x}", rand::random::<u64>()),
-                name => escape.write(values.captured.get(name)?, &mut text),
+                name => text += &escape(values.captured.get(name)?),
             }
         }
         Some(text + &self.end)
     }
 }
 
-impl Escape {
-    fn write(self, value: &str, text: &mut String) {
-        match self {
-            Self::Plain => text.push_str(value),
-            Self::Url => text.extend(utf8_percent_encode(value, RESERVED)),
-            Self::Json => {
-                let quoted = serde_json::Value::from(value).to_string();
-                text.push_str(&quoted[1..quoted.len() - 1]);
-            }
-        }
-    }
+/// Percent-encoded but for the unreserved characters (RFC 3986, section 2.3).
+pub fn url_escaped(text: &str) -> String {
+    const RESERVED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, RESERVED).to_string()
+}
+
+/// As the inside of a JSON string (RFC 8259, section 7).
+pub fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 #[cfg(test)]
@@ -131,7 +119,7 @@ mod tests {
 
     fn fill(text: &str) -> Option<String> {
         let values = Values { user: 7, ..Values::default() };
-        Template::from(text.to_owned()).fill(&values, Escape::Plain)
+        Template::from(text.to_owned()).fill(&values, str::to_owned)
     }
 
     #[test]
@@ -141,10 +129,7 @@ mod tests {
         }
         assert_eq!(fill("{{seat}} {user}").as_deref(), Some("{seat} 7"));
         assert_eq!(fill("{seat}"), None);
-    }
-
-    #[test]
-    fn random_is_drawn_anew_at_each_use() {
+        // A random value is a new one at each use.
         let text = fill("{random} {random}").expect("it can be had");
         let (one, two) = text.split_once(' ').expect("it can be had");
         assert_eq!((one.len(), two.len()), (16, 16));

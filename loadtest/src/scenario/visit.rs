@@ -1,7 +1,6 @@
 //! One visit: which request is next, and what its answer leads to. Whoever drives it does the
 //! waiting and the sending, so every driver walks the same way.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use hyper::header::{CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use hyper::{HeaderMap, Method, StatusCode};
 use rand::seq::IndexedRandom as _;
 
-use super::template::{Escape, Values};
+use super::template::{Values, json_escaped, url_escaped};
 use super::{Ask, Scenario, Template};
 use crate::client::Fault;
 
@@ -28,9 +27,6 @@ pub struct Visit {
     /// How often each step of the way was tried again.
     retries: Vec<u32>,
     values: Values,
-    /// By name, sent with each request; their paths, domains and times are not looked at, as a
-    /// visit asks one service and is short.
-    cookies: BTreeMap<String, String>,
 }
 
 /// What is to be done next.
@@ -74,7 +70,6 @@ impl Visit {
             at: 0,
             unasked: 0,
             values: Values { user, ..Values::default() },
-            cookies: BTreeMap::new(),
         }
     }
 
@@ -86,10 +81,7 @@ impl Visit {
     pub fn turn(&mut self) -> Result<Option<Turn>, Fault> {
         let Some(step) = self.way.get(self.at).copied() else { return Ok(None) };
         let ask = self.scenario.steps[step].ask.as_ref();
-        let mut call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
-        if let Some(call) = &mut call {
-            self.add_cookies(&mut call.headers);
-        }
+        let call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
         let again = self.at < self.unasked;
         self.unasked = self.unasked.max(self.at + 1);
         let think = self.scenario.steps[step].think.draw();
@@ -110,7 +102,7 @@ impl Visit {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<(), Fault> {
-        self.keep_cookies(headers);
+        self.values.keep_cookies(headers);
         let step = &self.scenario.steps[self.way[self.at]];
         if let Some(retry) = step.retry.as_ref().filter(|retry| retry.on.contains(status)) {
             if self.retries[self.at] == retry.max {
@@ -131,42 +123,40 @@ impl Visit {
         self.at += 1;
         Ok(())
     }
+}
 
+impl Values {
     fn keep_cookies(&mut self, headers: &HeaderMap) {
         let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let pairs = set.filter_map(|cookie| cookie.split(';').next()?.split_once('='));
-        for (name, value) in pairs {
-            // An empty value is how a service takes a cookie back.
-            match value.trim() {
-                "" => self.cookies.remove(name.trim()),
-                value => self.cookies.insert(name.trim().to_owned(), value.to_owned()),
-            };
+        for (name, value) in set.filter_map(|cookie| cookie.split(';').next()?.split_once('=')) {
+            self.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
         }
-    }
-
-    fn add_cookies(&self, headers: &mut HeaderMap) {
-        let pairs = self.cookies.iter().map(|(name, value)| format!("{name}={value}"));
-        let pairs = pairs.collect::<Vec<_>>().join("; ");
-        // What was a header's value is one again; a step's own header goes before.
-        if let Some(value) = HeaderValue::from_str(&pairs).ok().filter(|_| !pairs.is_empty()) {
-            headers.entry(COOKIE).or_insert(value);
-        }
+        // An empty value is how a service takes a cookie back.
+        self.cookies.retain(|_, value| !value.is_empty());
     }
 }
 
 impl Ask {
     fn fill(&self, values: &Values) -> Result<Call, Fault> {
-        let fill = |template: &Template, escape| template.fill(values, escape).ok_or(Fault::Value);
+        let fill = |template: &Template, escape: fn(&str) -> String| {
+            template.fill(values, escape).ok_or(Fault::Value)
+        };
         // A value that is the whole path, such as a `Location`, is one already.
-        let path = if self.path.is_one_value() { Escape::Plain } else { Escape::Url };
+        let path = if self.path.is_one_value() { str::to_owned } else { url_escaped };
         let target = fill(&self.path, path)?;
         if !target.starts_with('/') {
             return Err(Fault::Value);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
-            let value = HeaderValue::from_str(&fill(value, Escape::Plain)?);
+            let value = HeaderValue::from_str(&fill(value, str::to_owned)?);
             headers.insert(name, value.map_err(|_| Fault::Value)?);
+        }
+        let cookies = values.cookies.iter().map(|(name, value)| format!("{name}={value}"));
+        let cookies = cookies.collect::<Vec<_>>().join("; ");
+        // What was a header's value is one again; a step's own header goes before.
+        if let Some(value) = HeaderValue::try_from(cookies).ok().filter(|it| !it.is_empty()) {
+            headers.entry(COOKIE).or_insert(value);
         }
         let is_json = self.body.source().trim_start().starts_with(['{', '[']);
         if is_json {
@@ -175,9 +165,9 @@ impl Ask {
         }
         let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
         let escape = match kind.to_ascii_lowercase().starts_with(FORM) {
-            _ if is_json => Escape::Json,
-            true => Escape::Url,
-            false => Escape::Plain,
+            _ if is_json => json_escaped,
+            true => url_escaped,
+            false => str::to_owned,
         };
         let body = fill(&self.body, escape)?;
         Ok(Call { method: self.method.clone(), target, headers, body })

@@ -6,6 +6,8 @@ use super::*;
 
 /// No kind of a body, but the path of a request.
 const PATH: &str = "";
+/// A number in JSON that is percent-encoded twice.
+const TWICE: &str = "/?r=%2Fa%3Fj%3D%257B%2522cvc%2522%253A735%257D";
 
 #[test]
 fn secrets_are_taken_out_wherever_they_stand() {
@@ -22,6 +24,7 @@ fn secrets_are_taken_out_wherever_they_stand() {
         (PATH, "/a?r=%2Freset%3Ftoken%3Dhidden1", "r=%2Freset", "query r token"),
         (PATH, "/a?r=https%253A%252F%252Fb%252F%253Fsid%253Dhidden1", "r=h", "query r sid"),
         (PATH, "/a?j=%7B%22pin%22%3A%22hidden1%22%7D", "j=%7B", "query j /pin"),
+        (PATH, TWICE, "%253A{fill_in_cvc}%257D", "query r j /cvc"),
         (PATH, &in_path, "/in/{fill_in_in}/a", "path after in"),
         (PATH, "/reset/hidden1", "GET /reset/{", "path after reset"),
         (PATH, "/m;jsessionid=hidden1?a=b", "/m;jsessionid={", "path jsessionid"),

@@ -115,10 +115,9 @@ impl<'r> Maker<'r> {
         let (method, status) = (&entry.request.method, entry.response.status);
         let number = values.steps.len() + 1;
         let target = &url[Position::BeforePath..Position::AfterQuery];
-        let target = values.redirected(target).unwrap_or_else(|| {
-            let target = values.target(target, "path", "query");
-            values.written(&target)
-        });
+        let mark = values.redirected(target);
+        let target = mark.unwrap_or_else(|| values.target(target, "path", "query"));
+        let target = values.written(&target);
         let path = target.split('?').next().unwrap_or_default();
         let mut text = "\n[[steps]]\n".to_owned();
         let mut say = |key: &str, value: toml::Value| text += &format!("{key} = {value}\n");

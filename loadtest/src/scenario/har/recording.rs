@@ -101,15 +101,15 @@ impl Entry {
         let (_, ending) = path.rsplit_once('.').unwrap_or_default();
         let is_static = STATIC_TYPES.split(' ').any(|part| kind.contains(part))
             || STATIC_ENDINGS.split(' ').any(|known| known == ending);
-        let refusals = [
-            (!matches!(url.scheme(), "http" | "https") || self.response.status == 101, NO_HTTP),
+        match self.response.status {
+            101 => Err(NO_HTTP),
+            _ if !matches!(url.scheme(), "http" | "https") => Err(NO_HTTP),
             // Such as an `OPTIONS` that a browser asks first by itself.
-            (!METHODS.contains(&self.request.method.as_str()), "other methods"),
-            (!(100..600).contains(&self.response.status), "no answer"),
-            (is_static, "static files"),
-        ];
-        let refusal = refusals.into_iter().find(|(applies, _)| *applies);
-        refusal.map_or(Ok(url), |(_, reason)| Err(reason))
+            _ if !METHODS.contains(&self.request.method.as_str()) => Err("other methods"),
+            100..600 if is_static => Err("static files"),
+            100..600 => Ok(url),
+            _ => Err("no answer"),
+        }
     }
 
     /// Whether it asked for what is not there; no visitor needs that.

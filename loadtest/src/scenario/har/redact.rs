@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::form_urlencoded;
 
 use super::recording::Body;
 use super::rules::{self, Found, Kind};
-use super::values::{Values, of_number};
-use crate::scenario::template::RESERVED;
+use super::values::{MARK, NUMBER, Values};
+use crate::scenario::template::url_escaped;
 
 /// What is written within each other more often than this is removed unseen.
 const DEEPEST: u32 = 8;
@@ -86,7 +86,10 @@ impl Values<'_> {
 
     fn json_text(&mut self, json: &Value, text: &str, place: &str) -> String {
         let cleaned = self.json(json, "", None, &format!("{place} "));
-        if cleaned == *json { text.to_owned() } else { cleaned.to_string() }
+        if cleaned == *json {
+            return text.to_owned();
+        }
+        NUMBER.replace_all(&cleaned.to_string(), "$1").into_owned()
     }
 
     /// Cleans the value of a field within a field of secrets, or of none.
@@ -100,7 +103,7 @@ impl Values<'_> {
             Value::String(text) => scalar(text).into(),
             Value::Number(number) => match scalar(&number.to_string()) {
                 cleaned if cleaned == number.to_string() => json.clone(),
-                mark => of_number(&mark).into(),
+                cleaned => format!("{cleaned}{}", *MARK).into(),
             },
             Value::Array(items) => {
                 let first = items.first().and_then(Value::as_str);
@@ -197,10 +200,7 @@ fn last_name(place: &str) -> &str {
 /// Cleans what is percent-encoded, of which `plain` is the text.
 fn encoded(raw: &str, plain: &str, clean: impl FnOnce(&str) -> String) -> String {
     let cleaned = clean(plain);
-    if cleaned == plain {
-        return raw.to_owned();
-    }
-    utf8_percent_encode(&cleaned, RESERVED).to_string()
+    if cleaned == plain { raw.to_owned() } else { url_escaped(&cleaned) }
 }
 
 /// Without percent-encoding.

@@ -1,22 +1,28 @@
 //! The values that stand in a scenario for recorded ones: captured from an earlier answer that
 //! shows the value, or for the user to fill in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use rand::Rng as _;
+use regex::Regex;
 
 use super::answers::Answer;
 use super::rules::Kind;
-use crate::scenario::template::{BUILT_IN, literal};
+use crate::scenario::template::{literal, may_be_captured};
 
 /// How the name of a value begins that was removed and that no answer shows.
 pub const REMOVED: &str = "fill_in_";
 
 /// How a mark begins: drawn, so it is in no text of a recording. Letters alone look like no
 /// secret, and these like no hexadecimal digit after a `%`.
-static MARK: LazyLock<String> =
+pub static MARK: LazyLock<String> =
     LazyLock::new(|| (0..12).map(|_| rand::rng().random_range('g'..='x')).collect());
+
+/// A number of JSON with a mark in it: until it is written, a string that ends so.
+pub static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(&format!("\"([^\"]*){}\"", *MARK)).expect("letters need no escape")
+});
 
 #[derive(Default)]
 pub struct Values<'r> {
@@ -24,7 +30,6 @@ pub struct Values<'r> {
     names: Vec<String>,
     /// How deep within each other the texts are that are looked through now.
     pub depth: u32,
-    taken: HashSet<String>,
     /// The marks by name of the field, if it counts, and recorded value.
     known: HashMap<(String, String), String>,
     /// The steps so far, as the scenario has them, and their answers.
@@ -50,46 +55,46 @@ impl Values<'_> {
         let searched = if shared || after.is_some() { &self.steps[..] } else { &[] };
         let mut steps = searched.iter().enumerate();
         let shown = steps.find_map(|(step, (_, it))| Some((step, it.shows(value, after)?)));
-        let name = match shown {
-            Some((step, place)) => self.capture(step, &field, &place),
+        let mark = match shown {
+            Some((step, place)) => self.capture(step, field, &place),
             None if after.is_some() => return None,
-            None => self.fill_in(&field, place),
+            None => {
+                let (name, mark) = self.named(format!("{REMOVED}{field}"));
+                let step = self.steps.len() + 1;
+                self.to_fill_in.push(format!("step {step}: {{{name}}}: {place}"));
+                mark
+            }
         };
-        let index = self.names.len().to_string();
-        let letters = index.bytes().map(|digit| char::from(digit - b'0' + b'a'));
-        let mark = format!("{}{}z", *MARK, letters.collect::<String>());
-        self.names.push(name);
         self.known.insert(key, mark.clone());
         Some(mark)
     }
 
-    /// The value that is this path and query where an earlier answer leads there: a visit follows
-    /// no redirect by itself.
+    /// A mark for this path and query where an earlier answer leads there: a visit follows no
+    /// redirect by itself.
     pub fn redirected(&mut self, target: &str) -> Option<String> {
         let mut steps = self.steps.iter_mut().enumerate().rev();
         let (step, place) = steps.find_map(|(step, (_, it))| Some((step, it.leads_to(target)?)))?;
-        Some(format!("{{{}}}", self.capture(step, "location", &place)))
+        Some(self.capture(step, "location".to_owned(), &place))
     }
 
-    fn capture(&mut self, step: usize, name: &str, place: &str) -> String {
-        let name = self.unused(name.to_owned());
+    fn capture(&mut self, step: usize, name: String, place: &str) -> String {
+        let (name, mark) = self.named(name);
         self.steps[step].0 += &format!("capture.{name} = {place}\n");
         self.captured.push(format!("{{{name}}} from step {}", step + 1));
-        name
+        mark
     }
 
-    fn fill_in(&mut self, field: &str, place: &str) -> String {
-        let name = self.unused(format!("{REMOVED}{field}"));
-        let step = self.steps.len() + 1;
-        self.to_fill_in.push(format!("step {step}: {{{name}}}: {place}"));
-        name
-    }
-
-    fn unused(&mut self, name: String) -> String {
+    /// A name that is free, and its mark.
+    fn named(&mut self, name: String) -> (String, String) {
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let mut names = std::iter::once(name.clone()).chain(numbered);
-        let is_free = |it: &String| !BUILT_IN.contains(&&**it) && self.taken.insert(it.clone());
-        names.find(is_free).unwrap_or_default()
+        let is_free = |it: &String| may_be_captured(it) && !self.names.contains(it);
+        let name = names.find(is_free).unwrap_or_default();
+        let index = self.names.len().to_string();
+        let letters = index.bytes().map(|digit| char::from(digit - b'0' + b'a'));
+        let mark = format!("{}{}z", *MARK, letters.collect::<String>());
+        self.names.push(name.clone());
+        (name, mark)
     }
 
     /// The text as a scenario has it, where marks are values and all else is itself.
@@ -97,28 +102,19 @@ impl Values<'_> {
         let mut parts = text.split(MARK.as_str());
         let (mut before, mut written) = (parts.next().unwrap_or_default(), String::new());
         for part in parts {
-            let (index, after) = part.split_at(part.find(['y', 'z']).unwrap_or_default());
+            let (index, mut after) = part.split_once('z').unwrap_or_default();
             let index = index.bytes().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'a'));
-            // A number of JSON is no string. In braces of its own a value would be text.
-            let quotes = ["\\\"", "\"", "%22"].into_iter().filter(|_| after.starts_with('y'));
-            let mut after = after.get(1..).unwrap_or_default();
-            for (open, close) in quotes.map(|quote| (quote, quote)).chain([("{", "}")]) {
-                while let (Some(outer), Some(rest)) =
-                    (before.strip_suffix(open), after.strip_prefix(close))
-                {
-                    (before, after) = (outer, rest);
-                }
+            // In braces of its own a value would be text.
+            while let (Some(outer), Some(rest)) =
+                (before.strip_suffix('{'), after.strip_prefix('}'))
+            {
+                (before, after) = (outer, rest);
             }
             written += &format!("{}{{{}}}", literal(before), self.names[index]);
             before = after;
         }
         written + &literal(before)
     }
-}
-
-/// The mark of a number of JSON.
-pub fn of_number(mark: &str) -> String {
-    format!("{}y", mark.trim_end_matches('z'))
 }
 
 /// A name that a value may have: of `orders` that of an order.
