@@ -1,4 +1,4 @@
-//! A visitor's own connection, and the bound on all of them.
+//! A visitor's own connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,8 +7,7 @@ use clap::ValueEnum;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Stage;
-use crate::client::{self, Answer, Fault, Outgoing, Route, Sources};
-use crate::own_limit;
+use crate::client::{self, Answer, Fault, Outgoing, Route};
 
 /// Which connections visitors ask on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -20,11 +19,6 @@ pub enum Reuse {
     New,
     /// Every second visitor keeps its own
     Both,
-}
-
-/// How many connections from these addresses may be open at once.
-pub fn bound(sources: &Sources) -> std::io::Result<u64> {
-    Ok(own_limit::connections()?.min(own_limit::ports() * sources.count() as u64))
 }
 
 /// One connection at most, opened when it is needed.

@@ -69,7 +69,8 @@ pub struct Traffic {
     /// Of the whole run. Of the room a status from 400 on is an error, of the service what the
     /// scenario does not expect.
     pub total: Tally,
-    seconds: Seconds,
+    /// By the second in which requests ended, from the start on.
+    pub seconds: Seconds,
 }
 
 impl Traffic {
@@ -92,11 +93,6 @@ impl Traffic {
         self.seconds.merge(&other.seconds);
     }
 
-    /// By the second in which requests ended, from the start on.
-    pub fn seconds(&self) -> &[Second] {
-        self.seconds.over()
-    }
-
     /// As `rehearse.json` shows it. A latency counts from the sending, with the connecting, to the
     /// end of the answer or the timeout.
     pub fn json(&self) -> Value {
@@ -115,7 +111,7 @@ impl Traffic {
             "statuses": self.total.statuses,
             "faults": self.total.faults,
             "latency_ms": Percentiles::from(&self.total.latency),
-            "seconds": self.seconds().iter().map(second).collect::<Vec<_>>(),
+            "seconds": self.seconds.over().iter().map(second).collect::<Vec<_>>(),
         })
     }
 }
@@ -141,11 +137,6 @@ impl Counts {
         if other.looks.len() > self.looks.len() {
             self.looks = other.looks;
         }
-    }
-
-    /// A visit is over.
-    pub fn ends(&mut self, habit: Habit, end: End) {
-        *self.ended.entry(habit).or_default().entry(end).or_default() += 1;
     }
 
     /// A trick was tried.

@@ -72,9 +72,8 @@ impl Delivery {
 
     /// For a person to read.
     pub fn line(&self) -> String {
-        let reasons = list(&self.lost);
         let lost: u64 = self.lost.values().sum();
-        let why = if lost > 0 { format!(" ({reasons})") } else { String::new() };
+        let why = if lost > 0 { format!(" ({})", list(&self.lost)) } else { String::new() };
         format!("{} sent, {lost} lost{why}, {} put off", self.requests, self.put_off)
     }
 }

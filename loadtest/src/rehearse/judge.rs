@@ -55,12 +55,12 @@ impl Verdict {
 /// violation it says that a promise is `broken`, and waits for the end.
 pub async fn judge(stage: &Stage, over: &CancellationToken, broken: &CancellationToken) -> Verdict {
     let (mut record, mut pause) = (Vec::new(), EVERY);
-    loop {
+    let (record, violations, rules_changed, busiest) = loop {
         let is_last = over.run_until_cancelled(sleep(pause)).await.is_none();
         let under_way = stage.record.take(&mut record);
         // Whoever was let in by other rules was so before now.
         let _ = stage.site.rules.look().await;
-        let (rules, began) = (stage.site.rules.together(), Instant::now());
+        let ((rules, changed), began) = (stage.site.rules.together(), Instant::now());
         let checked = spawn_blocking(move || {
             let (lines, busiest) = (record.len(), is_last.then(|| busiest(&record, &rules)));
             record.extend(under_way);
@@ -71,17 +71,8 @@ pub async fn judge(stage: &Stage, over: &CancellationToken, broken: &Cancellatio
             (record, found, busiest)
         });
         let (checked, violations, busiest) = checked.await.expect("a check does not panic");
-        if let Some(Busiest { inside: most_inside, promoted: most_promoted }) = busiest {
-            let (rules_changed, lines) = (stage.site.rules.changed(), checked.len());
-            let record = checked;
-            return Verdict {
-                violations,
-                most_inside,
-                most_promoted,
-                rules_changed,
-                record,
-                lines,
-            };
+        if let Some(busiest) = busiest {
+            break (checked, violations, changed, busiest);
         }
         if !violations.is_empty() {
             // The visits end now; the last check sees what they still heard.
@@ -89,5 +80,8 @@ pub async fn judge(stage: &Stage, over: &CancellationToken, broken: &Cancellatio
         }
         record = checked;
         pause = EVERY.max(began.elapsed() * SHARE);
-    }
+    };
+    let Busiest { inside: most_inside, promoted: most_promoted } = busiest;
+    let lines = record.len();
+    Verdict { violations, most_inside, most_promoted, rules_changed, record, lines }
 }

@@ -94,7 +94,6 @@ mod tests {
     fn what_is_wrong_with_a_mix_is_said() {
         for (text, rule) in [
             ("faithful", "must be HABIT=WEIGHT"),
-            ("greedy=1", "`greedy` must be one of faithful, "),
             ("late=1,late=2", "`late` must be named once"),
             ("late=-1", "must be 0 to 1000000"),
             ("late=0", "one weight at least"),

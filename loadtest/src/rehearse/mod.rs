@@ -6,7 +6,6 @@ mod cheat;
 mod connection;
 mod counts;
 mod delivery;
-mod follow;
 mod inside;
 mod judge;
 mod mix;
@@ -18,8 +17,9 @@ mod run;
 mod tab;
 mod visitor;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_witness::{Record, Rules};
@@ -27,16 +27,17 @@ use anyhow::Context as _;
 use clap::{Args, value_parser};
 use humantime::parse_duration;
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use url::Host;
 
 use crate::client::{Route, Sources, Target};
 use crate::exit::{Outcome, Usage};
-use crate::interrupt;
 use crate::progress::say;
 use crate::scenario::Scenario;
-use crate::share;
 use crate::size::objective::Objective;
+use crate::{interrupt, own_limit, share};
 
 use connection::Reuse;
 use counts::Counts;
@@ -183,7 +184,8 @@ struct Site {
 impl Site {
     /// How many connections visitors have opened.
     fn opened(&self) -> u64 {
-        self.public.opened() + self.target.as_ref().map_or(0, |target| target.opened())
+        let target = self.target.iter().filter(|target| !Arc::ptr_eq(target, &self.public));
+        target.chain([&self.public]).map(|route| route.opened()).sum()
     }
 }
 
@@ -206,21 +208,20 @@ impl Rehearse {
             .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let in_force = site.rules.first();
-        let mut played = Played { seed, rules: in_force, without_room: None, with_room: None };
+        let mut played = Played { seed, rules: site.rules.first(), runs: Vec::new() };
         let args = Arc::new(self);
         let stage = |with_room| Stage::new(with_room, &args, &site);
         args.share.wait(&interrupted).await;
         let started_at = Timestamp::now();
         if args.both || args.without_room {
-            played.without_room = Some(run::play(&stage(false)?, seed, &interrupted).await);
+            played.runs.push(run::play(&stage(false)?, seed, &interrupted).await);
         }
         if args.both {
             interrupted.run_until_cancelled(tokio::time::sleep(REST)).await;
         }
         if !args.without_room && !interrupted.is_cancelled() {
             let stage = stage(true)?;
-            played.with_room = Some(run::play(&stage, seed, &interrupted).await);
+            played.runs.insert(0, run::play(&stage, seed, &interrupted).await);
             present::all_leave(&stage).await;
         }
         args.share.write(&args.output, started_at, &site.scenario, &played)?;
@@ -241,8 +242,8 @@ impl Rehearse {
         let rehearsal = Rehearsal { args: self, played };
         played.keep_record(output)?;
         report::document(&rehearsal).write(output, "rehearse", &rehearsal.json())?;
-        if self.follow {
-            follow::verdict(&rehearsal);
+        if let Some(verdict) = rehearsal.verdict().filter(|_| self.follow) {
+            tell(&verdict);
         }
         say(&report::verdict(&rehearsal));
         say(&format!("the report: {}", output.join("rehearse.html").display()));
@@ -266,15 +267,11 @@ impl Rehearse {
         let mut rules = RulesWatch::default();
         if let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) {
             if !room::look(&public, queue).await?.open {
-                say(&format!(
-                    "the queue {queue} is not open, or is paused: visitors may wait long"
-                ));
+                say(&format!("the queue {queue} is closed or paused: visitors may wait long"));
             }
             let service = route(&self.service).await?;
             if service.is_none() {
-                say(
-                    "without --service the rules are not known, so promises 1 and 2 are not judged",
-                );
+                say("without --service no rules are known: promises 1 and 2 are not judged");
             }
             rules = RulesWatch::new(service, queue, self.key.clone()).await?;
         }
@@ -290,7 +287,8 @@ impl Rehearse {
 
 impl Stage {
     fn new(with_room: bool, args: &Arc<Rehearse>, site: &Arc<Site>) -> anyhow::Result<Arc<Self>> {
-        let bound = connection::bound(&args.sources(&site.public.target))?;
+        let ports = own_limit::ports() * args.sources(&site.public.target).count() as u64;
+        let bound = own_limit::connections()?.min(ports);
         // The tabs of some visitors take more than one each.
         let can_keep = 2 * u64::from(args.visitors) <= bound;
         if !can_keep {
@@ -327,7 +325,7 @@ impl Stage {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        lock(&self.counts)
+        self.counts.lock()
     }
 
     /// Time since the start.
@@ -342,12 +340,14 @@ impl Stage {
     }
 }
 
+/// A line of `--follow`.
+fn tell(line: &Value) {
+    // Where nobody reads, the report still tells.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
 /// The path of an address.
 fn path(text: &str) -> Result<String, String> {
     let is_path = text.starts_with('/') && text.parse::<http::uri::PathAndQuery>().is_ok();
     if is_path { Ok(text.to_owned()) } else { Err("must be a path such as /api/shows".to_owned()) }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,15 +2,16 @@
 //! stays in the line.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_witness::Token;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::Stage;
 use super::tab::Tab;
-use super::{Stage, lock};
 use crate::progress::{Progress, say};
 
 /// Tabs that give places up at once.
@@ -23,27 +24,12 @@ pub type Key = u128;
 
 /// Who may have a place, by the key of its join: the number of the visitor, and its token if an
 /// answer showed one.
-#[derive(Default)]
-pub struct Present(Mutex<HashMap<Key, (u32, Option<Token>)>>);
-
-impl Present {
-    /// A join is about to be sent, or was answered with a token.
-    pub fn joins(&self, key: Key, visitor: u32, token: Option<&Token>) {
-        let mut all = lock(&self.0);
-        let (_, known) = all.entry(key).or_insert((visitor, None));
-        *known = token.cloned().or(known.take());
-    }
-
-    /// The place has ended.
-    pub fn leaves(&self, key: Key) {
-        lock(&self.0).remove(&key);
-    }
-}
+pub type Present = Mutex<HashMap<Key, (u32, Option<Token>)>>;
 
 /// Gives up all places that visitors may still hold. The run is over: no record and no figure
 /// counts it.
 pub async fn all_leave(stage: &Arc<Stage>) {
-    let left = std::mem::take(&mut *lock(&stage.present.0));
+    let left = std::mem::take(&mut *stage.present.lock());
     let (all, mut done) = (left.len() as u64, 0);
     if all == 0 {
         return;

@@ -31,24 +31,22 @@ const PROMISES: [&str; 6] = [
 /// The report as a document.
 pub fn document(rehearsal: &Rehearsal<'_>) -> Report {
     let mut report = Report::new("Rehearsal");
-    report.text(format!(
-        "{} visitors within {} s, {}; seed {}.",
-        rehearsal.args.visitors,
-        rehearsal.args.arrive.as_secs_f64(),
-        rehearsal.args.mix.text,
-        rehearsal.played.seed
-    ));
+    let Rehearsal { args, played } = rehearsal;
+    let (visitors, within, mix) = (args.visitors, args.arrive.as_secs_f64(), &args.mix.text);
+    report.text(format!("{visitors} visitors within {within} s, {mix}; seed {}.", played.seed));
     if let Some((ran, verdict)) = rehearsal.room() {
         promises(&mut report, rehearsal, &ran.counts, verdict);
         waits(&mut report, &ran.counts);
-        cheaters(&mut report, &ran.counts);
+        if !ran.counts.tricks.is_empty() {
+            report.heading("Cheaters");
+            table(&mut report, "tried", &ran.counts.tricks);
+        }
     }
-    if rehearsal.runs().any(|(_, ran)| ran.counts.service.total.requests > 0) {
+    if played.runs.iter().any(|ran| ran.counts.service.total.requests > 0) {
         service(&mut report, rehearsal);
-        objectives(&mut report, rehearsal);
     }
-    for (name, ran) in rehearsal.runs() {
-        visits(&mut report, name, ran, rehearsal.own_limit(ran));
+    for ran in &played.runs {
+        visits(&mut report, ran, rehearsal.own_limit(ran));
     }
     report
 }
@@ -95,11 +93,9 @@ fn waits(report: &mut Report, counts: &Counts) {
     report.heading("Waits");
     let Percentiles { count, p50, p90, p99, max, .. } = (&counts.waits).into();
     let [p50, p90, p99, max] = [p50, p90, p99, max].map(|millis| format!("{:.1} s", millis / 1e3));
-    let depth = counts.greatest_depth().to_string();
-    report.table(
-        ["from join to turn", "p50", "p90", "p99", "longest", "greatest depth"],
-        vec![[format!("{count} turns"), p50, p90, p99, max, depth]],
-    );
+    let row = [format!("{count} turns"), p50, p90, p99, max, counts.greatest_depth().to_string()];
+    let head = ["from join to turn", "p50", "p90", "p99", "longest", "greatest depth"];
+    report.table(head, vec![row]);
     let line = |name, of: fn(&Look) -> u64| {
         curve(name, &counts.looks, |look| look.as_ref().map_or(f64::NAN, |look| of(look) as f64))
     };
@@ -113,14 +109,6 @@ const TIME: &str = "time (s)";
 fn curve<T>(name: &str, seconds: &[T], of: impl Fn(&T) -> f64) -> Curve {
     let points = seconds.iter().zip(0_u32..).map(|(second, at)| (f64::from(at), of(second)));
     Curve::new(name, points.collect())
-}
-
-fn cheaters(report: &mut Report, counts: &Counts) {
-    if counts.tricks.is_empty() {
-        return;
-    }
-    report.heading("Cheaters");
-    table(report, "tried", &counts.tricks);
 }
 
 /// Counts by two things: a row for each of the one, a column for each of the other that occurs.
@@ -138,9 +126,10 @@ fn table<K: ValueEnum, V: Ord + Serialize>(report: &mut Report, what: &str, coun
 
 fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
     report.heading("The protected service");
-    requests(report, rehearsal.runs().map(|(name, ran)| (name, &ran.counts.service)));
+    let runs = || rehearsal.played.runs.iter().map(|ran| (ran.name(), &ran.counts.service));
+    requests(report, runs());
     let curves = |of: fn(&Second) -> f64| {
-        rehearsal.runs().map(|(name, ran)| curve(name, ran.counts.service.seconds(), of)).collect()
+        runs().map(|(name, traffic)| curve(name, traffic.seconds.over(), of)).collect()
     };
     let latency = curves(|second| second.quantile_ms(0.95));
     let mut plot = Plot::new("Latency of the service", TIME, "p95 (ms)", latency);
@@ -157,20 +146,20 @@ fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
     });
     let plot = Plot::new("Errors of the service", TIME, "failed requests (%)", errors);
     report.plot("rehearse-errors", plot);
+    if !rehearsal.args.slo.is_empty() {
+        report.table(["objective", "run", "measured", ""], objectives(rehearsal));
+    }
 }
 
-/// The table shows both runs, so that one sees what the waiting room changes.
-fn objectives(report: &mut Report, rehearsal: &Rehearsal<'_>) {
-    let mut rows = Vec::new();
-    for (name, ran) in rehearsal.runs() {
-        for Judged { objective, held, value, .. } in rehearsal.objectives(ran) {
+/// Of both runs, so that one sees what the waiting room changes.
+fn objectives(rehearsal: &Rehearsal<'_>) -> Vec<[String; 4]> {
+    let all = rehearsal.played.runs.iter().flat_map(|ran| {
+        rehearsal.objectives(ran).map(|Judged { objective, held, value, .. }| {
             let says = if held { "held" } else { "MISSED" };
-            rows.push([objective.to_string(), name.to_owned(), value, says.to_owned()]);
-        }
-    }
-    if !rows.is_empty() {
-        report.table(["objective", "run", "measured", ""], rows);
-    }
+            [objective.to_string(), ran.name().to_owned(), value, says.to_owned()]
+        })
+    });
+    all.collect()
 }
 
 fn requests<'a>(report: &mut Report, of: impl Iterator<Item = (&'a str, &'a Traffic)>) {
@@ -184,9 +173,9 @@ fn requests<'a>(report: &mut Report, of: impl Iterator<Item = (&'a str, &'a Traf
     report.rows(head.collect(), of.map(row).collect());
 }
 
-fn visits(report: &mut Report, name: &str, ran: &Ran, own_limit: Option<OwnLimit>) {
+fn visits(report: &mut Report, ran: &Ran, own_limit: Option<OwnLimit>) {
     let Ran { counts, cost, .. } = ran;
-    report.heading(format!("Visits {name}"));
+    report.heading(format!("Visits {}", ran.name()));
     let over = match ran.over {
         Over::Complete => "all visits were over",
         Over::TimeLimit => "the time limit ended it",
@@ -209,7 +198,17 @@ fn visits(report: &mut Report, name: &str, ran: &Ran, own_limit: Option<OwnLimit
     }
     table(report, "habit", &counts.ended);
     if ran.verdict.is_some() {
-        room(report, counts);
+        requests(report, [("requests to the room", &counts.room)].into_iter());
+        if !counts.refusals.is_empty() {
+            report.text(format!("Refusals by the room: {}.", list(&counts.refusals)));
+        }
+        report.text(format!("Its answers by status: {}.", counts.room.total.outcomes()));
+        if counts.refusals.contains_key("join_limited") {
+            report.text(
+                "Joins were limited by address (join_limited): does admission trust the machine \
+                 this ran on (trusted_proxies)?",
+            );
+        }
     }
     for (kind, delivery) in [("kept", &counts.connections.kept), ("new", &counts.connections.new)] {
         if delivery.requests > 0 {
@@ -227,20 +226,6 @@ fn visits(report: &mut Report, name: &str, ran: &Ran, own_limit: Option<OwnLimit
     ));
     if let Some(limit) = own_limit.or_else(|| cost.limit()) {
         report.text(format!("Latencies are those of the harness: {limit}"));
-    }
-}
-
-fn room(report: &mut Report, counts: &Counts) {
-    requests(report, [("requests to the room", &counts.room)].into_iter());
-    if !counts.refusals.is_empty() {
-        report.text(format!("Refusals by the room: {}.", list(&counts.refusals)));
-    }
-    report.text(format!("Its answers by status: {}.", counts.room.total.outcomes()));
-    if counts.refusals.contains_key("join_limited") {
-        report.text(
-            "Joins were limited by address (join_limited): does admission trust the machine this \
-             ran on (trusted_proxies)?",
-        );
     }
 }
 
@@ -265,11 +250,10 @@ pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
         }
         lines.extend(verdict.reports().into_iter().take(3).map(str::to_owned));
     }
-    for (name, ran) in rehearsal.runs() {
-        for Judged { objective, held, value, .. } in rehearsal.objectives(ran) {
-            let says = if held { "met" } else { "MISSED" };
-            lines.push(format!("{objective} {name}: {says} ({value})"));
-        }
+    for [objective, name, value, says] in objectives(rehearsal) {
+        lines.push(format!("{objective} {name}: {says} ({value})"));
+    }
+    for ran in &rehearsal.played.runs {
         let refused = ran.counts.ended_as(End::Refused);
         if refused > 0 {
             lines.push(format!("{refused} visits were refused for good"));

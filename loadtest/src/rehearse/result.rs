@@ -13,7 +13,7 @@ use super::judge::Verdict;
 use super::room::{Look, RulesInForce};
 use super::run::{Over, Ran};
 use crate::exit::Outcome;
-use crate::load::Percentiles;
+use crate::load::{Percentiles, add_counts};
 use crate::own_limit::OwnLimit;
 use crate::size::objective::Judged;
 
@@ -27,10 +27,8 @@ pub struct Played {
     pub seed: u64,
     /// The rules at the beginning; absent where they were not known.
     pub rules: Option<RulesInForce>,
-    /// The run without the waiting room.
-    pub without_room: Option<Ran>,
-    /// The run with it.
-    pub with_room: Option<Ran>,
+    /// With the waiting room, and then without it.
+    pub runs: Vec<Ran>,
 }
 
 /// A rehearsal, to be judged.
@@ -44,10 +42,9 @@ pub struct Rehearsal<'a> {
 impl Played {
     /// Adds what another machine has shown.
     pub fn merge(mut self, other: Self) -> Self {
-        let with_room = (&mut self.with_room, other.with_room);
-        for (own, other) in [(&mut self.without_room, other.without_room), with_room] {
-            if let Some((own, other)) = own.as_mut().zip(other) {
-                own.merge(other);
+        for ran in other.runs {
+            if let Some(own) = self.runs.iter_mut().find(|own| own.name() == ran.name()) {
+                own.merge(ran);
             }
         }
         self
@@ -55,7 +52,7 @@ impl Played {
 
     /// Keeps the record in a folder where a promise was broken.
     pub fn keep_record(&self, folder: &Path) -> std::io::Result<()> {
-        let broken = self.with_room.as_ref().filter(|ran| ran.over == Over::PromiseBroken);
+        let broken = self.runs.iter().find(|ran| ran.over == Over::PromiseBroken);
         let Some(verdict) = broken.and_then(|ran| ran.verdict.as_ref()) else { return Ok(()) };
         let file = std::fs::File::create(folder.join("record.jsonl"))?;
         write_lines(&verdict.record, std::io::BufWriter::new(file))
@@ -63,16 +60,9 @@ impl Played {
 }
 
 impl Rehearsal<'_> {
-    /// The runs by name, with the waiting room first.
-    pub fn runs(&self) -> impl Iterator<Item = (&'static str, &Ran)> {
-        let with_room = self.played.with_room.iter().map(|ran| ("with the waiting room", ran));
-        let without = self.played.without_room.iter().map(|ran| ("without the waiting room", ran));
-        with_room.chain(without)
-    }
-
     /// The run with a waiting room, and what was found.
     pub fn room(&self) -> Option<(&Ran, &Verdict)> {
-        self.played.with_room.as_ref().and_then(|ran| Some((ran, ran.verdict.as_ref()?)))
+        self.played.runs.iter().find_map(|ran| Some((ran, ran.verdict.as_ref()?)))
     }
 
     /// Promises 1 to 6: whether each held; nothing where it could not be judged.
@@ -98,31 +88,40 @@ impl Rehearsal<'_> {
         self.args.slo.iter().map(|objective| objective.judge(&ran.counts.service.total))
     }
 
-    /// The limit of this program in a run, if it was at one.
+    /// The limit of this program in a run, if it was at one. Whether promises were kept it does not
+    /// change, so lateness counts only where objectives were to be met.
     pub fn own_limit(&self, ran: &Ran) -> Option<OwnLimit> {
-        ran.own_limit(!self.args.slo.is_empty())
+        let [room, service] = [&ran.counts.room.total, &ran.counts.service.total];
+        let mut faults = room.faults.clone();
+        add_counts(&mut faults, &service.faults);
+        let failed_here = OwnLimit::of_faults(&faults, room.requests + service.requests);
+        failed_here.or_else(|| ran.cost.limit().filter(|_| !self.args.slo.is_empty()))
     }
 
     /// How the command ends: a broken promise is one, whatever this program was; objectives say
     /// nothing of the service where this program was the limit.
     pub fn outcome(&self) -> anyhow::Result<Outcome> {
         let broken = self.room().is_some_and(|(_, verdict)| !verdict.violations.is_empty());
-        let mut runs = self.runs().map(|(_, ran)| ran);
-        if broken || self.runs().any(|(_, ran)| ran.counts.ended_as(End::Refused) > 0) {
+        let runs = &self.played.runs;
+        if broken || runs.iter().any(|ran| ran.counts.ended_as(End::Refused) > 0) {
             return Ok(Outcome::Missed);
         }
-        if let Some(limit) = self.runs().find_map(|(_, ran)| self.own_limit(ran)) {
+        if let Some(limit) = runs.iter().find_map(|ran| self.own_limit(ran)) {
             return Err(limit.into());
         }
-        let in_time = self.runs().all(|(_, ran)| ran.over != Over::TimeLimit);
         // With both, the objectives are those of the run with the waiting room.
         let missed = |ran| self.objectives(ran).any(|judged| !judged.held);
-        let held = in_time && !runs.next().is_some_and(missed);
-        Ok(if held { Outcome::Held } else { Outcome::Missed })
+        let held = !runs.first().is_some_and(missed);
+        let in_time = runs.iter().all(|ran| ran.over != Over::TimeLimit);
+        Ok(if held && in_time { Outcome::Held } else { Outcome::Missed })
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
+        let run = |with_room| {
+            let ran = self.played.runs.iter().find(|ran| ran.verdict.is_some() == with_room);
+            ran.map(|ran| self.run(ran))
+        };
         json!({
             "schema_version": SCHEMA_VERSION,
             "seed": self.played.seed,
@@ -131,8 +130,8 @@ impl Rehearsal<'_> {
             "mix": self.args.mix.text,
             "rules": self.played.rules,
             "rules_changed": self.room().is_some_and(|(_, verdict)| verdict.rules_changed),
-            "with_room": self.played.with_room.as_ref().map(|ran| self.run(ran)),
-            "without_room": self.played.without_room.as_ref().map(|ran| self.run(ran)),
+            "with_room": run(true),
+            "without_room": run(false),
         })
     }
 
@@ -173,8 +172,21 @@ impl Rehearsal<'_> {
         })
     }
 
-    /// The promises, for programs.
-    pub fn promises(&self, counts: &Counts, verdict: &Verdict) -> Value {
+    /// The verdict of a run that had a waiting room, for `--follow`.
+    pub fn verdict(&self) -> Option<Value> {
+        self.room().map(|(Ran { over, took, counts, .. }, verdict)| {
+            json!({
+                "over": over,
+                "seconds": took.as_secs_f64(),
+                "came": counts.came,
+                "refused": counts.ended_as(End::Refused),
+                "connections": counts.connections,
+                "promises": self.promises(counts, verdict),
+            })
+        })
+    }
+
+    fn promises(&self, counts: &Counts, verdict: &Verdict) -> Value {
         json!({
             "held": self.held(counts, verdict),
             "violations": verdict.reports(),

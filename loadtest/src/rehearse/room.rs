@@ -1,16 +1,16 @@
 //! The waiting room as anybody sees it, and its rules as an operator does.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_witness::Rules;
 use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::header;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lock;
 use crate::client::{Connection, Route};
 
 /// A look at the public state.
@@ -128,7 +128,7 @@ impl RulesWatch {
     pub async fn look(&self) -> anyhow::Result<()> {
         let Some(service) = &self.service else { return Ok(()) };
         let now = RulesInForce::read(&get_json(service, &self.path, self.key.as_deref()).await?)?;
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         if !seen.contains(&now) {
             seen.push(now);
         }
@@ -137,19 +137,15 @@ impl RulesWatch {
 
     /// The rules at first.
     pub fn first(&self) -> Option<RulesInForce> {
-        lock(&self.seen).first().cloned()
+        self.seen.lock().first().cloned()
     }
 
-    /// What all of them forbid.
-    pub fn together(&self) -> Rules {
-        let seen = lock(&self.seen).clone();
+    /// What all of them forbid, and whether others than the first were in force at a look.
+    pub fn together(&self) -> (Rules, bool) {
+        let seen = self.seen.lock().clone();
+        let changed = seen.len() > 1;
         let all = seen.into_iter().map(Rules::from).reduce(|all, next| all.or(&next));
-        all.unwrap_or_else(|| RulesInForce::default().into())
-    }
-
-    /// Whether others than the first were in force at a look.
-    pub fn changed(&self) -> bool {
-        lock(&self.seen).len() > 1
+        (all.unwrap_or_else(|| RulesInForce::default().into()), changed)
     }
 }
 

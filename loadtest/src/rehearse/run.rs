@@ -1,12 +1,14 @@
 //! One run: the crowd comes, is looked at each second, and goes.
 
 use std::convert::Infallible;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -15,9 +17,8 @@ use super::counts::{Counts, End};
 use super::judge::{Verdict, judge};
 use super::mix::Habit;
 use super::visitor::Visitor;
-use super::{Stage, follow, room};
-use crate::load::add_counts;
-use crate::own_limit::{Cost, OwnLimit, Watch};
+use super::{Stage, tell};
+use crate::own_limit::{Cost, Watch};
 use crate::progress::Progress;
 
 /// Why a run was over.
@@ -70,6 +71,11 @@ impl Ran {
         }
     }
 
+    /// Which of two runs it is.
+    pub fn name(&self) -> &'static str {
+        if self.verdict.is_some() { "with the waiting room" } else { "without the waiting room" }
+    }
+
     /// Visits that were not over.
     pub fn unfinished(&self) -> u64 {
         let visits = self.counts.came.max(self.visitors.into());
@@ -80,34 +86,24 @@ impl Ran {
     pub fn served_per_minute(&self) -> f64 {
         60.0 * self.counts.ended_as(End::Served) as f64 / self.took.as_secs_f64().max(1.0)
     }
-
-    /// The limit of this program, if it was at one. Whether promises were kept it does not change,
-    /// so lateness counts only where objectives were to be met.
-    pub fn own_limit(&self, has_objectives: bool) -> Option<OwnLimit> {
-        let [room, service] = [&self.counts.room.total, &self.counts.service.total];
-        let mut faults = room.faults.clone();
-        add_counts(&mut faults, &service.faults);
-        OwnLimit::of_faults(&faults, room.requests + service.requests)
-            .or_else(|| self.cost.limit().filter(|_| has_objectives))
-    }
 }
 
 /// The crowd goes straight to the service, or through the waiting room under the eyes of the
 /// witness.
 pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken) -> Ran {
-    let harness = Watch::start();
+    let (harness, opened_before) = (Watch::start(), stage.site.opened());
     let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
     let visits = async {
         let follows = stage.with_room && stage.args.follow;
         let over = tokio::select! {
             over = crowd(stage, seed, [interrupted, &broken]) => over,
             never = watch(stage, &broken) => match never {},
-            never = follow::seconds(stage), if follows => match never {},
+            never = follow(stage), if follows => match never {},
         };
         let took = stage.elapsed();
         if !stage.counts().fell_for.is_empty() {
             // Whether the gate was to refuse, up to the last trick.
-            let last = room::look(&stage.site.public, stage.queue()).await.ok();
+            let last = stage.look().await;
             stage.counts().looks.push(last);
         }
         ended.cancel();
@@ -115,24 +111,19 @@ pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken
     };
     let judging =
         async { if stage.with_room { Some(judge(stage, &ended, &broken).await) } else { None } };
-    let ((over, took), mut verdict) = tokio::join!(visits, judging);
+    let ((mut over, took), mut verdict) = tokio::join!(visits, judging);
     let mut counts = std::mem::take(&mut *stage.counts());
     counts.room.end(took);
     counts.service.end(took);
-    if let Some(verdict) = &mut verdict {
-        let accepted = counts.accepted().map(|fell_for| (6, fell_for.report()));
-        verdict.violations.extend(accepted);
+    if let Some(Verdict { violations, .. }) = &mut verdict {
+        violations.extend(counts.accepted().map(|fell_for| (6, fell_for.report())));
+        if !violations.is_empty() {
+            over = Over::PromiseBroken;
+        }
     }
-    let broken = verdict.as_ref().is_some_and(|verdict| !verdict.violations.is_empty());
-    Ran {
-        over: if broken { Over::PromiseBroken } else { over },
-        took,
-        visitors: stage.visitors(),
-        counts,
-        opened: stage.site.opened(),
-        cost: harness.cost_so_far(),
-        verdict,
-    }
+    let (visitors, cost) = (stage.visitors(), harness.cost_so_far());
+    let opened = stage.site.opened() - opened_before;
+    Ran { over, took, visitors, counts, opened, cost, verdict }
 }
 
 /// All come at moments of their own, until the last is done.
@@ -175,17 +166,16 @@ async fn crowd(
 
 /// A visitor comes; `again` and again others in its place.
 async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64) {
-    let again = stage.args.again;
     let mut random = StdRng::seed_from_u64(seed);
-    let mut next = Some(number);
-    while let Some(number) = next {
+    // Behind the numbers of all who are there, and those that cheaters take besides.
+    let next = |number: &u32| number.checked_add(2 * stage.args.visitors);
+    for number in iter::successors(Some(number), next) {
         Visitor::new(&stage, number, habit, random.random()).visits().await;
-        if again {
-            // Nor does anybody who is refused at once come at once.
-            sleep(Duration::from_secs_f64(random.random_range(0.5..1.5))).await;
+        if !stage.args.again {
+            return;
         }
-        // Behind the numbers of all who are there, and those that cheaters take besides.
-        next = number.checked_add(2 * stage.args.visitors).filter(|_| again);
+        // Nor does anybody who is refused at once come at once.
+        sleep(Duration::from_secs_f64(random.random_range(0.5..1.5))).await;
     }
 }
 
@@ -211,8 +201,32 @@ async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
         }
         let (came, over) = (counts.came, counts.over());
         drop(counts);
-        let look = seen
-            .map_or(String::new(), |it| format!(", {} in line, {} inside", it.depth, it.inside));
+        let look = seen.map(|it| format!(", {} in line, {} inside", it.depth, it.inside));
+        let look = look.unwrap_or_default();
         progress.at(over, || format!("{came} came, {over} are done{look}"));
+    }
+}
+
+/// With `--follow`, tells each second what has happened: times in milliseconds since the start,
+/// `depth` and `inside` at the last look, and the promotions that visitors have learnt of since the
+/// last line.
+async fn follow(stage: &Stage) -> Infallible {
+    let second = || {
+        let mut counts = stage.counts();
+        let last = counts.looks.last().copied().flatten();
+        json!({
+            "at_ms": stage.record.now() / 1_000,
+            "came": counts.came,
+            "over": counts.over(),
+            "depth": last.map(|look| look.depth),
+            "inside": last.map(|look| look.inside),
+            "connections": counts.connections,
+            "promoted_ms": std::mem::take(&mut counts.promoted_ms),
+        })
+    };
+    let mut seconds = interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        tell(&second());
     }
 }

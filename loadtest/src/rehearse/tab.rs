@@ -84,12 +84,11 @@ impl Tab {
             *self.stage.counts().refusals.entry(code.to_owned()).or_default() += 1;
         }
         if let Some(token) = &heard.token {
-            self.stage.present.joins(self.key, self.visitor, Some(token));
             self.token = Some(token.clone());
+            self.stage.present.lock().insert(self.key, (self.visitor, self.token.clone()));
         }
-        let left = call == Call::Leave && heard.status.is_some_and(|status| status < 300);
-        if left || matches!(heard.told, Told::Gone { .. }) {
-            self.stage.present.leaves(self.key);
+        if matches!(heard.told, Told::Gone { .. }) {
+            self.stage.present.lock().remove(&self.key);
         }
         heard
     }
@@ -99,7 +98,7 @@ impl Tab {
         self.connection.ready().await;
         let sent = Instant::now();
         if call == Call::Join {
-            self.stage.present.joins(self.key, self.visitor, None);
+            self.stage.present.lock().entry(self.key).or_insert((self.visitor, None));
         }
         let request = self.request(call, token);
         let answer = self.connection.send(request, self.stage.args.patience).await;

@@ -43,7 +43,8 @@ impl Visitor {
     pub async fn visits(mut self) {
         self.stage.counts().came += 1;
         let end = if self.stage.with_room { self.whole().await } else { self.inside().await };
-        self.stage.counts().ends(self.habit, end);
+        let mut counts = self.stage.counts();
+        *counts.ended.entry(self.habit).or_default().entry(end).or_default() += 1;
     }
 
     /// From the join to the end, and again from the start where the place is over.

@@ -59,13 +59,11 @@ impl Simulate {
     ///
     /// A mistake of the caller, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
-        let Self { coming, crowd, rules, output } = self;
-        let (curve, arrivals) = coming.arrivals()?;
-        let cancelled = crate::interrupt::watch()?;
-        let interrupt = cancelled.clone();
+        let (curve, arrivals) = self.coming.arrivals()?;
+        let (interrupt, output) = (crate::interrupt::watch()?, self.output.clone());
         let played = spawn_blocking(move || {
-            let runs = play(&curve, &crowd, &rules, &interrupt);
-            Answer { arrivals, crowd, rules, runs, interrupted: interrupt.is_cancelled() }
+            let runs = play(&self, &curve, &interrupt);
+            Answer { arrivals, asked: self, runs, interrupted: interrupt.is_cancelled() }
         });
         let answer = played.await?;
         let report = answer.report();
@@ -78,12 +76,8 @@ impl Simulate {
 
 /// A run for each seed, in their order, with as many threads as processors. After an interrupt:
 /// those that came to their end, or what there is of the first.
-fn play(
-    arrivals: &Arrivals,
-    crowd: &Crowd,
-    rules: &Rules,
-    cancelled: &CancellationToken,
-) -> Vec<Simulated> {
+fn play(asked: &Simulate, arrivals: &Arrivals, cancelled: &CancellationToken) -> Vec<Simulated> {
+    let crowd = &asked.crowd;
     let progress = Progress::new("simulate", arrivals.total() as u64 * crowd.seeds);
     let (begun, come) = (AtomicU64::new(0), AtomicU64::new(0));
     let tell = |more| {
@@ -94,7 +88,7 @@ fn play(
         let number = begun.fetch_add(1, Ordering::Relaxed);
         let wanted = number < crowd.seeds && (number == 0 || !cancelled.is_cancelled());
         let seed = crowd.seed.wrapping_add(number);
-        wanted.then(|| model::simulate(arrivals, crowd, rules, seed, cancelled, tell))
+        wanted.then(|| model::simulate(asked, arrivals, seed, cancelled, tell))
     };
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut runs: Vec<_> = thread::scope(|scope| {

@@ -9,8 +9,8 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio_util::sync::CancellationToken;
 
+use super::Simulate;
 use super::arrivals::Arrivals;
-use super::options::{Crowd, Rules};
 use super::rate::Rate;
 use super::span::micros;
 use crate::load::Durations;
@@ -79,8 +79,7 @@ struct Waiting {
 }
 
 struct Room<'a> {
-    rules: &'a Rules,
-    crowd: &'a Crowd,
+    asked: &'a Simulate,
     random: StdRng,
     rate: Option<Rate>,
     line: VecDeque<Waiting>,
@@ -99,17 +98,16 @@ struct Room<'a> {
 
 /// Plays a crowd by these rules; `tell` gets each second how many visitors have come in it.
 pub fn simulate(
+    asked: &Simulate,
     arrivals: &Arrivals,
-    crowd: &Crowd,
-    rules: &Rules,
     seed: u64,
     cancelled: &CancellationToken,
     tell: impl Fn(u64),
 ) -> Simulated {
-    let mut room = Room::new(crowd, rules, seed);
+    let mut room = Room::new(asked, seed);
     // Not the draws of the room, nor those of a neighbouring seed.
     let times = StdRng::seed_from_u64(!seed);
-    let mut coming = arrivals.instants(crowd.even, times).peekable();
+    let mut coming = arrivals.instants(asked.crowd.even, times).peekable();
     let end = micros(arrivals.length()) + AFTER_THE_LAST;
     let (mut now, mut sweep, mut sample) = (0, 0, SAMPLE);
     while now < end && (coming.peek().is_some() || room.depth > 0) && !cancelled.is_cancelled() {
@@ -135,11 +133,11 @@ pub fn simulate(
 }
 
 impl<'a> Room<'a> {
-    fn new(crowd: &'a Crowd, rules: &'a Rules, seed: u64) -> Self {
+    fn new(asked: &'a Simulate, seed: u64) -> Self {
+        let rules = &asked.rules;
         let rate = rules.batch.map(|batch| Rate::new(batch, micros(rules.interval), rules.pace));
         Self {
-            rules,
-            crowd,
+            asked,
             random: StdRng::seed_from_u64(seed),
             rate,
             line: VecDeque::new(),
@@ -164,14 +162,14 @@ impl<'a> Room<'a> {
             self.promote(&waiting, now);
             return;
         }
-        if self.depth >= self.rules.max_waiting {
+        if self.depth >= self.asked.rules.max_waiting {
             self.result.refused += 1;
             return;
         }
-        if self.random.random_bool(self.crowd.drop_outs) {
-            waiting.away = now + self.crowd.patience.draw(&mut self.random);
-            let silent = self.random.random_bool(self.crowd.silent);
-            let unseen = if silent { micros(self.rules.idle_ttl) } else { 0 };
+        if self.random.random_bool(self.asked.crowd.drop_outs) {
+            waiting.away = now + self.asked.crowd.patience.draw(&mut self.random);
+            let silent = self.random.random_bool(self.asked.crowd.silent);
+            let unseen = if silent { micros(self.asked.rules.idle_ttl) } else { 0 };
             waiting.gone = waiting.away + unseen;
             self.leaving.push(Reverse((waiting.gone, self.head + self.line.len() as u64)));
         }
@@ -195,7 +193,7 @@ impl<'a> Room<'a> {
 
     /// Turns that lapsed give their share of the rate back.
     fn sweep(&mut self, now: u64) {
-        let claim_ttl = micros(self.rules.claim_ttl);
+        let claim_ttl = micros(self.asked.rules.claim_ttl);
         while let Some(promoted) = self.untaken.front().copied()
             && promoted + claim_ttl <= now
         {
@@ -212,7 +210,7 @@ impl<'a> Room<'a> {
             self.ends.pop();
         }
         let taken = self.ends.len() as u64;
-        self.rules.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken))
+        self.asked.rules.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken))
     }
 
     fn tick(&mut self, before: u64, now: u64) {
@@ -248,15 +246,21 @@ impl<'a> Room<'a> {
         self.result.waits.note(Duration::from_micros(waited));
         self.sample.promoted += 1;
         self.sample.waited += waited;
-        let claim_ttl = micros(self.rules.claim_ttl);
+        let claim_ttl = micros(self.asked.rules.claim_ttl);
         // Whom the join itself lets in knows at once.
         let knows = visitor.joined == now;
-        let after = if knows { 0 } else { self.crowd.claims_after.draw(&mut self.random) };
+        let after = if knows { 0 } else { self.asked.crowd.claims_after.draw(&mut self.random) };
         let comes = visitor.away > now + after
             && after < claim_ttl
-            && !self.random.random_bool(self.crowd.no_shows);
+            && !self.random.random_bool(self.asked.crowd.no_shows);
         let lasts = if comes {
-            after + self.crowd.stay.draw(&mut self.random).min(micros(self.rules.session_max))
+            after
+                + self
+                    .asked
+                    .crowd
+                    .stay
+                    .draw(&mut self.random)
+                    .min(micros(self.asked.rules.session_max))
         } else {
             self.result.no_shows += 1;
             self.untaken.push_back(now);

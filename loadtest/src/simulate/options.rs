@@ -67,10 +67,10 @@ fn rate(text: &str) -> Result<f64, String> {
 #[command(next_help_heading = "Visitors")]
 pub struct Crowd {
     /// How long they stay inside: 2m, 30s..5m or exponential:2m
-    #[arg(long, value_name = "TIMES")]
+    #[arg(long, value_name = "TIMES", value_parser = Span::parse)]
     pub stay: Span,
     /// How soon they enter once they are ready
-    #[arg(long, value_name = "TIMES", default_value = "0s..2s")]
+    #[arg(long, value_name = "TIMES", default_value = "0s..2s", value_parser = Span::parse)]
     pub claims_after: Span,
     /// The share of visitors who miss their turn, 0% to 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
@@ -79,7 +79,7 @@ pub struct Crowd {
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub drop_outs: f64,
     /// How long the patience of drop-outs lasts
-    #[arg(long, value_name = "TIMES", default_value = "exponential:10m")]
+    #[arg(long, value_name = "TIMES", default_value = "exponential:10m", value_parser = Span::parse)]
     pub patience: Span,
     /// The share of drop-outs who leave without a request, 0% to 100%: the queue skips them after
     /// --idle-ttl

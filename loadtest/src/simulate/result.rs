@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::Simulate;
 use super::model::{Sample, Simulated};
-use super::options::{Crowd, Rules};
 use crate::report::{Curve, Plot, Report, number};
 
 /// Points that a curve has at most.
@@ -56,11 +56,17 @@ const FIGURES: [Figure; 15] = [
 type Series = (usize, &'static str, &'static str, fn(&[Sample], f64) -> f64);
 
 const SERIES: [Series; 5] = [
-    (0, "greatest_depth", "waiting", |part, _| greatest_depth(part)),
-    (0, "ready_and_active", "ready and active", |part, _| taken(part)),
+    (0, "greatest_depth", "waiting", |part, _| {
+        part.iter().map(|it| it.depth).max().unwrap_or(0) as f64
+    }),
+    (0, "ready_and_active", "ready and active", |part, _| {
+        part.last().map_or(f64::NAN, |it| it.taken as f64)
+    }),
     (1, "arrivals_per_second", "arrivals", |part, time| sum(part, |it| it.joined) / time),
     (1, "promotions_per_second", "promotions", |part, time| sum(part, |it| it.promoted) / time),
-    (2, "wait_seconds", "mean wait", |part, _| mean_wait(part)),
+    (2, "wait_seconds", "mean wait", |part, _| {
+        sum(part, |it| it.waited) / 1e6 / sum(part, |it| it.promoted)
+    }),
 ];
 
 /// Of each plot the file, the title and the unit.
@@ -96,8 +102,7 @@ impl Unit {
 pub struct Answer {
     /// Who came, as it was asked for.
     pub arrivals: String,
-    pub crowd: Crowd,
-    pub rules: Rules,
+    pub asked: Simulate,
     /// Those that came to their end, if there are any.
     pub runs: Vec<Simulated>,
     /// Ended by Ctrl-C before all runs were over.
@@ -122,8 +127,8 @@ impl Answer {
             "schema_version": 2,
             "interrupted": self.interrupted,
             "arrivals": self.arrivals,
-            "crowd": self.crowd,
-            "rules": self.rules,
+            "crowd": self.asked.crowd,
+            "rules": self.asked.rules,
             "seeds": self.runs.iter().map(|run| run.seed).collect::<Vec<_>>(),
             "over_time": over_time.collect::<Vec<_>>(),
         });
@@ -142,7 +147,7 @@ impl Answer {
         let mut report = Report::new("What the crowd would wait");
         let seeds = self.runs.len();
         if self.interrupted {
-            let of = self.crowd.seeds;
+            let of = self.asked.crowd.seeds;
             report.text(format!(
                 "The simulation was ended early: the figures are of {seeds} of {of} seeds."
             ));
@@ -151,7 +156,7 @@ impl Answer {
         report.table(["", &format!("median of {seeds} seeds"), "lowest", "highest"], rows);
         report.heading("What was simulated");
         let came = vec![["arrivals".to_owned(), self.arrivals.clone()]];
-        let rows = [came, fields(&self.rules), fields(&self.crowd)].concat();
+        let rows = [came, fields(&self.asked.rules), fields(&self.asked.crowd)].concat();
         report.table(["", "times in s, shares from 0 to 1"], rows);
         let seconds = stretches(&self.runs).last().map_or(0, |last| last.end);
         let (axis, unit) = if seconds > 600 { ("time (min)", 60.0) } else { ("time (s)", 1.0) };
@@ -202,18 +207,6 @@ fn within(runs: &[Simulated], stretch: &Range<usize>, (.., of): &Series) -> Opti
         let rest = run.samples.get(stretch.start..).unwrap_or_default();
         of(&rest[..rest.len().min(stretch.len())], stretch.len() as f64)
     }))
-}
-
-fn greatest_depth(part: &[Sample]) -> f64 {
-    part.iter().map(|it| it.depth).max().unwrap_or(0) as f64
-}
-
-fn taken(part: &[Sample]) -> f64 {
-    part.last().map_or(f64::NAN, |it| it.taken as f64)
-}
-
-fn mean_wait(part: &[Sample]) -> f64 {
-    sum(part, |it| it.waited) / 1e6 / sum(part, |it| it.promoted)
 }
 
 fn sum(part: &[Sample], of: fn(&Sample) -> u64) -> f64 {

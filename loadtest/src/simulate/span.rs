@@ -1,18 +1,17 @@
 //! How long something takes: always the same, anything between two bounds, or by chance.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use humantime::{format_duration, parse_duration};
 use rand::Rng as _;
 use rand::rngs::StdRng;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::scenario::Think;
 
 /// A distribution of durations.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(into = "String")]
 pub enum Span {
     /// `30s`, or uniform: `10s..1m`.
     Between(Think),
@@ -21,14 +20,31 @@ pub enum Span {
 }
 
 impl Span {
+    /// Reads what it is shown as.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let Some(mean) = text.strip_prefix("exponential:") else {
+            return Think::try_from(text.to_owned()).map(Self::Between);
+        };
+        let wrong = |error| format!("`{mean}`: {error}; give exponential:30s");
+        parse_duration(mean.trim()).map(Self::Exponential).map_err(wrong)
+    }
+
     /// One of them, in microseconds.
     pub fn draw(&self, random: &mut StdRng) -> u64 {
         match *self {
-            Self::Between(Think { least, most }) if least == most => micros(least),
             Self::Between(Think { least, most }) => {
                 random.random_range(micros(least)..=micros(most))
             }
             Self::Exponential(mean) => micros(mean.mul_f64(exponential(random))),
+        }
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> Self {
+        match span {
+            Span::Between(bounds) => bounds.to_string(),
+            Span::Exponential(mean) => format!("exponential:{}", format_duration(mean)),
         }
     }
 }
@@ -44,33 +60,6 @@ pub fn micros(length: Duration) -> u64 {
     u64::try_from(length.as_micros()).unwrap_or(u64::MAX)
 }
 
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some(mean) = text.strip_prefix("exponential:") else {
-            return Think::try_from(text.to_owned()).map(Self::Between);
-        };
-        let wrong = |error| format!("`{mean}`: {error}; give exponential:30s");
-        parse_duration(mean.trim()).map(Self::Exponential).map_err(wrong)
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Between(bounds) => bounds.fmt(f),
-            Self::Exponential(mean) => write!(f, "exponential:{}", format_duration(*mean)),
-        }
-    }
-}
-
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_read_is_shown_again() {
         for text in ["30s", "10s..1m", "exponential:2m 30s"] {
-            assert_eq!(text.parse::<Span>().expect(text).to_string(), text);
+            assert_eq!(String::from(Span::parse(text).expect(text)), text);
         }
         for (text, rule) in [
             ("30", "is no time"),
@@ -87,7 +76,7 @@ mod tests {
             ("exponential:", "give exponential:30s"),
             ("..", "is no time"),
         ] {
-            let error = text.parse::<Span>().expect_err(text);
+            let error = Span::parse(text).expect_err(text);
             assert!(error.contains(rule), "{text}: {error}");
         }
     }
@@ -96,7 +85,7 @@ mod tests {
     fn draws_have_their_mean() {
         let mut random = StdRng::seed_from_u64(1);
         for text in ["20s", "10s..30s", "exponential:20s"] {
-            let span: Span = text.parse().expect(text);
+            let span = Span::parse(text).expect(text);
             let sum: u64 = (0..20_000).map(|_| span.draw(&mut random)).sum();
             assert!((sum / 20_000).abs_diff(20_000_000) < 600_000, "{text}: {sum}");
         }

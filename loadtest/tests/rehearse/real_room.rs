@@ -227,8 +227,11 @@ async fn promise_01_and_05_a_service_may_end_visits() {
     let with_room = &run.result()["with_room"];
     assert_eq!(with_room["ended"]["faithful"]["served"], 40, "{with_room:#}");
     assert_eq!(with_room["room"]["promises"]["held"]["1"], true, "{with_room:#}");
-    let ended = &with_room["room"]["refusals"]["place_gone"];
-    assert_eq!(ended, 40, "each was ended by the shop before the visitor left: {with_room:#}");
+    // Each was ended by the shop before the visitor left, who heard of it but where it was put off.
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let ended = count(&with_room["room"]["refusals"]["place_gone"]);
+    let put_off = count(&with_room["connections"]["kept"]["put_off"]);
+    assert!(ended <= 40 && ended + put_off >= 40 && put_off < 20, "{with_room:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,6 +262,7 @@ async fn a_visit_that_the_scenario_does_not_expect_is_not_served() {
     assert_eq!(run.code(), 1, "{}", run.said());
     let without = &run.result()["without_room"];
     assert_eq!(without["ended"]["faithful"]["failed"], 5, "{without:#}");
+    assert_eq!(without["opened"], 5, "each on a connection of its own: {without:#}");
     let service = &without["service"];
     assert_eq!(service["faults"], json!({ "status": 5 }));
     assert_eq!(service["statuses"], json!({ "200": 5 }));
