@@ -157,7 +157,7 @@ impl Basis {
                 humantime::format_duration(self.claim_ttl),
             ),
             None => {
-                "No capacity: how long visitors stay is not known, as the scenario thinks nowhere or \
+                "No capacity: the stay of a visitor is not known, as the scenario has no think time or \
                  too few visits were followed to their end."
                     .to_owned()
             }

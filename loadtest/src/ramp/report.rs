@@ -66,8 +66,8 @@ impl Args {
         );
         let after = if think.is_zero() { "" } else { &after };
         format!(
-            "Open model: {rate} visitors a second arrive for {hold}{after} ({arrivals:?}), whatever \
-             the service does; latency counts from the moment at which a request was due."
+            "Open model: {rate} visitors a second arrive for {hold}{after} ({arrivals:?}), \
+             whatever the service does; latency counts from the moment at which a request was due."
         )
     }
 

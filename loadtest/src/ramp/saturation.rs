@@ -78,8 +78,8 @@ pub fn closed(
         let answered = [share(completed, requests), 1.0 - total.error_share()];
         let [half_percent, most_percent] = answered.map(|share| share * 100.0);
         let shown = format!(
-            "a request took {of_half:.1} ms on average at {half_users:.0} users and {of_most:.1} ms \
-             at {most}, besides {thinks:.0} ms of thinking, and {half_percent:.0} % and \
+            "a request took {of_half:.1} ms on average at {half_users:.0} users and {of_most:.1} \
+             ms at {most}, besides {thinks:.0} ms of thinking, and {half_percent:.0} % and \
              {most_percent:.0} % of them were answered: throughput"
         );
         let law = most / half_users * (of_half + thinks) / (of_most + thinks);

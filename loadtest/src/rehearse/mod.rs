@@ -86,9 +86,6 @@ pub struct Rehearse {
     /// The service port of admission, which shows the rules in force
     #[arg(long, value_name = "URL", value_parser = Target::parse)]
     service: Option<Target>,
-    /// Key of an operator for the service port
-    #[arg(long, env = "ANTEROOM_KEY", hide_env_values = true, hide = true)]
-    key: Option<String>,
     /// The queue
     #[arg(long, value_name = "NAME", required_unless_present = "without_room")]
     queue: Option<String>,
@@ -273,7 +270,7 @@ impl Rehearse {
             if service.is_none() {
                 say("without --service no rules are known: promises 1 and 2 are not judged");
             }
-            rules = RulesWatch::new(service, queue, self.key.clone()).await?;
+            rules = RulesWatch::new(service, queue).await?;
         }
         Ok(Site { public, target, scenario, rules })
     }

@@ -155,7 +155,7 @@ fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
 fn objectives(rehearsal: &Rehearsal<'_>) -> Vec<[String; 4]> {
     let all = rehearsal.played.runs.iter().flat_map(|ran| {
         rehearsal.objectives(ran).map(|Judged { objective, held, value, .. }| {
-            let says = if held { "held" } else { "MISSED" };
+            let says = if held { "met" } else { "MISSED" };
             [objective.to_string(), ran.name().to_owned(), value, says.to_owned()]
         })
     });
@@ -253,12 +253,9 @@ pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
     for [objective, name, value, says] in objectives(rehearsal) {
         lines.push(format!("{objective} {name}: {says} ({value})"));
     }
-    for ran in &rehearsal.played.runs {
-        let refused = ran.counts.ended_as(End::Refused);
-        if refused > 0 {
-            lines.push(format!("{refused} visits were refused for good"));
-        }
-        lines.extend(rehearsal.own_limit(ran).map(|limit| limit.to_string()));
+    let refused = rehearsal.played.runs.iter().map(|ran| ran.counts.ended_as(End::Refused));
+    for refused in refused.filter(|refused| *refused > 0) {
+        lines.push(format!("{refused} visits were refused for good"));
     }
     lines.join("\n")
 }

@@ -113,11 +113,8 @@ pub struct RulesWatch {
 
 impl RulesWatch {
     /// Looks for the first time.
-    pub async fn new(
-        service: Option<Arc<Route>>,
-        queue: &str,
-        key: Option<String>,
-    ) -> anyhow::Result<Self> {
+    pub async fn new(service: Option<Arc<Route>>, queue: &str) -> anyhow::Result<Self> {
+        let key = std::env::var("ANTEROOM_KEY").ok();
         let path = format!("/v1/admin/queues/{queue}");
         let watch = Self { service, path, key, seen: Mutex::default() };
         watch.look().await?;

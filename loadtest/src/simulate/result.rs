@@ -33,7 +33,7 @@ const VISITORS: Figure = ("visitors", "visitors", Unit::Visitors, |run| run.visi
 #[rustfmt::skip]
 const FIGURES: [Figure; 15] = [
     VISITORS,
-    ("promoted", "let in", Unit::Share, |run| run.waits.count() as f64),
+    ("promoted", "admitted", Unit::Share, |run| run.waits.count() as f64),
     ("refused", "refused by a full line", Unit::Share, |run| run.refused as f64),
     ("dropped_out", "left the line", Unit::Share, |run| run.dropped_out as f64),
     ("no_shows", "missed their turn", Unit::Share, |run| run.no_shows as f64),
@@ -44,7 +44,7 @@ const FIGURES: [Figure; 15] = [
     ("wait_seconds.p99_9", "wait, p99.9", Unit::Seconds, |run| wait(run, 0.999)),
     ("wait_seconds.max", "longest wait", Unit::Seconds, |run| run.waits.max().as_secs_f64()),
     ("greatest_depth", "longest line", Unit::Visitors, |run| run.greatest_depth as f64),
-    ("line_ended_seconds", "last of the line let in after", Unit::Seconds,
+    ("line_ended_seconds", "line empty after", Unit::Seconds,
         |run| run.line_ended as f64 / 1e6),
     ("capacity_used", "capacity used while visitors waited", Unit::Percent, capacity_used),
     ("left_standing", "still in line when the simulation ended", Unit::Exception,
@@ -73,7 +73,7 @@ const SERIES: [Series; 5] = [
 const PLOTS: [[&str; 3]; 3] = [
     ["simulate-line", "The line, and visitors inside", "places"],
     ["simulate-flow", "Arrivals and promotions", "visitors/s"],
-    ["simulate-wait", "How long those let in had waited", "wait (s)"],
+    ["simulate-wait", "Wait of those admitted at a time", "wait (s)"],
 ];
 
 /// The wait that this share of the promoted did not exceed, in seconds.

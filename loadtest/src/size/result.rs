@@ -207,8 +207,8 @@ impl Sized {
         });
         let even = self.found.held.unwrap_or_default();
         report.text(format!(
-            "At an even pace the objectives were met up to {} visitors/s; with all visitors of {} s \
-             admitted at once, {held}.",
+            "At an even pace the objectives were met up to {} visitors/s; with all visitors of {} \
+             s admitted at once, {held}.",
             number(even),
             paces.interval_seconds
         ));
