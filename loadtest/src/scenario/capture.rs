@@ -1,5 +1,6 @@
 //! A value of one answer that later steps use.
 
+use anyhow::{anyhow, ensure};
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use rand::seq::IndexedRandom as _;
@@ -39,22 +40,22 @@ struct Written {
 }
 
 impl TryFrom<Written> for Capture {
-    type Error = String;
+    type Error = anyhow::Error;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> anyhow::Result<Self> {
         let Written { json, header, regex, pick } = written;
         let places = (json.is_some(), header.is_some(), regex.is_some());
-        if !matches!(places, (true, false, false) | (false, true, _) | (false, false, true)) {
-            return Err("a capture names json, header, regex, or header and regex".to_owned());
-        }
-        if let Some(pointer) = json.as_ref().filter(|it| !it.is_empty() && !it.starts_with('/')) {
-            return Err(format!("a JSON pointer begins with '/', {pointer:?} does not"));
-        }
-        let name = |name: String| name.parse().map_err(|_| format!("{name:?} is no header name"));
+        let is_one =
+            matches!(places, (true, false, false) | (false, true, _) | (false, false, true));
+        ensure!(is_one, "a capture names json, header, regex, or header and regex");
+        let pointer = json.as_deref().unwrap_or_default();
+        let is_pointer = pointer.is_empty() || pointer.starts_with('/');
+        ensure!(is_pointer, "a JSON pointer begins with '/', {pointer:?} does not");
+        let name = |name: String| name.parse().map_err(|_| anyhow!("{name:?} is no header name"));
         let header = header.map(name).transpose()?;
         // Of a header without a pattern, all of it.
-        let regex = Regex::new(regex.as_deref().unwrap_or(".*"));
-        Ok(Self { json, header, regex: regex.map_err(|error| error.to_string())?, pick })
+        let regex = Regex::new(regex.as_deref().unwrap_or(".*"))?;
+        Ok(Self { json, header, regex, pick })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use anyhow::{bail, ensure};
 use hyper::StatusCode;
 use rand::Rng as _;
 use serde::Deserialize;
@@ -14,19 +15,17 @@ use toml::Value;
 pub struct Statuses(Vec<String>);
 
 impl TryFrom<Vec<Value>> for Statuses {
-    type Error = String;
+    type Error = anyhow::Error;
 
-    fn try_from(written: Vec<Value>) -> Result<Self, String> {
-        if written.is_empty() {
-            return Err("an empty list of statuses".to_owned());
-        }
+    fn try_from(written: Vec<Value>) -> anyhow::Result<Self> {
+        ensure!(!written.is_empty(), "an empty list of statuses");
         let text = |item| match item {
             Value::Integer(code @ 100..=599) => Ok(code.to_string()),
-            Value::Integer(code) => Err(format!("{code} is no status, 100 to 599 are")),
+            Value::Integer(code) => bail!("{code} is no status, 100 to 599 are"),
             Value::String(class) if matches!(class.as_bytes(), [b'1'..=b'5', b'x', b'x']) => {
                 Ok(class)
             }
-            other => Err(format!("{other} is no class of statuses, \"2xx\" is")),
+            other => bail!("{other} is no class of statuses, \"2xx\" is"),
         };
         Ok(Self(written.into_iter().map(text).collect::<Result<_, _>>()?))
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use anyhow::{bail, ensure};
 use hyper::Method;
 use hyper::header::HeaderName;
 use serde::de::Error as _;
@@ -82,14 +83,10 @@ fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     Err(D::Error::custom(format!("a weight is above 0, {weight} is not")))
 }
 
-/// The rule that the text breaks, and where, if it is not the whole step.
-struct Broken(Option<Range<usize>>, String);
-
-impl From<String> for Broken {
-    fn from(rule: String) -> Self {
-        Self(None, rule)
-    }
-}
+/// A key that breaks a rule: its place, and the rule.
+#[derive(Debug, thiserror::Error)]
+#[error("{1}")]
+struct Broken(Range<usize>, String);
 
 impl Scenario {
     /// Reads a file; without one, the concert's scenario.
@@ -116,13 +113,16 @@ impl Scenario {
         };
         let written: File = toml::from_str(text)
             .map_err(|error| told(error.span().unwrap_or_default(), error.message()))?;
-        let common = parsed(written.headers);
-        let common = common.map_err(|Broken(at, rule)| told(at.unwrap_or_default(), &rule))?;
+        let broken = |whole: Range<usize>, error: &anyhow::Error| {
+            let at = error.downcast_ref().map_or(whole, |Broken(at, _)| at.clone());
+            told(at, &error.to_string())
+        };
+        let common = parsed(written.headers).map_err(|error| broken(0..0, &error))?;
         let mut steps: Vec<Step> = Vec::new();
         for written in written.steps {
             let span = written.span();
             let step = step(written.into_inner(), &common, &steps);
-            steps.push(step.map_err(|Broken(at, rule)| told(at.unwrap_or(span), &rule))?);
+            steps.push(step.map_err(|error| broken(span, &error))?);
         }
         if steps.iter().all(|step| step.ask.is_none()) {
             return Err(told(0..0, "no step has a path"));
@@ -150,10 +150,10 @@ fn stages(steps: &[Step]) -> Vec<Vec<(usize, f64)>> {
     shares.collect()
 }
 
-fn parsed(headers: Headers) -> Result<Vec<(HeaderName, Template)>, Broken> {
+fn parsed(headers: Headers) -> anyhow::Result<Vec<(HeaderName, Template)>> {
     let header = |(name, value): (Spanned<String>, _)| match name.get_ref().parse() {
         Ok(parsed) => Ok((parsed, value)),
-        Err(_) => Err(Broken(Some(name.span()), format!("{:?} is no header", name.get_ref()))),
+        Err(_) => bail!(Broken(name.span(), format!("{:?} is no header", name.get_ref()))),
     };
     headers.into_iter().map(header).collect()
 }
@@ -163,25 +163,22 @@ fn step(
     written: Written,
     common: &[(HeaderName, Template)],
     before: &[Step],
-) -> Result<Step, Broken> {
+) -> anyhow::Result<Step> {
     let name = written.name.clone().unwrap_or_else(|| match &written.path {
         Some(path) => format!("{} {}", written.method, path.source()),
         None => format!("pause {}", before.len() + 1),
     });
-    if before.iter().any(|step| step.name == name) {
-        Err(format!("two steps are named {name:?}: give each a name"))?;
-    }
+    let is_new = before.iter().all(|step| step.name != name);
+    ensure!(is_new, "two steps are named {name:?}: give each a name");
     let retry = written.retry(&name, before)?;
     let only_thinks = written.headers.is_empty()
         && written.body.is_none()
         && written.expect.is_none()
         && written.capture.is_empty()
         && retry.is_none();
-    if written.path.is_none() && !only_thinks {
-        Err(format!("step {name:?} has no path, so it only thinks"))?;
-    }
-    if let Some(value) = written.capture.keys().find(|name| !may_be_captured(name)) {
-        Err(format!("a capture cannot be named {value:?}"))?;
+    ensure!(written.path.is_some() || only_thinks, "step {name:?} has no path, so it only thinks");
+    for value in written.capture.keys() {
+        ensure!(may_be_captured(value), "a capture cannot be named {value:?}");
     }
     let (method, body) = (written.method, written.body.unwrap_or_default());
     let headers = [common, &parsed(written.headers)?].concat();
@@ -191,7 +188,7 @@ fn step(
     };
     if let Some(value) = ask.iter().flat_map(Ask::names).find(|value| !known(value)) {
         let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
-        Err(format!("{{{value}}} in step {name:?} is captured by no earlier step{removed}"))?;
+        bail!("{{{value}}} in step {name:?} is captured by no earlier step{removed}");
     }
     Ok(Step {
         name,
@@ -205,22 +202,21 @@ fn step(
 }
 
 impl Written {
-    fn retry(&self, name: &str, before: &[Step]) -> Result<Option<Retry>, Broken> {
+    fn retry(&self, name: &str, before: &[Step]) -> anyhow::Result<Option<Retry>> {
         let Some(on) = self.retry_on.clone() else {
-            if self.retry_from.is_none() && self.retry_max.is_none() {
-                return Ok(None);
-            }
-            Err(format!("step {name:?} says how to retry, but not after what: retry_on"))?
+            let says_nothing = self.retry_from.is_none() && self.retry_max.is_none();
+            ensure!(says_nothing, "step {name:?} says how to retry, but not after what: retry_on");
+            return Ok(None);
         };
         if let Some(status) = self.expect.as_ref().and_then(|expect| on.shared(expect)) {
-            Err(format!("step {name:?} both expects {status} and tries again after it"))?;
+            bail!("step {name:?} both expects {status} and tries again after it");
         }
         let other = self.retry_from.as_ref().filter(|from| from.get_ref() != name);
         let from = other.map_or(Ok(before.len()), |from| {
             let always = |step: &Step| step.name == *from.get_ref() && step.weight.is_none();
             before.iter().position(always).ok_or_else(|| {
                 let rule = "retry_from names this step, or an earlier one without a weight";
-                Broken(Some(from.span()), format!("{rule}; {:?} is none", from.get_ref()))
+                Broken(from.span(), format!("{rule}; {:?} is none", from.get_ref()))
             })
         })?;
         Ok(Some(Retry { on, from, max: self.retry_max.unwrap_or(RETRY_MAX) }))

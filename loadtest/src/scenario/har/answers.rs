@@ -33,17 +33,17 @@ impl<'r> Answer<'r> {
     /// What an error shows is not looked at: a visitor gets another answer in its place.
     pub fn of(entry: &'r Entry, url: Url) -> Self {
         let (mut texts, mut json) = (Vec::new(), HashMap::new());
-        if (200..400).contains(&entry.response.status) {
-            let shown = entry.response.headers();
+        if (200..400).contains(&entry.status()) {
+            let shown = entry.answer_headers();
             let shown = shown.filter(|(it, _)| it.starts_with("x-") || HEADERS.contains(&&**it));
             texts.extend(shown.map(|(it, text)| (format!("header = {}, ", quoted(&it)), text)));
-            let body = entry.response.content.text.as_str();
+            let body = entry.text("/response/content/text");
             texts.push((String::new(), body));
             if let Ok(body) = serde_json::from_str(body) {
                 pointers(&body, "", &mut json);
             }
         }
-        let mut headers = entry.response.headers().filter(|_| entry.is_redirect());
+        let mut headers = entry.answer_headers().filter(|_| entry.is_redirect());
         let location = headers.find(|(name, _)| name == "location").map(|(_, to)| to);
         // A path of a scenario begins with `/`.
         let location = location.filter(|to| to.starts_with('/') || Url::parse(to).is_ok());

@@ -66,8 +66,8 @@ pub fn scenario(recording: &str) -> Result<String, String> {
             Ok((_, url)) if entry.is_lost() => {
                 let mut unused = Values::default();
                 let path = unused.target(url.path(), "", "");
-                let (method, path) = (&entry.request.method, unused.written(&path));
-                format!("{method} {path} with {}", entry.response.status)
+                let (method, path) = (entry.method(), unused.written(&path));
+                format!("{method} {path} with {}", entry.status())
             }
             Ok((_, url)) => {
                 maker.step(entry, url);
@@ -92,7 +92,8 @@ fn own_origin(entries: &[(&Entry, Result<Url, &str>)]) -> String {
     for (index, (entry, address)) in entries.iter().enumerate() {
         let Ok(url) = address else { continue };
         // Of one load of a page the first, as others are frames in it.
-        let page = entry.is_page() && entry.page.as_ref().is_none_or(|page| loads.insert(page));
+        let page =
+            entry.is_page() && entry.at("/pageref").as_str().is_none_or(|page| loads.insert(page));
         let origin = url.origin().ascii_serialization();
         let votes = votes.entry(origin).or_insert((0, 0, Reverse(index)));
         votes.0 += u64::from(page);
@@ -112,7 +113,7 @@ impl<'r> Maker<'r> {
     fn step(&mut self, entry: &'r Entry, url: Url) {
         let think = self.think(entry);
         let values = &mut self.values;
-        let (method, status) = (&entry.request.method, entry.response.status);
+        let (method, status) = (entry.method(), entry.status());
         let number = values.steps.len() + 1;
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let mark = values.redirected(target);
@@ -122,7 +123,7 @@ impl<'r> Maker<'r> {
         let mut text = "\n[[steps]]\n".to_owned();
         let mut say = |key: &str, value: toml::Value| text += &format!("{key} = {value}\n");
         say("name", format!("{number} {method} {path}").into());
-        say("method", method.as_str().into());
+        say("method", method.into());
         say("path", target.into());
         if think >= SHORTEST_THINK {
             say("think", humantime::format_duration(think).to_string().into());
@@ -156,7 +157,7 @@ impl<'r> Maker<'r> {
             say(&format!("headers.{name}"), values.written(&cleaned).into());
             kept.push(name);
         }
-        if let Some(body) = values.body(&entry.request.content, kind) {
+        if let Some(body) = values.body(entry, kind) {
             say("body", values.written(&body).into());
         }
         values.steps.push((text, Answer::of(entry, url)));
@@ -166,7 +167,8 @@ impl<'r> Maker<'r> {
     fn think(&mut self, entry: &Entry) -> Duration {
         let started = entry.started_date_time;
         let think = started.duration_since(self.before.unwrap_or(started)).as_millis();
-        let took = Duration::try_from_secs_f64(entry.time / 1000.0).unwrap_or_default();
+        let took = entry.at("/time").as_f64().unwrap_or_default() / 1000.0;
+        let took = Duration::try_from_secs_f64(took).unwrap_or_default();
         self.before = self.before.max(started.checked_add(took).ok().or(Some(started)));
         Duration::from_millis(u64::try_from(think).unwrap_or_default())
     }

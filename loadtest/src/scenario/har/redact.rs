@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::recording::Body;
+use super::recording::Entry;
 use super::rules::{self, Found, Kind};
 use super::values::{MARK, NUMBER, Values};
 use crate::scenario::template::url_escaped;
@@ -19,18 +19,20 @@ const VALUES: [&str; 3] = ["value", "val", "v"];
 
 /// Replaces values by marks, which [`Values::written`] makes values of the scenario.
 impl Values<'_> {
-    /// A body of this media type, if it has one.
-    pub fn body(&mut self, body: &Body, kind: &str) -> Option<String> {
+    /// The body of a request, of this media type, if it has one.
+    pub fn body(&mut self, entry: &Entry, kind: &str) -> Option<String> {
         let kind = kind.to_ascii_lowercase();
         let is_form = kind.starts_with("application/x-www-form-urlencoded");
         let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(body.params.iter().map(|field| (&field.name, &field.value)));
+        form.extend_pairs(entry.fields("/request/postData/params"));
         let form = form.finish();
-        let text = if body.text.is_empty() { &form } else { &body.text };
+        let text = Some(entry.text("/request/postData/text")).filter(|text| !text.is_empty());
+        let text = text.unwrap_or(&form);
         if text.is_empty() {
             return None;
         }
-        let is_text = body.encoding.as_deref() != Some("base64");
+        let is_base64 = |key: &&str| entry.text(&format!("/request/postData/{key}")) == "base64";
+        let is_text = !["encoding", "_encoding"].iter().any(is_base64);
         let is_graphql = kind.starts_with("application/graphql");
         let whole = "the whole body, whose kind cannot be looked through";
         match serde_json::from_str(text) {
