@@ -45,7 +45,6 @@ impl Args {
         if let Some((plan, _)) = run.planned.as_ref().filter(|_| !run.measured.interrupted) {
             self.options.write(plan, &self.output)?;
         }
-        say(&format!("reports: {}", self.output.join("ramp.html").display()));
         Ok(())
     }
 

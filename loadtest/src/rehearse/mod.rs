@@ -238,12 +238,11 @@ impl Rehearse {
     fn conclude(&self, played: &Played, output: &Path) -> anyhow::Result<Outcome> {
         let rehearsal = Rehearsal { args: self, played };
         played.keep_record(output)?;
-        report::document(&rehearsal).write(output, "rehearse", &rehearsal.json())?;
         if let Some(verdict) = rehearsal.verdict().filter(|_| self.follow) {
             tell(&verdict);
         }
         say(&report::verdict(&rehearsal));
-        say(&format!("the report: {}", output.join("rehearse.html").display()));
+        report::document(&rehearsal).write(output, "rehearse", &rehearsal.json())?;
         rehearsal.outcome()
     }
 

@@ -8,10 +8,13 @@ mod plot;
 pub use number::{number, rounded_json};
 pub use plot::{Curve, Plot};
 
-use std::io;
+use std::fs::{create_dir_all, write};
 use std::path::Path;
 
+use anyhow::{Context as _, Result};
 use serde::Serialize;
+
+use crate::progress::say;
 
 /// What a run reports, from top to bottom.
 #[derive(Clone, Debug, Default)]
@@ -69,18 +72,19 @@ impl Report {
         self.parts.push(Part::Plot(name.into(), plot));
     }
 
-    /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, which is made.
+    /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, which is made, and
+    /// says where the report is.
     ///
     /// `result` is what the JSON shows, its decimal numbers rounded; it has a `schema_version`.
     ///
     /// # Errors
     ///
     /// When a file cannot be written; the error names it.
-    pub fn write(&self, folder: &Path, name: &str, result: &impl Serialize) -> io::Result<()> {
-        std::fs::create_dir_all(folder).map_err(|error| of(folder, &error))?;
+    pub fn write(&self, folder: &Path, name: &str, result: &impl Serialize) -> Result<()> {
+        create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let put = |file: String, text: &str| {
             let path = folder.join(file);
-            std::fs::write(&path, text).map_err(|error| of(&path, &error))
+            write(&path, text).with_context(|| path.display().to_string())
         };
         for part in &self.parts {
             if let Part::Plot(name, plot) = part {
@@ -89,10 +93,8 @@ impl Report {
         }
         put(format!("{name}.md"), &self.markdown())?;
         put(format!("{name}.html"), &self.html())?;
-        put(format!("{name}.json"), &format!("{:#}", rounded_json(serde_json::to_value(result)?)))
+        put(format!("{name}.json"), &format!("{:#}", rounded_json(serde_json::to_value(result)?)))?;
+        say(&format!("report: {}", folder.join(format!("{name}.html")).display()));
+        Ok(())
     }
-}
-
-fn of(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -1,5 +1,9 @@
 //! A report as Markdown and as a page.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::{Part, Report};
 use crate::progress::shown;
 
@@ -70,17 +74,10 @@ impl Report {
 
 /// A text of which Markdown makes no tag, link or heading: it may hold what a service answered.
 fn plain(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = shown(text).replace('\n', " ").replace("](", "]\\(");
-    while let Some(at) = rest.find('<') {
-        let after = rest.split_off(at + 1);
-        // Of an objective, such as p95<200ms, there is nothing to escape.
-        let opens = after.starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
-        out.push_str(&rest[..at]);
-        out.push_str(if opens { "\\<" } else { "<" });
-        rest = after;
-    }
-    out + &rest
+    // Of an objective, such as p95<200ms, there is nothing to escape.
+    static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new("<[A-Za-z/!?]").expect("constant"));
+    let text = shown(text).replace('\n', " ").replace("](", "]\\(");
+    TAG.replace_all(&text, "\\$0").into_owned()
 }
 
 /// Longer than any that the text holds.
@@ -99,25 +96,6 @@ mod tests {
     use super::*;
     use crate::report::{Curve, Plot};
 
-    fn report() -> Report {
-        let mut report = Report::new("5 < 6 & more");
-        report.heading("Steps");
-        report.text("<b>plain</b>");
-        report.table(["load", "p95"], vec![["a|b".to_owned(), "200 ms".to_owned()]]);
-        let curves = vec![Curve::new("depth", vec![(0.0, 1.0), (1.0, 3.0)])];
-        let plot = Plot::new("The line", "time (s)", "visitors", curves);
-        report.plot("line", plot);
-        report
-    }
-
-    #[test]
-    fn markdown_shows_tables_and_leads_to_the_plots() {
-        let text = report().markdown();
-        assert!(text.starts_with("# 5 < 6 & more\n\n## Steps\n"), "{text}");
-        assert!(text.contains("| load | p95 |\n| --- | --- |\n| a\\|b | 200 ms |\n"), "{text}");
-        assert!(text.contains("![The line](line.svg)"), "{text}");
-    }
-
     #[test]
     fn what_a_service_answered_is_no_markup() {
         let mut report = Report::new("a\n# b");
@@ -132,26 +110,31 @@ mod tests {
     }
 
     #[test]
-    fn the_page_holds_its_plots_and_no_text_becomes_a_tag() {
-        let page = report().html();
-        assert!(page.contains("<h1>5 &lt; 6 &amp; more</h1>"), "{page}");
-        assert!(page.contains("&lt;b&gt;plain"), "{page}");
-        assert!(page.contains("<figure><svg") && page.contains("</svg>"), "{page}");
-        assert!(!page.contains("src="), "it needs no other file: {page}");
-    }
-
-    #[test]
-    fn a_report_is_a_page_a_text_a_json_and_its_plots() {
+    fn a_report_is_a_text_a_page_a_json_and_its_plots() {
+        let mut report = Report::new("5 < 6 & more");
+        report.heading("Steps");
+        report.text("<b>plain</b>");
+        report.table(["load", "p95"], vec![["a|b".to_owned(), "200 ms".to_owned()]]);
+        let curves = vec![Curve::new("depth", vec![(0.0, 1.0), (1.0, 3.0)])];
+        report.plot("line", Plot::new("The line", "time (s)", "visitors", curves));
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().join("new");
         let result = serde_json::json!({ "schema_version": 1, "held": 203.042_17 });
-        report().write(&folder, "size", &result).expect("files");
-        for file in ["size.md", "size.html", "size.json", "line.svg"] {
-            assert!(folder.join(file).is_file(), "{file}");
-        }
-        let json = std::fs::read_to_string(folder.join("size.json")).expect("a file");
-        assert!(json.contains("\"held\": 203.0,"), "4 digits: {json}");
-        let error = report().write(&folder.join("line.svg"), "size", &result).expect_err("a file");
+        report.write(&folder, "size", &result).expect("files");
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).expect(file);
+
+        let text = read("size.md");
+        assert!(text.starts_with("# 5 < 6 & more\n\n## Steps\n"), "{text}");
+        assert!(text.contains("| load | p95 |\n| --- | --- |\n| a\\|b | 200 ms |\n"), "{text}");
+        assert!(text.contains("![The line](line.svg)"), "{text}");
+        assert!(read("line.svg").starts_with("<svg"));
+        let page = read("size.html");
+        assert!(page.contains("<h1>5 &lt; 6 &amp; more</h1>"), "{page}");
+        assert!(page.contains("&lt;b&gt;plain"), "no text becomes a tag: {page}");
+        assert!(page.contains("<figure><svg") && page.contains("</svg>"), "{page}");
+        assert!(!page.contains("src="), "it needs no other file: {page}");
+        assert!(read("size.json").contains("\"held\": 203.0,"), "4 digits");
+        let error = report.write(&folder.join("line.svg"), "size", &result).expect_err("a file");
         assert!(error.to_string().contains("line.svg"), "{error}");
     }
 }

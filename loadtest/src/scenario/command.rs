@@ -91,14 +91,11 @@ impl Scenario {
     fn lines(&self, step: &Step, ask: &Ask) -> Vec<String> {
         let mut lines = vec![format!("{} {}", ask.method, ask.path.source())];
         lines.extend(ask.headers.iter().map(|(name, value)| format!("{name}: {}", value.source())));
-        if !ask.body.source().is_empty() {
-            lines.push(format!("body: {}", ask.body.source()));
-        }
+        let body = ask.body.source();
+        lines.extend((!body.is_empty()).then(|| format!("body: {body}")));
         lines.push(format!("expects {}", step.expect));
-        if !step.capture.is_empty() {
-            let names: Vec<_> = step.capture.keys().map(|name| format!("{{{name}}}")).collect();
-            lines.push(format!("keeps {}", names.join(", ")));
-        }
+        let kept: Vec<_> = step.capture.keys().map(|name| format!("{{{name}}}")).collect();
+        lines.extend((!kept.is_empty()).then(|| format!("keeps {}", kept.join(", "))));
         lines.extend(step.retry.iter().map(|Retry { on, from, max }| {
             let from = &self.steps[*from].name;
             format!("on {on} again from {from:?}, at most {max} times")

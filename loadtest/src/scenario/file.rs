@@ -121,7 +121,7 @@ impl Scenario {
         let mut steps: Vec<Step> = Vec::new();
         for written in written.steps {
             let span = written.span();
-            let step = step(written.into_inner(), &common, &steps);
+            let step = written.into_inner().step(&common, &steps);
             steps.push(step.map_err(|error| broken(span, &error))?);
         }
         if steps.iter().all(|step| step.ask.is_none()) {
@@ -158,50 +158,42 @@ fn parsed(headers: Headers) -> anyhow::Result<Vec<(HeaderName, Template)>> {
     headers.into_iter().map(header).collect()
 }
 
-/// The rules that concern more than one key.
-fn step(
-    written: Written,
-    common: &[(HeaderName, Template)],
-    before: &[Step],
-) -> anyhow::Result<Step> {
-    let name = written.name.clone().unwrap_or_else(|| match &written.path {
-        Some(path) => format!("{} {}", written.method, path.source()),
-        None => format!("pause {}", before.len() + 1),
-    });
-    let is_new = before.iter().all(|step| step.name != name);
-    ensure!(is_new, "two steps are named {name:?}: give each a name");
-    let retry = written.retry(&name, before)?;
-    let only_thinks = written.headers.is_empty()
-        && written.body.is_none()
-        && written.expect.is_none()
-        && written.capture.is_empty()
-        && retry.is_none();
-    ensure!(written.path.is_some() || only_thinks, "step {name:?} has no path, so it only thinks");
-    for value in written.capture.keys() {
-        ensure!(may_be_captured(value), "a capture cannot be named {value:?}");
-    }
-    let (method, body) = (written.method, written.body.unwrap_or_default());
-    let headers = [common, &parsed(written.headers)?].concat();
-    let ask = written.path.map(|path| Ask { method, path, headers, body });
-    let known = |value: &&str| {
-        BUILT_IN.contains(value) || before.iter().any(|step| step.capture.contains_key(*value))
-    };
-    if let Some(value) = ask.iter().flat_map(Ask::names).find(|value| !known(value)) {
-        let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
-        bail!("{{{value}}} in step {name:?} is captured by no earlier step{removed}");
-    }
-    Ok(Step {
-        name,
-        ask,
-        think: written.think,
-        expect: written.expect.unwrap_or_else(Statuses::success),
-        capture: written.capture,
-        retry,
-        weight: written.weight,
-    })
-}
-
 impl Written {
+    /// The step after these, by the rules that concern more than one key.
+    fn step(self, common: &[(HeaderName, Template)], before: &[Step]) -> anyhow::Result<Step> {
+        let name = self.name.clone().unwrap_or_else(|| match &self.path {
+            Some(path) => format!("{} {}", self.method, path.source()),
+            None => format!("pause {}", before.len() + 1),
+        });
+        let is_new = before.iter().all(|step| step.name != name);
+        ensure!(is_new, "two steps are named {name:?}: give each a name");
+        let retry = self.retry(&name, before)?;
+        let only_thinks = self.headers.is_empty()
+            && self.body.is_none()
+            && self.expect.is_none()
+            && self.capture.is_empty()
+            && retry.is_none();
+        ensure!(self.path.is_some() || only_thinks, "step {name:?} has no path, so it only thinks");
+        for value in self.capture.keys() {
+            ensure!(may_be_captured(value), "a capture cannot be named {value:?}");
+        }
+        let (method, body) = (self.method, self.body.unwrap_or_default());
+        let headers = [common, &parsed(self.headers)?].concat();
+        let ask = self.path.map(|path| Ask { method, path, headers, body });
+        for value in ask.iter().flat_map(Ask::names) {
+            let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
+            let is_known = BUILT_IN.contains(&value)
+                || before.iter().any(|step| step.capture.contains_key(value));
+            ensure!(
+                is_known,
+                "{{{value}}} in step {name:?} is captured by no earlier step{removed}"
+            );
+        }
+        let (think, capture, weight) = (self.think, self.capture, self.weight);
+        let expect = self.expect.unwrap_or_else(Statuses::success);
+        Ok(Step { name, ask, think, expect, capture, retry, weight })
+    }
+
     fn retry(&self, name: &str, before: &[Step]) -> anyhow::Result<Option<Retry>> {
         let Some(on) = self.retry_on.clone() else {
             let says_nothing = self.retry_from.is_none() && self.retry_max.is_none();

@@ -67,9 +67,8 @@ impl Simulate {
         });
         let answer = played.await?;
         let report = answer.report();
-        report.write(&output, "simulate", &answer.json())?;
         say(&report.markdown());
-        say(&format!("written to {}", output.join("simulate.html").display()));
+        report.write(&output, "simulate", &answer.json())?;
         Ok(Outcome::Held)
     }
 }

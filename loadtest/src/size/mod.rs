@@ -146,12 +146,11 @@ impl Size {
         let paces = cancelled.run_until_cancelled(paces).await.transpose()?.flatten();
         let sized = Sized::new(&self, &scenario, found, paces);
         let report = sized.report(&self)?;
+        say(&report.markdown());
         report.write(&self.output, "size", &sized)?;
         if let Some(plan) = &sized.plan {
             self.options.write(plan, &self.output)?;
         }
-        say(&report.markdown());
-        say(&format!("written to {}", self.output.join("size.html").display()));
         if let Some(limit) = sized.found.own_limit {
             return Err(limit.into());
         }
