@@ -44,9 +44,8 @@ impl TryFrom<Written> for Capture {
 
     fn try_from(written: Written) -> anyhow::Result<Self> {
         let Written { json, header, regex, pick } = written;
-        let places = (json.is_some(), header.is_some(), regex.is_some());
-        let is_one =
-            matches!(places, (true, false, false) | (false, true, _) | (false, false, true));
+        let has = (json.is_some(), header.is_some(), regex.is_some());
+        let is_one = matches!(has, (true, false, false) | (false, true, _) | (false, false, true));
         ensure!(is_one, "a capture names json, header, regex, or header and regex");
         let pointer = json.as_deref().unwrap_or_default();
         let is_pointer = pointer.is_empty() || pointer.starts_with('/');

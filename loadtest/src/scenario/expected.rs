@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use hyper::StatusCode;
 use rand::Rng as _;
 use serde::Deserialize;
@@ -67,18 +67,16 @@ pub struct Think {
 }
 
 impl TryFrom<String> for Think {
-    type Error = String;
+    type Error = anyhow::Error;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> anyhow::Result<Self> {
         let time = |text: &str| {
-            let wrong = |error| format!("{text:?} is no time ({error}), \"1500ms\" is");
+            let wrong = |error| anyhow!("{text:?} is no time ({error}), \"1500ms\" is");
             humantime::parse_duration(text.trim()).map_err(wrong)
         };
         let (least, most) = text.split_once("..").unwrap_or((&text, &text));
         let (least, most) = (time(least)?, time(most)?);
-        if least > most {
-            return Err(format!("{text:?} ends before it begins"));
-        }
+        ensure!(least <= most, "{text:?} ends before it begins");
         Ok(Self { least, most })
     }
 }
@@ -96,10 +94,7 @@ impl Think {
 
 impl fmt::Display for Think {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", humantime::format_duration(self.least))?;
-        if self.most > self.least {
-            write!(f, "..{}", humantime::format_duration(self.most))?;
-        }
-        Ok(())
+        let [least, most] = [self.least, self.most].map(humantime::format_duration);
+        if self.most > self.least { write!(f, "{least}..{most}") } else { write!(f, "{least}") }
     }
 }

@@ -128,13 +128,9 @@ impl Scenario {
             return Err(told(0..0, "no step has a path"));
         }
         let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        Ok(Self {
-            name: written.name.or(stem).unwrap_or_default(),
-            connections: written.connections,
-            stages: stages(&steps),
-            steps,
-            source: (file.to_owned(), text.to_owned()),
-        })
+        let name = written.name.or(stem).unwrap_or_default();
+        let (stages, source) = (stages(&steps), (file.to_owned(), text.to_owned()));
+        Ok(Self { name, steps, connections: written.connections, source, stages })
     }
 }
 
@@ -180,7 +176,11 @@ impl Written {
         let (method, body) = (self.method, self.body.unwrap_or_default());
         let headers = [common, &parsed(self.headers)?].concat();
         let ask = self.path.map(|path| Ask { method, path, headers, body });
-        for value in ask.iter().flat_map(Ask::names) {
+        let texts = ask.iter().flat_map(|ask| {
+            let headers = ask.headers.iter().map(|(_, value)| value);
+            [&ask.path].into_iter().chain(headers).chain([&ask.body])
+        });
+        for value in texts.flat_map(Template::names) {
             let removed = if value.starts_with(REMOVED) { TO_FILL_IN } else { "" };
             let is_known = BUILT_IN.contains(&value)
                 || before.iter().any(|step| step.capture.contains_key(value));
@@ -212,13 +212,5 @@ impl Written {
             })
         })?;
         Ok(Some(Retry { on, from, max: self.retry_max.unwrap_or(RETRY_MAX) }))
-    }
-}
-
-impl Ask {
-    /// The names of the values that it needs.
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let headers = self.headers.iter().map(|(_, value)| value);
-        [&self.path].into_iter().chain(headers).chain([&self.body]).flat_map(Template::names)
     }
 }

@@ -11,6 +11,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
 use serde::Deserialize;
 
+use crate::client::Fault;
+
 /// What every visit knows without a capture.
 pub const BUILT_IN: [&str; 2] = ["user", "random"];
 
@@ -29,6 +31,9 @@ pub struct Template {
     /// The text after the last value.
     end: String,
 }
+
+/// How a value is written into the text around it.
+type Escape = fn(&str) -> String;
 
 /// The values of one visit.
 #[derive(Clone, Debug, Default)]
@@ -85,18 +90,18 @@ impl Template {
         matches!(&self.parts[..], [(before, _)] if before.is_empty() && self.end.is_empty())
     }
 
-    /// The text with its values, each escaped; nothing if this visit has not captured one of them.
-    pub fn fill(&self, values: &Values, escape: fn(&str) -> String) -> Option<String> {
+    /// The text with its values, each escaped, unless this visit has not captured one of them.
+    pub(super) fn fill(&self, values: &Values, escape: Escape) -> Result<String, Fault> {
         let mut text = String::with_capacity(self.source.len() + 16);
         for (before, name) in &self.parts {
             text.push_str(before);
             match name.as_str() {
                 "user" => text += &values.user.to_string(),
                 "random" => text += &format!("{:016x}", rand::random::<u64>()),
-                name => text += &escape(values.captured.get(name)?),
+                name => text += &escape(values.captured.get(name).ok_or(Fault::Value)?),
             }
         }
-        Some(text + &self.end)
+        Ok(text + &self.end)
     }
 }
 
@@ -117,15 +122,15 @@ pub fn json_escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn fill(text: &str) -> Option<String> {
+    fn fill(text: &str) -> Result<String, Fault> {
         let values = Values { user: 7, ..Values::default() };
         Template::from(text.to_owned()).fill(&values, str::to_owned)
     }
 
     #[test]
     fn values_are_those_of_the_visit() {
-        assert_eq!(fill("{{seat}} {user}").as_deref(), Some("{seat} 7"));
-        assert_eq!(fill("{seat}"), None);
+        assert_eq!(fill("{{seat}} {user}").as_deref(), Ok("{seat} 7"));
+        assert_eq!(fill("{seat}"), Err(Fault::Value));
         // A random value is a new one at each use.
         let text = fill("{random} {random}").expect("it can be had");
         let (one, two) = text.split_once(' ').expect("it can be had");

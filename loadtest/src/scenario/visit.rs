@@ -9,7 +9,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use rand::seq::IndexedRandom as _;
 
 use super::template::{Values, json_escaped, url_escaped};
-use super::{Ask, Scenario, Template};
+use super::{Ask, Scenario};
 use crate::client::Fault;
 
 /// The media type of a form, in which values are percent-encoded.
@@ -63,14 +63,9 @@ impl Visit {
             stage.choose_weighted(&mut rand::rng(), |(_, share)| *share).map_or(0, |drawn| drawn.0)
         };
         let way: Vec<_> = scenario.stages.iter().map(draw).collect();
-        Self {
-            scenario: Arc::clone(scenario),
-            retries: vec![0; way.len()],
-            way,
-            at: 0,
-            unasked: 0,
-            values: Values { user, ..Values::default() },
-        }
+        let (scenario, retries) = (Arc::clone(scenario), vec![0; way.len()]);
+        let values = Values { user, ..Values::default() };
+        Self { scenario, way, at: 0, unasked: 0, retries, values }
     }
 
     /// What is next; nothing after the last step.
@@ -102,7 +97,12 @@ impl Visit {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<(), Fault> {
-        self.values.keep_cookies(headers);
+        let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
+        for (name, value) in set.filter_map(|cookie| cookie.split(';').next()?.split_once('=')) {
+            self.values.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        // An empty value is how a service takes a cookie back.
+        self.values.cookies.retain(|_, value| !value.is_empty());
         let step = &self.scenario.steps[self.way[self.at]];
         if let Some(retry) = step.retry.as_ref().filter(|retry| retry.on.contains(status)) {
             if self.retries[self.at] == retry.max {
@@ -125,31 +125,17 @@ impl Visit {
     }
 }
 
-impl Values {
-    fn keep_cookies(&mut self, headers: &HeaderMap) {
-        let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
-        for (name, value) in set.filter_map(|cookie| cookie.split(';').next()?.split_once('=')) {
-            self.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
-        }
-        // An empty value is how a service takes a cookie back.
-        self.cookies.retain(|_, value| !value.is_empty());
-    }
-}
-
 impl Ask {
     fn fill(&self, values: &Values) -> Result<Call, Fault> {
-        let fill = |template: &Template, escape: fn(&str) -> String| {
-            template.fill(values, escape).ok_or(Fault::Value)
-        };
         // A value that is the whole path, such as a `Location`, is one already.
-        let path = if self.path.is_one_value() { str::to_owned } else { url_escaped };
-        let target = fill(&self.path, path)?;
+        let escape = if self.path.is_one_value() { str::to_owned } else { url_escaped };
+        let target = self.path.fill(values, escape)?;
         if !target.starts_with('/') {
             return Err(Fault::Value);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
-            let value = HeaderValue::from_str(&fill(value, str::to_owned)?);
+            let value = HeaderValue::from_str(&value.fill(values, str::to_owned)?);
             headers.insert(name, value.map_err(|_| Fault::Value)?);
         }
         let cookies = values.cookies.iter().map(|(name, value)| format!("{name}={value}"));
@@ -169,7 +155,7 @@ impl Ask {
             true => url_escaped,
             false => str::to_owned,
         };
-        let body = fill(&self.body, escape)?;
+        let body = self.body.fill(values, escape)?;
         Ok(Call { method: self.method.clone(), target, headers, body })
     }
 }

@@ -23,7 +23,8 @@ impl Span {
     /// Reads what it is shown as.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some(mean) = text.strip_prefix("exponential:") else {
-            return Think::try_from(text.to_owned()).map(Self::Between);
+            let between = Think::try_from(text.to_owned()).map(Self::Between);
+            return between.map_err(|error| error.to_string());
         };
         let wrong = |error| format!("`{mean}`: {error}; give exponential:30s");
         parse_duration(mean.trim()).map(Self::Exponential).map_err(wrong)

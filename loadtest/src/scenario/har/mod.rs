@@ -60,14 +60,15 @@ pub fn scenario(recording: &str) -> Result<String, String> {
     let own = own_origin(&entries);
     let mut maker = Maker::default();
     for (entry, address) in entries {
+        let asked = (entry.method(), entry.status());
         let reason = match address.map(|url| (url.origin().ascii_serialization(), url)) {
             Err(reason) => reason.to_owned(),
             Ok((origin, _)) if origin != own => origin,
-            Ok((_, url)) if entry.is_lost() => {
+            // What is not there; no visitor needs that.
+            Ok((_, url)) if matches!(asked, ("GET" | "HEAD", 404 | 410)) => {
                 let mut unused = Values::default();
                 let path = unused.target(url.path(), "", "");
-                let (method, path) = (entry.method(), unused.written(&path));
-                format!("{method} {path} with {}", entry.status())
+                format!("{} {} with {}", asked.0, unused.written(&path), asked.1)
             }
             Ok((_, url)) => {
                 maker.step(entry, url);
@@ -77,10 +78,8 @@ pub fn scenario(recording: &str) -> Result<String, String> {
         *maker.left_out.entry(reason).or_default() += 1;
     }
     if maker.values.steps.is_empty() {
-        return Err(format!(
-            "no request to make a step of; left out: {}",
-            counted(&maker.left_out)
-        ));
+        let left_out = counted(&maker.left_out);
+        return Err(format!("no request to make a step of; left out: {left_out}"));
     }
     Ok(maker.made(&own))
 }

@@ -55,15 +55,12 @@ impl Entry {
         self.at("/response/status").as_i64().unwrap_or_default()
     }
 
-    fn kind(&self) -> String {
-        self.text("/response/content/mimeType").to_ascii_lowercase()
-    }
-
     /// Where it goes, or why it cannot be a step.
     pub fn address(&self) -> Result<Url, &'static str> {
         const NO_HTTP: &str = "not over HTTP";
         let url: Url = self.text("/request/url").parse().map_err(|_| NO_HTTP)?;
-        let (path, kind) = (url.path().to_ascii_lowercase(), self.kind());
+        let path = url.path().to_ascii_lowercase();
+        let kind = self.text("/response/content/mimeType").to_ascii_lowercase();
         let (_, ending) = path.rsplit_once('.').unwrap_or_default();
         let is_static = STATIC_TYPES.split(' ').any(|part| kind.contains(part))
             || STATIC_ENDINGS.split(' ').any(|known| known == ending);
@@ -78,11 +75,6 @@ impl Entry {
         }
     }
 
-    /// Whether it asked for what is not there; no visitor needs that.
-    pub fn is_lost(&self) -> bool {
-        matches!((self.method(), self.status()), ("GET" | "HEAD", 404 | 410))
-    }
-
     /// Whether it was answered elsewhere.
     pub fn is_redirect(&self) -> bool {
         matches!(self.status(), 300..=303 | 305..400)
@@ -90,10 +82,9 @@ impl Entry {
 
     /// Whether a person saw its answer as a page of its own.
     pub fn is_page(&self) -> bool {
-        let frame = |value: &str| value.contains("frame");
-        let mut headers = self.headers();
-        let framed = headers.any(|(name, value)| name == "sec-fetch-dest" && frame(value));
-        self.kind().starts_with("text/html") && !self.is_redirect() && !framed
+        let framed = |(name, to): (String, &str)| name == "sec-fetch-dest" && to.contains("frame");
+        let kind = self.text("/response/content/mimeType").to_ascii_lowercase();
+        kind.starts_with("text/html") && !self.is_redirect() && !self.headers().any(framed)
     }
 
     /// The headers of the request, and the type of its body, which not every recorder writes twice.
