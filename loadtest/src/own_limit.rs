@@ -5,7 +5,7 @@
 //! processor time. Every command asks here.
 
 use std::collections::BTreeMap;
-use std::fs::read_to_string;
+use std::fs::{read_dir, read_to_string};
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,6 +38,8 @@ const STALLED: Duration = Duration::from_secs(1);
 const ALONE: f64 = 0.9;
 /// So much of them is too much where they are all busy: the service may be on the same machine.
 const SHARED: f64 = 0.5;
+/// So much of the time in which it had work is too long to wait for a processor.
+const WAITED: f64 = 0.25;
 /// So busy processors are all busy.
 const BUSY: f64 = 0.9;
 
@@ -145,6 +147,8 @@ struct Second {
     began: Instant,
     /// Processor time of this process, in seconds.
     own: f64,
+    /// How long its threads had waited for a processor, in seconds.
+    waited: f64,
     /// Of the machine, in ticks: all, and idle.
     machine: [u64; 2],
     /// Timers that were due.
@@ -167,8 +171,19 @@ impl Second {
         // User, nice, system, idle, wait for disks, interrupts and what other machines took.
         let all: Vec<u64> = all.take(8).filter_map(|ticks| ticks.parse().ok()).collect();
         let machine = [all.iter().sum(), all.iter().skip(3).take(2).sum()];
-        Self { began: Instant::now(), own, machine, ticks: 0, late: 0, latest: Duration::ZERO }
+        let (began, waited, latest) = (Instant::now(), waited(), Duration::ZERO);
+        Self { began, own, waited, machine, ticks: 0, late: 0, latest }
     }
+}
+
+/// How long the threads of this process have waited for a processor, in seconds.
+fn waited() -> f64 {
+    let tasks = read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let waited = tasks.filter_map(|task| {
+        let times = read_to_string(task.path().join("schedstat")).ok()?;
+        times.split_whitespace().nth(1)?.parse::<f64>().ok()
+    });
+    waited.sum::<f64>() / 1e9
 }
 
 /// What a stretch of time cost this process.
@@ -178,6 +193,8 @@ pub struct Cost {
     pub cpu_seconds: f64,
     /// Processors that it used on average.
     pub cores: f64,
+    /// Threads that waited for a processor on average.
+    pub cores_waited: f64,
     /// Processors that it may use.
     pub cores_allowed: f64,
     /// The busy share of all processors of the machine, of all programs.
@@ -236,10 +253,12 @@ impl Watch {
         let (first, last) = (&of[0], &of[of.len() - 1]);
         let [all, idle] = [0, 1].map(|at| last.machine[at].saturating_sub(first.machine[at]));
         let cpu_seconds = last.own - first.own;
+        let seconds = (last.began - first.began).as_secs_f64().max(1e-3);
         let kibibytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
         Cost {
             cpu_seconds,
-            cores: cpu_seconds / (last.began - first.began).as_secs_f64().max(1e-3),
+            cores: cpu_seconds / seconds,
+            cores_waited: (last.waited - first.waited).max(0.0) / seconds,
             cores_allowed: std::thread::available_parallelism().map_or(1.0, |it| it.get() as f64),
             machine_busy: share(all.saturating_sub(idle), all),
             late_share: of.iter().map(|it| f64::from(it.late)).sum::<f64>()
@@ -280,9 +299,21 @@ impl Cost {
         Some(OwnLimit::new(what, remedy))
     }
 
+    /// Whether a closed load was smaller because this process waited for processors. Throughput says
+    /// nothing of the service then, though no timer was late.
+    pub fn starved(&self) -> Option<OwnLimit> {
+        let Self { cores, cores_waited: waited, cores_allowed, .. } = self;
+        let wanted = cores + waited;
+        let what = format!("it used {cores:.2} processors, and {waited:.2} threads waited for one");
+        let remedy = "Use a machine of its own for it, with more processors, or more machines";
+        let is_starved = *waited >= WAITED * wanted && wanted >= SHARED * cores_allowed;
+        is_starved.then(|| OwnLimit::new(what, remedy))
+    }
+
     /// Of two machines that shared a load: the sum of what they used, and the worse of the rest.
     pub fn or_worse(self, other: Self) -> Self {
-        let worse = if self.limit().is_none() && other.limit().is_some() { other } else { self };
+        let limited = |cost: &Self| cost.limit().or_else(|| cost.starved()).is_some();
+        let worse = if !limited(&self) && limited(&other) { other } else { self };
         Self {
             cpu_seconds: self.cpu_seconds + other.cpu_seconds,
             max_rss_bytes: self.max_rss_bytes + other.max_rss_bytes,

@@ -1,10 +1,10 @@
 //! What a run says while it runs, on standard error: a bar on a terminal, lines elsewhere.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
 /// Elsewhere than on a terminal, a line at most so often.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl Progress {
             bar.set_message(detail());
             return;
         }
-        let mut said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut said = self.said.lock();
         if said.elapsed() >= LINE_EVERY {
             *said = Instant::now();
             let percent = 100 * step.min(self.steps) / self.steps.max(1);

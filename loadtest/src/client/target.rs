@@ -1,6 +1,7 @@
 //! Where requests go.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub fn address(text: &str) -> Result<Url, String> {
     let url: Url = whole.parse().map_err(|error| format!("{error}; {rule}"))?;
     let web = matches!(url.scheme(), "http" | "https") && url.has_host();
     let plain = url.username().is_empty() && url.password().is_none();
+    // `http:/shop.test` is the address of a host called http.
+    let web = web && !matches!(url.host_str(), Some("http" | "https"));
     if web && plain && url.query().is_none() && url.fragment().is_none() {
         return Ok(url);
     }
@@ -103,7 +106,11 @@ impl Target {
             Ok(Arc::new(route))
         });
         let reached = reached.await.map_err(anyhow::Error::from).flatten();
-        reached.with_context(|| format!("no answer at {}", self.url))
+        reached.map_err(|error: anyhow::Error| {
+            let of_certificate = format!("{error:#}").contains("certificate");
+            let remedy = if of_certificate { "; set SSL_CERT_FILE to its authority" } else { "" };
+            error.context(format!("no answer at {}{remedy}", self.url))
+        })
     }
 
     /// Asks the name server once.
@@ -127,6 +134,11 @@ impl Target {
 
 /// Trusts the certificates that this machine trusts, or those of `SSL_CERT_FILE`.
 fn trusted() -> anyhow::Result<TlsConnector> {
+    // A file that is not there would be passed over.
+    if let Some(file) = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from) {
+        std::fs::File::open(&file)
+            .map_err(|error| Usage(format!("SSL_CERT_FILE {}: {error}", file.display())))?;
+    }
     let provider = Arc::new(ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions()?.with_platform_verifier()?;
@@ -167,7 +179,9 @@ mod tests {
         ] {
             assert_eq!(address(text).expect(text).as_str(), url);
         }
-        for wrong in ["", "ftp://a", "http://me:secret@a", "http://a?b", "http://a#b", "a b"] {
+        let (parts, slips) =
+            (["http://me:secret@a", "http://a?b", "http://a#b"], ["http:/a", "http//a"]);
+        for wrong in ["", "ftp://a", "a b"].into_iter().chain(parts).chain(slips) {
             assert!(address(wrong).expect_err(wrong).contains("must be an address"), "{wrong}");
         }
         let target = Target::parse("shop.test/base/").expect("an address");

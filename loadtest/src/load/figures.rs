@@ -29,8 +29,12 @@ pub struct Packed(Vec<u8>);
 impl Packed {
     /// All of them.
     pub fn durations(&self) -> Durations {
-        // It was packed here, or checked when it was read.
-        Deserializer::new().deserialize(&mut self.0.as_slice()).map(Durations).unwrap_or_default()
+        let mut durations = Durations::default();
+        // It was packed here, or checked when it was read. What is read does not grow by itself.
+        if let Ok(packed) = Deserializer::new().deserialize(&mut self.0.as_slice()) {
+            durations.merge(&Durations(packed));
+        }
+        durations
     }
 }
 
@@ -332,4 +336,23 @@ impl Figures {
 /// A part of a whole; 0 of nothing.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was read grows too: a share may be slower than the one it is added to.
+    #[test]
+    fn durations_of_another_machine_may_be_longer() {
+        let [fast, slow] = [5, 5_000_000].map(|millis| {
+            let mut durations = Durations::default();
+            durations.note(Duration::from_millis(millis));
+            serde_json::to_string(&durations).expect("it can be written")
+        });
+        let read = |text: &str| serde_json::from_str::<Durations>(text).expect("it can be read");
+        let mut both = read(&fast);
+        both.merge(&read(&slow));
+        assert_eq!((both.count(), both.above(Duration::from_secs(4_000))), (2, 1));
+    }
 }

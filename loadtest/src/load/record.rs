@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::Figures;
@@ -91,7 +92,7 @@ impl Recorder {
 
     pub(super) fn visit_begins(&self, at: Instant) {
         let at = at - self.started();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.visits_begun += 1;
         state.cohorts.begins(at);
         state.second_half.arrived += u64::from(self.second_half().contains(&at));
@@ -103,7 +104,7 @@ impl Recorder {
     }
 
     pub(super) fn visit_cannot_begin(&self) {
-        self.state().visits_not_begun += 1;
+        self.state.lock().visits_not_begun += 1;
     }
 
     /// A request is due, and is sent as soon as this program can.
@@ -111,7 +112,7 @@ impl Recorder {
         self.asked.fetch_add(1, Relaxed);
         let due = due - self.started();
         let Range { start, end } = self.second_half();
-        let [at_start, at_end] = &mut self.state().second_half.waiting;
+        let [at_start, at_end] = &mut self.state.lock().second_half.waiting;
         *at_start += u64::from(due <= start);
         *at_end += u64::from(due <= end);
     }
@@ -122,7 +123,7 @@ impl Recorder {
         let start = self.started();
         let begun_inside = self.window.contains(&(sample.started - start));
         let ended_inside = self.window.contains(&(now - start));
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let state = &mut *state;
         state.seconds.add(now - start, sample, latency, self.users());
         state.whole.add(sample, latency, true, true);
@@ -148,7 +149,7 @@ impl Recorder {
         let start = self.started();
         let arrived_inside = self.window.contains(&(begun - start));
         let ended_inside = self.window.contains(&(now - start));
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Measurement { whole, window, second_half, cohorts, .. } = &mut *state;
         cohorts.ends(begun - start, now - begun, completed);
         let failed_inside = !completed && self.second_half().contains(&(now - start));
@@ -165,7 +166,7 @@ impl Recorder {
 
     /// What is there by now, in one line.
     pub fn line(&self) -> String {
-        let state = self.state();
+        let state = self.state.lock();
         let last = state.seconds.over().last().cloned().unwrap_or_default();
         format!(
             "{} users, {} requests/s, p95 {:.1} ms, {} errors",
@@ -181,17 +182,13 @@ impl Recorder {
         let elapsed = self.elapsed();
         // The last answer may come before the last distance between arrivals is over.
         let length = if interrupted { elapsed } else { elapsed.max(self.window.end) };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.seconds.turn(elapsed + Duration::from_secs(1), self.users());
         state.whole.length = length;
         state.window.length = self.window.end.min(length).saturating_sub(self.window.start);
         state.interrupted = interrupted;
         state.unanswered = self.asked.load(Relaxed).saturating_sub(state.whole.total.requests);
         state.clone()
-    }
-
-    fn state(&self) -> MutexGuard<'_, Measurement> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::json;
 use url::Url;
@@ -10,9 +11,8 @@ use url::Url;
 use super::apply::Operator;
 use super::{Basis, Plan, flags};
 use crate::client::address;
-use crate::exit::Usage;
 use crate::progress::say;
-use crate::report::{Part, Report, rounded_json};
+use crate::report::{self, Part, Report, rounded_json};
 
 /// The file of a plan.
 const PLAN: &str = "plan.json";
@@ -65,14 +65,12 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Usage`] for a folder that cannot be had; as [`Operator::look`].
+    /// As [`report::prepare`] and [`Operator::look`]; when an old plan cannot be removed.
     pub async fn prepare(&self, folder: &Path) -> anyhow::Result<()> {
-        let wrong = |error| Usage(format!("--output {}: {error}", folder.display()));
-        std::fs::create_dir_all(folder).map_err(wrong)?;
-        for file in [PLAN.to_owned(), self.patch()] {
-            match std::fs::remove_file(folder.join(file)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(wrong(error))?,
-                _ => {}
+        report::prepare(folder)?;
+        for old in [PLAN.to_owned(), self.patch()].map(|file| folder.join(file)) {
+            if old.exists() {
+                std::fs::remove_file(&old).with_context(|| old.display().to_string())?;
             }
         }
         match &self.apply {

@@ -146,8 +146,8 @@ impl Args {
         ensure!(some, Usage("--users: fewer users than shares".to_owned()));
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let route = self.target.reach(self.source_addresses.clone(), self.timeout).await?;
-        own_limit::check(self.most_connections(), &self.source_addresses)?;
         self.options.prepare(&self.output).await?;
+        own_limit::check(self.most_connections(), &self.source_addresses)?;
         let cancelled = interrupt::watch()?;
         self.share.wait(&cancelled).await;
         let (watch, started_at) = (Watch::start(), Timestamp::now());
@@ -196,7 +196,8 @@ impl Args {
         let limit = self
             .limit_of(&measured, &saturation)
             .or_else(|| of_hold.limit())
-            .or_else(|| of_all.limit());
+            .or_else(|| of_all.limit())
+            .or_else(|| of_hold.starved().filter(|_| self.rate.is_none() && saturation.reached));
         let may_plan = limit.is_none() && !self.share.is_shared();
         let basis = self.basis(&scenario, &measured).filter(|_| may_plan);
         let planned = basis.map(|basis| (basis.plan(), basis));
@@ -218,7 +219,7 @@ impl Args {
         let total = &measured.whole.total;
         let of_faults = OwnLimit::of_faults(&total.faults, total.requests);
         // A service that does not keep up makes visits pile up. More load changes nothing then.
-        if of_faults.is_some() || self.max_in_flight.is_some() || saturation.reached {
+        if of_faults.is_some() || self.max_in_flight.is_some() || saturation.piles_up {
             return of_faults;
         }
         let unplayed = measured.visits_not_begun;

@@ -97,7 +97,8 @@ impl Args {
                 total.retry_factor()
             ),
         ];
-        let Measurement { whole, visits_begun, unanswered, interrupted, .. } = &run.measured;
+        let Measurement { whole, visits_begun, visits_not_begun, unanswered, interrupted, .. } =
+            &run.measured;
         let cut = visits_begun.saturating_sub(whole.visits.count() + whole.visits_failed);
         let waiting = run.measured.second_half.waiting[1];
         let stay = run.scenario.think_per_visitor().is_zero() || self.stay(&run.measured).is_some();
@@ -107,6 +108,10 @@ impl Args {
             (
                 waiting > total.requests / 20 && !interrupted,
                 format!("{waiting} requests had no answer yet at the end of the hold"),
+            ),
+            (
+                *visits_not_begun > 0,
+                format!("{visits_not_begun} visitors were not played: too many visits at once"),
             ),
             (*unanswered > 0, format!("{unanswered} requests had no answer when the run ended")),
             (

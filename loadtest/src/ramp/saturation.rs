@@ -29,13 +29,15 @@ const LONGER: f64 = 1.2;
 pub struct Saturation {
     /// Whether the limit was reached.
     pub reached: bool,
+    /// Open: whether ever more visitors waited for an answer.
+    pub piles_up: bool,
     /// The figures behind it, for people.
     pub reason: String,
 }
 
 impl Saturation {
     fn no(reason: impl Into<String>) -> Self {
-        Self { reached: false, reason: reason.into() }
+        Self { reached: false, piles_up: false, reason: reason.into() }
     }
 }
 
@@ -92,6 +94,7 @@ pub fn closed(
     let growth = (times - 1.0) / (most / half_users - 1.0);
     Saturation {
         reached: growth < GROWTH,
+        piles_up: false,
         reason: format!(
             "{shown} grew {:.0} % as much as the users (the limit was reached below {:.0} %)",
             growth * 100.0,
@@ -123,6 +126,7 @@ pub fn open(measured: &Measurement) -> Saturation {
     // Two numbers of who waits differ by the root of both, when arrivals and answers are chance.
     let chance = 2.0 * (2.0 * (before + 1) as f64).sqrt();
     let reached = kept_up < KEPT_UP && lost > chance;
+    let piles_up = reached && more as f64 > chance.max((1.0 - KEPT_UP) * arrived as f64);
     if reached && !grows(measured) && measured.whole.total.error_share() <= 1.0 - KEPT_UP {
         return Saturation::no(format!(
             "those who waited for an answer went from {before} to {after}, but who came late \
@@ -139,6 +143,7 @@ pub fn open(measured: &Measurement) -> Saturation {
     }
     Saturation {
         reached,
+        piles_up,
         reason: format!(
             "in the second half of the time {arrived} visitors arrived, {failed} failed, and those \
              who waited for an answer went from {before} to {after}: it kept up with {:.0} % (the \
@@ -178,8 +183,9 @@ mod tests {
         assert!(!half(300, 0, [0, 0]).reached);
         assert!(!half(300, 0, [40, 45]).reached, "slow, but no slower than before");
         assert!(!half(25, 0, [2, 4]).reached, "chance");
-        assert!(half(300, 0, [100, 200]).reached);
-        assert!(half(300, 60, [100, 100]).reached, "as many give up as come");
+        assert!(half(300, 0, [100, 200]).piles_up);
+        let give_up = half(300, 60, [100, 100]);
+        assert!(give_up.reached && !give_up.piles_up, "as many give up as come");
         let few = half(3, 0, [0, 3]);
         assert!(!few.reached && few.reason.contains("too few to say"), "{few:?}");
     }

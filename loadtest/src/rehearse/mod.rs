@@ -201,8 +201,7 @@ impl Rehearse {
     /// cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let site = Arc::new(self.site().await?);
-        std::fs::create_dir_all(&self.output)
-            .map_err(|error| Usage(format!("--output {}: {error}", self.output.display())))?;
+        crate::report::prepare(&self.output)?;
         let interrupted = interrupt::watch()?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut played = Played { seed, rules: site.rules.first(), runs: Vec::new() };
@@ -231,6 +230,7 @@ impl Rehearse {
     ///
     /// As [`Rehearse::run`].
     pub fn merged(&self, shares: Vec<Played>, output: &Path) -> anyhow::Result<Outcome> {
+        crate::report::prepare(output)?;
         let whole = shares.into_iter().reduce(Played::merge).context("no share")?;
         self.conclude(&whole, output)
     }

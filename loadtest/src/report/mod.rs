@@ -8,12 +8,13 @@ mod plot;
 pub use number::{number, rounded_json};
 pub use plot::{Curve, Plot};
 
-use std::fs::{create_dir_all, write};
+use std::fs::{create_dir_all, remove_file, write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
+use crate::exit::Usage;
 use crate::progress::say;
 
 /// What a run reports, from top to bottom.
@@ -72,8 +73,8 @@ impl Report {
         self.parts.push(Part::Plot(name.into(), plot));
     }
 
-    /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, which is made, and
-    /// says where the report is.
+    /// Writes `name.md`, `name.html`, `name.json` and the plots into a folder, and says where the
+    /// report is.
     ///
     /// `result` is what the JSON shows, its decimal numbers rounded; it has a `schema_version`.
     ///
@@ -81,7 +82,6 @@ impl Report {
     ///
     /// When a file cannot be written; the error names it.
     pub fn write(&self, folder: &Path, name: &str, result: &impl Serialize) -> Result<()> {
-        create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let put = |file: String, text: &str| {
             let path = folder.join(file);
             write(&path, text).with_context(|| path.display().to_string())
@@ -97,4 +97,16 @@ impl Report {
         say(&format!("report: {}", folder.join(format!("{name}.html")).display()));
         Ok(())
     }
+}
+
+/// Makes the folder of a report, before a run whose results could not be written into it.
+///
+/// # Errors
+///
+/// [`Usage`] for a folder that cannot be made or written to.
+pub fn prepare(folder: &Path) -> Result<(), Usage> {
+    let probe = folder.join(".writable");
+    let made =
+        create_dir_all(folder).and_then(|()| write(&probe, "")).and_then(|()| remove_file(&probe));
+    made.map_err(|error| Usage(format!("--output {}: {error}", folder.display())))
 }

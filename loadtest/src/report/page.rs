@@ -118,9 +118,9 @@ mod tests {
         let curves = vec![Curve::new("depth", vec![(0.0, 1.0), (1.0, 3.0)])];
         report.plot("line", Plot::new("The line", "time (s)", "visitors", curves));
         let folder = tempfile::tempdir().expect("a folder");
-        let folder = folder.path().join("new");
+        let folder = folder.path();
         let result = serde_json::json!({ "schema_version": 1, "held": 203.042_17 });
-        report.write(&folder, "size", &result).expect("files");
+        report.write(folder, "size", &result).expect("files");
         let read = |file: &str| std::fs::read_to_string(folder.join(file)).expect(file);
 
         let text = read("size.md");

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::Outcome;
 use crate::progress::{Progress, say};
+use crate::report;
 use arrivals::Arrivals;
 use model::Simulated;
 use options::{Coming, Crowd, Rules};
@@ -60,6 +61,7 @@ impl Simulate {
     /// A mistake of the caller, or a report that cannot be written.
     pub async fn run(self) -> anyhow::Result<Outcome> {
         let (curve, arrivals) = self.coming.arrivals()?;
+        report::prepare(&self.output)?;
         let (interrupt, output) = (crate::interrupt::watch()?, self.output.clone());
         let played = spawn_blocking(move || {
             let runs = play(&self, &curve, &interrupt);

@@ -33,14 +33,19 @@ fn tls(folder: &Path) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// A command at an address; the authority is trusted or not.
-async fn run(url: String, command: &str, args: &[&str], folder: &Path, trusted: bool) -> Output {
+/// A command at an address, which trusts an authority in a file of the folder.
+async fn run(
+    url: String,
+    (command, args): (&str, &[&str]),
+    folder: &Path,
+    authority: Option<&str>,
+) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
     std::fs::write(folder.join("test.toml"), "[[steps]]\npath = '/'").unwrap();
     program.args([command, "--target", &url, "--scenario"]).arg(folder.join("test.toml"));
     program.arg("--output").arg(folder.join("out")).args(args);
-    if trusted {
-        program.env("SSL_CERT_FILE", folder.join(Certificates::CA));
+    if let Some(authority) = authority {
+        program.env("SSL_CERT_FILE", folder.join(authority));
     }
     tokio::task::spawn_blocking(move || program.output()).await.unwrap().unwrap()
 }
@@ -53,15 +58,20 @@ async fn every_command_measures_a_service_behind_tls_where_its_certificate_is_tr
     let url = service.url().replace("http:", "https:");
     for (command, args) in COMMANDS {
         let before = service.connections();
-        let output = run(url.clone(), command, args, folder.path(), true).await;
+        let run = |authority| run(url.clone(), (command, args), folder.path(), authority);
+        let output = run(Some(Certificates::CA)).await;
         // It could be done, whatever it showed.
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 1 | 75)), "{command}: {told}");
         assert!(service.connections() > before + 3, "{command}: {told}");
 
-        let output = run(url.clone(), command, args, folder.path(), false).await;
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(70), "{command}: {told}");
-        assert!(told.contains("certificate"), "{command}: {told}");
+        for (authority, code, says) in
+            [(None, 70, "set SSL_CERT_FILE to its authority"), (Some("none.pem"), 64, "none.pem")]
+        {
+            let output = run(authority).await;
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{command}: {told}");
+            assert!(told.contains(says), "{command}: {told}");
+        }
     }
 }

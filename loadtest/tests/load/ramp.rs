@@ -263,3 +263,23 @@ async fn what_is_called_wrongly_ends_with_64() {
     assert!(told(&output).contains("no answer at http://127.0.0.1:9/"), "{}", told(&output));
     assert!(!folder.path().join("out").exists());
 }
+
+/// Minutes later the result would be lost.
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_refused_before_the_run() {
+    let service = limited().await;
+    let (folder, url) = (folder(TWO), service.url());
+    let simulate = ["simulate", "--rate", "1", "--capacity", "1", "--stay", "1s"];
+    let size = ["size", "--target", &url, "--slo", "p95<1s"];
+    let rehearse = ["rehearse", "--without-room", "--target", &url];
+    for args in [&["ramp", "--target", &url][..], &size, &rehearse, &simulate] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+        // Not even root can write there.
+        command.args(args).args(["--output", "/proc/self"]).current_dir(folder.path());
+        let output = command.output().await.unwrap();
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {}", told(&output));
+        assert!(told(&output).contains("--output /proc/self: "), "{}", told(&output));
+    }
+    // Each looks whether it answers.
+    assert_eq!(service.connections(), 3);
+}
