@@ -1,6 +1,7 @@
 //! Where the harness itself is the limit it says so, and neither blames the service nor plans.
 
 use std::process::{Command as Blocking, Output};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,12 +62,17 @@ async fn too_few_descriptors_end_the_run_before_it_begins() {
     assert!(asked.lock().unwrap().iter().all(|method| method == "GET"), "the rules are as before");
 }
 
-/// 100 visitors a second who wait for 3 s each, with 100 descriptors.
+/// 100 visitors a second who wait for 3 s each, with 100 descriptors. Half of the answers are
+/// errors: so many failed visits alone would be saturation.
 #[tokio::test(flavor = "multi_thread")]
 async fn visitors_without_a_descriptor_are_not_the_services_fault() {
-    let slow = |_| async {
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        (200, String::new())
+    let answers = AtomicU64::new(0);
+    let slow = move |_| {
+        let fails = answers.fetch_add(1, SeqCst) % 2 == 1;
+        async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            (if fails { 500 } else { 200 }, String::new())
+        }
     };
     let (service, folder) = (Service::start(slow).await, folder(ONE));
     let open = ["--rate", "100", "--hold", "6s"];
