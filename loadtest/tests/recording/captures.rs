@@ -128,3 +128,20 @@ fn the_target_of_a_redirect_is_captured() {
         assert_eq!(lines(&written, "path")[1], "path = \"/done\"");
     }
 }
+
+/// As recorders that do not know the type of an answer write it, and those that read forms.
+#[test]
+fn answers_in_base64_and_numbers_of_forms_are_read() {
+    let mut shown = answer(200, "eyJob2xkIjp7ImlkIjo0ODIxM319");
+    shown["content"]["encoding"] = "base64".into();
+    let mut pay = post("/pay", FORM, "");
+    pay["postData"] = json!({ "mimeType": FORM, "params": [{ "name": "holdId", "value": 48213 }] });
+    pay["headers"] = Value::Null;
+    let written = made(&[(get("/holds"), shown), (pay, answer(200, ""))]);
+    assert_eq!(
+        lines(&written, "capture"),
+        [r#"capture.holdid = { json = "/hold/id" }"#],
+        "{written}"
+    );
+    assert_eq!(lines(&written, "body"), ["body = \"holdId={holdid}\""], "{written}");
+}

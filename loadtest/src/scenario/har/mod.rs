@@ -54,7 +54,9 @@ struct Maker<'r> {
 pub fn scenario(recording: &str) -> Result<String, String> {
     // Recorders on Windows write a byte order mark.
     let recording = recording.trim_start_matches('\u{feff}');
-    let har: Har = serde_json::from_str(recording).map_err(|error| error.to_string())?;
+    let no_har = |error| format!("no HAR file: {error}");
+    let mut har: Har = serde_json::from_str(recording).map_err(no_har)?;
+    har.log.entries.iter_mut().for_each(Entry::normalize);
     let mut entries: Vec<_> = har.log.entries.iter().map(|it| (it, it.address())).collect();
     entries.sort_by_key(|(entry, _)| entry.started_date_time);
     let own = own_origin(&entries);

@@ -1,5 +1,7 @@
 //! What is read of a recording. A field that is missing or `null` is empty.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +33,20 @@ const STATIC_TYPES: &str = "image/ font/ audio/ video/ text/css javascript appli
 const STATIC_ENDINGS: &str = "css js mjs map png jpg jpeg gif svg webp avif ico woff woff2 wasm";
 
 impl Entry {
+    /// Reads what some recorders write in another way: answers in base64, numbers in forms.
+    pub fn normalize(&mut self) {
+        if self.text("/response/content/encoding") == "base64" {
+            let bytes = STANDARD.decode(self.text("/response/content/text")).unwrap_or_default();
+            self.json["response"]["content"]["text"] = String::from_utf8(bytes).ok().into();
+        }
+        let params =
+            self.json.pointer_mut("/request/postData/params").and_then(Value::as_array_mut);
+        let values = params.into_iter().flatten().filter_map(|it| it.get_mut("value"));
+        for value in values.filter(|value| value.is_number() || value.is_boolean()) {
+            *value = value.to_string().into();
+        }
+    }
+
     /// What stands at a JSON pointer.
     pub fn at(&self, pointer: &str) -> &Value {
         self.json.pointer(pointer).unwrap_or(&Value::Null)
