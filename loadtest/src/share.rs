@@ -13,10 +13,9 @@ use jiff::Timestamp;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 use crate::cli::{Arguments, Command};
-use crate::client::address;
+use crate::client::Target;
 use crate::exit::{Outcome, Usage};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
@@ -175,8 +174,8 @@ pub struct Merge {
     #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
     output: PathBuf,
     /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
-    #[arg(long, value_name = "URL", value_parser = address)]
-    apply: Option<Url>,
+    #[arg(long, value_name = "URL", value_parser = Target::parse)]
+    apply: Option<Target>,
 }
 
 impl Merge {

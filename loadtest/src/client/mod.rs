@@ -3,6 +3,7 @@
 
 mod connection;
 mod fault;
+mod json;
 mod sources;
 mod target;
 

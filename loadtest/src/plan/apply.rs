@@ -1,47 +1,31 @@
 //! A plan set live, by the operator's calls of the service port.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Client, RequestBuilder, redirect};
 use serde_json::{Value, json};
-use url::Url;
 
 use super::Plan;
-use crate::exit::Usage;
+use crate::client::{Route, Sources, Target};
 
-/// Of each call.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// A service port that accepts no connection in this time does not answer.
+const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The operator of one queue.
 pub struct Operator {
-    client: Client,
-    /// Of the queue.
-    address: String,
+    service: Arc<Route>,
+    path: String,
+    key: Option<String>,
 }
 
 impl Operator {
-    /// With the key in `ANTEROOM_KEY`. It goes to the service port and nowhere else: through no
-    /// proxy and after no redirect. A key that cannot be sent is a mistake of the caller.
-    pub fn of(service: &Url, queue: &str) -> anyhow::Result<Self> {
-        let mut headers = HeaderMap::new();
-        if let Ok(key) = std::env::var("ANTEROOM_KEY") {
-            let value = HeaderValue::try_from(format!("Bearer {key}"));
-            let rule = "ANTEROOM_KEY: a key is one line of visible characters";
-            let mut value = value.map_err(|_| Usage(rule.to_owned()))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        let client = Client::builder().default_headers(headers).timeout(TIMEOUT);
-        let client = client.no_proxy().redirect(redirect::Policy::none()).build()?;
-        let base = service.as_str().trim_end_matches('/');
-        Ok(Self { client, address: format!("{base}/v1/admin/queues/{queue}") })
-    }
-
-    /// Looks at the queue: before a run, so that it does not fail after it.
-    pub async fn look(&self) -> anyhow::Result<()> {
-        self.send(self.client.get(&self.address)).await.map(drop)
+    /// With the key in `ANTEROOM_KEY`.
+    pub async fn of(service: &Target, queue: &str) -> anyhow::Result<Self> {
+        let reached = service.reach(Sources::default(), REACHED_WITHIN).await;
+        let path = format!("/v1/admin/queues/{queue}");
+        let service = reached.with_context(|| format!("{}: not applied", service.at(&path)))?;
+        Ok(Self { service, path, key: std::env::var("ANTEROOM_KEY").ok() })
     }
 
     /// Overrides the rules of the queue, until an operator takes them back, and looks whether they
@@ -56,25 +40,26 @@ impl Operator {
         if let Some(capacity) = capacity {
             rules["capacity"] = (*capacity).into();
         }
-        self.send(self.client.patch(&self.address).json(&rules)).await?;
-        let view = self.send(self.client.get(&self.address)).await?;
-        let view: Value = serde_json::from_str(&view).unwrap_or_default();
+        self.call("PATCH", Some(&rules)).await?;
+        let view = self.look().await?;
         for (rule, planned) in rules.as_object().into_iter().flatten() {
-            let (in_force, address) = (&view["rules"][rule], &self.address);
+            let in_force = &view["rules"][rule];
             ensure!(
                 in_force == planned,
-                "{address}: not applied: {rule} is {in_force} there, and {planned} in the plan"
+                "{}: not applied: {rule} is {in_force} there, and {planned} in the plan",
+                self.service.target.at(&self.path)
             );
         }
         Ok(())
     }
 
-    /// The text of an answer of success.
-    async fn send(&self, request: RequestBuilder) -> anyhow::Result<String> {
-        let answer = request.send().await.context("--apply: not applied")?;
-        let (status, text) = (answer.status(), answer.text().await.unwrap_or_default());
-        // A problem document tells in its detail what is wrong.
-        ensure!(status.is_success(), "{}: not applied: {status}: {text}", self.address);
-        Ok(text)
+    /// Looks at the queue: also before a run, so that it does not fail after it.
+    pub async fn look(&self) -> anyhow::Result<Value> {
+        self.call("GET", None).await
+    }
+
+    async fn call(&self, method: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let answer = self.service.json(method, &self.path, self.key.as_deref(), body).await;
+        answer.context("not applied")
     }
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::json;
-use url::Url;
 
 use super::apply::Operator;
 use super::{Basis, Plan, flags};
-use crate::client::address;
+use crate::client::Target;
 use crate::progress::say;
 use crate::report::{self, Part, Report, rounded_json};
 
@@ -37,7 +36,7 @@ pub struct Options {
     pub queue: String,
     /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
     #[arg(long, value_name = "URL", value_parser = service_port)]
-    pub apply: Option<Url>,
+    pub apply: Option<Target>,
 }
 
 impl Options {
@@ -74,7 +73,7 @@ impl Options {
             }
         }
         match &self.apply {
-            Some(service) => Operator::of(service, &self.queue)?.look().await,
+            Some(service) => Operator::of(service, &self.queue).await?.look().await.map(drop),
             None => Ok(()),
         }
     }
@@ -106,7 +105,7 @@ impl Options {
     /// As [`Operator::apply`].
     pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
         let Some(service) = &self.apply else { return Ok(()) };
-        Operator::of(service, &self.queue)?.apply(plan).await?;
+        Operator::of(service, &self.queue).await?.apply(plan).await?;
         say(&format!("the queue {} follows the plan now", self.queue));
         Ok(())
     }
@@ -137,8 +136,8 @@ fn patch(plan: &Plan, queue: &str) -> String {
     text
 }
 
-fn service_port(text: &str) -> Result<Url, String> {
-    address(text).map_err(|rule| format!("{rule}; the key is in ANTEROOM_KEY"))
+fn service_port(text: &str) -> Result<Target, String> {
+    Target::parse(text).map_err(|rule| format!("{rule}; the key is in ANTEROOM_KEY"))
 }
 
 fn queue(text: &str) -> Result<String, String> {

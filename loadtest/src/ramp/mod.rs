@@ -12,7 +12,6 @@ use clap::Args as ClapArgs;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 use crate::client::{Route, Sources, Target};
 use crate::exit::{Outcome, Usage};
@@ -169,7 +168,7 @@ impl Args {
         scenario: Arc<Scenario>,
         shares: Vec<Played>,
         output: PathBuf,
-        apply: Option<Url>,
+        apply: Option<Target>,
     ) -> anyhow::Result<Outcome> {
         self.options.apply = apply;
         self.output = output;

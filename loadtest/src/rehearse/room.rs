@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use anteroom_witness::Rules;
 use anyhow::Context as _;
-use http_body_util::Full;
-use hyper::header;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::client::{Connection, Route};
+use crate::client::Route;
 
 /// A look at the public state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +26,7 @@ pub struct Look {
 
 /// Looks at the public state of a queue.
 pub async fn look(public: &Arc<Route>, queue: &str) -> anyhow::Result<Look> {
-    let state = get_json(public, &format!("/v1/queues/{queue}"), None).await?;
+    let state = public.json("GET", &format!("/v1/queues/{queue}"), None, None).await?;
     let number = |name: &str| {
         state[name].as_u64().with_context(|| format!("the state of {queue} has no {name}"))
     };
@@ -83,24 +81,6 @@ impl From<RulesInForce> for Rules {
     }
 }
 
-/// One GET and its answer as JSON, on a connection of its own.
-async fn get_json(route: &Arc<Route>, path: &str, key: Option<&str>) -> anyhow::Result<Value> {
-    let mut request = route.target.request("GET", path);
-    if let Some(key) = key {
-        request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
-    }
-    let request =
-        request.body(Full::default()).context("ANTEROOM_KEY: must be one line of text")?;
-    let place = route.target.at(path);
-    let answer = Connection::new(route).send(request, Duration::from_secs(5)).await;
-    let answer = answer.map_err(|fault| anyhow::anyhow!("{place}: {fault}"))?;
-    if answer.status != 200 {
-        let body = String::from_utf8_lossy(&answer.body);
-        anyhow::bail!("{place} answers {}: {}", answer.status.as_u16(), body.trim());
-    }
-    serde_json::from_slice(&answer.body).with_context(|| format!("{place}: not JSON"))
-}
-
 /// The rules in force, looked at again and again; without a service port nothing is known of them.
 #[derive(Default)]
 pub struct RulesWatch {
@@ -124,7 +104,8 @@ impl RulesWatch {
     /// Looks again. Where nobody answers, nothing is known to have changed.
     pub async fn look(&self) -> anyhow::Result<()> {
         let Some(service) = &self.service else { return Ok(()) };
-        let now = RulesInForce::read(&get_json(service, &self.path, self.key.as_deref()).await?)?;
+        let view = service.json("GET", &self.path, self.key.as_deref(), None).await?;
+        let now = RulesInForce::read(&view)?;
         let mut seen = self.seen.lock();
         if !seen.contains(&now) {
             seen.push(now);

@@ -36,14 +36,14 @@ async fn a_plan_is_set_live_at_a_room_by_the_operators_key_alone() {
     let mut command = ramp(folder.path(), &service.url(), &open);
     let output = command.env("ANTEROOM_KEY", "ark1.somebody-else").output().await.unwrap();
     assert_eq!(output.status.code(), Some(70), "{}", told(&output));
-    assert!(told(&output).contains("not applied: 401"), "{}", told(&output));
+    assert!(told(&output).contains("/queues/hall: 401"), "{}", told(&output));
     assert_eq!(live().await, before);
 
     let unknown = ["--rate", "150", "--hold", "3s", "--queue", "unknown", "--apply", &url];
     let mut command = ramp(folder.path(), &service.url(), &unknown);
     let output = command.env("ANTEROOM_KEY", KEY).output().await.unwrap();
     assert_eq!(output.status.code(), Some(70), "{}", told(&output));
-    assert!(told(&output).contains("not applied: 404"), "{}", told(&output));
+    assert!(told(&output).contains("/queues/unknown: 404"), "{}", told(&output));
 
     let mut command = ramp(folder.path(), &service.url(), &open);
     let output = command.env("ANTEROOM_KEY", KEY).output().await.unwrap();
@@ -88,7 +88,7 @@ async fn a_key_goes_through_no_proxy_and_after_no_redirect() {
     assert!(asked.lock().unwrap().is_empty(), "the proxy was asked");
     let elsewhere = listens(307, "").await;
     let moved = apply(&elsewhere.url(), None).await;
-    assert!(moved.contains("not applied: 307"), "{moved}");
+    assert!(moved.contains("/queues/concert: 307"), "{moved}");
     let ignored = apply(&proxy.url(), None).await;
     assert!(ignored.contains("not applied: batch is 1 there"), "{ignored}");
 }
