@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
@@ -226,7 +227,7 @@ impl Watch {
                 due += TICK;
                 sleep_until(due).await;
                 let late = due.elapsed();
-                let mut seconds = lock(&noted);
+                let mut seconds = noted.lock();
                 // By the moment at which it was due, also after a stall.
                 let at = usize::try_from((due - first.began).as_secs()).unwrap_or(usize::MAX);
                 if at >= seconds.len() {
@@ -244,7 +245,7 @@ impl Watch {
 
     /// What the seconds of a stretch cost, since the start.
     pub fn cost(&self, of: Range<Duration>) -> Cost {
-        let seconds = lock(&self.seconds);
+        let seconds = self.seconds.lock();
         let last = seconds.len() - 1;
         let whole = |at: Duration| usize::try_from(at.as_secs()).unwrap_or(usize::MAX).min(last);
         let (from, to) = (whole(of.start), whole(of.end));
@@ -272,10 +273,6 @@ impl Watch {
     pub fn cost_so_far(&self) -> Cost {
         self.cost(Duration::ZERO..self.started.elapsed())
     }
-}
-
-fn lock(seconds: &Mutex<Vec<Second>>) -> MutexGuard<'_, Vec<Second>> {
-    seconds.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cost {
