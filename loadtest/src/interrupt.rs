@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 /// As a shell names a program that Ctrl-C ended.
 const KILLED: i32 = 130;
 
-/// Cancelled at the first Ctrl-C or SIGTERM; the second ends the program at once.
+/// Cancelled at the first Ctrl-C, SIGTERM or SIGHUP (a closed session); the second ends the program at once.
 ///
 /// Must be called inside a Tokio runtime.
 ///
@@ -19,6 +19,11 @@ pub fn watch() -> std::io::Result<CancellationToken> {
     let _ = ctrlc::set_handler(|| {});
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // Under `nohup` SIGHUP, the lowest bit of a mask, is ignored.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_odd = |mask: &str| mask.ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f']);
+    let nohup = status.lines().any(|line| line.starts_with("SigIgn:") && is_odd(line));
+    let mut hang_up = signal(SignalKind::hangup())?;
     let cancelled = CancellationToken::new();
     let cancel = cancelled.clone();
     tokio::spawn(async move {
@@ -26,6 +31,7 @@ pub fn watch() -> std::io::Result<CancellationToken> {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                _ = hang_up.recv(), if !nohup => {}
             }
             if cancel.is_cancelled() {
                 #[expect(clippy::exit, reason = "who asks twice waits for nothing")]
