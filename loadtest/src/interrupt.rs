@@ -5,7 +5,8 @@ use tokio_util::sync::CancellationToken;
 /// As a shell names a program that Ctrl-C ended.
 const KILLED: i32 = 130;
 
-/// Cancelled at the first Ctrl-C, SIGTERM or SIGHUP (a closed session); the second ends the program at once.
+/// Cancelled at the first Ctrl-C, SIGTERM or SIGHUP (a closed session); the second ends the program
+/// at once.
 ///
 /// Must be called inside a Tokio runtime.
 ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use anteroom_witness::Heard;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -31,6 +32,9 @@ pub enum End {
     Refused,
 }
 
+/// What comes of a join.
+pub const PLACE: &str = "a place";
+
 /// Counts by two things.
 pub type Table<K, V> = BTreeMap<K, BTreeMap<V, u64>>;
 
@@ -55,6 +59,8 @@ pub struct Counts {
     pub connection_waits: Durations,
     /// Refusals by code.
     pub refusals: BTreeMap<String, u64>,
+    /// Joins by what came of them: [`PLACE`], or status and code.
+    pub joins: BTreeMap<String, u64>,
     /// What cheaters tried, and what came of it.
     pub tricks: Table<Trick, Came>,
     /// Tricks that the room fell for.
@@ -132,11 +138,28 @@ impl Counts {
         self.connections.merge(&other.connections);
         self.connection_waits.merge(&other.connection_waits);
         add_counts(&mut self.refusals, &other.refusals);
+        add_counts(&mut self.joins, &other.joins);
         self.fell_for.extend(other.fell_for);
         // All look at the same room.
         if other.looks.len() > self.looks.len() {
             self.looks = other.looks;
         }
+    }
+
+    /// A join was answered, or was not.
+    pub fn joined(&mut self, Heard { status, code, token, .. }: &Heard) {
+        let status = status.map_or_else(String::new, |status| status.to_string());
+        let refusal = format!("{status} {code}");
+        let came = if token.is_some() { PLACE } else { refusal.trim() };
+        *self.joins.entry(came.to_owned()).or_default() += 1;
+    }
+
+    /// Whether all joins were refused for good, and so many that none of so many visitors will be
+    /// taken.
+    pub fn are_all_refused(&self, visitors: u32) -> bool {
+        let for_good = |came: &String| came.starts_with('4') && !came.starts_with("429");
+        let joins: u64 = self.joins.values().sum();
+        joins >= visitors.clamp(1, 20).into() && self.joins.keys().all(for_good)
     }
 
     /// A trick was tried.

@@ -77,36 +77,3 @@ impl Delivery {
         format!("{} sent, {lost} lost{why}, {} put off", self.requests, self.put_off)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use hyper::{HeaderMap, StatusCode, body::Bytes};
-
-    use super::*;
-
-    #[test]
-    fn what_is_lost_is_told_from_what_is_refused_and_put_off() {
-        let answer = |status, body: &'static str| {
-            Ok(Answer {
-                status: StatusCode::from_u16(status).expect("a status"),
-                headers: HeaderMap::new(),
-                body: Bytes::from_static(body.as_bytes()),
-            })
-        };
-        let mut delivery = Delivery::default();
-        for answered in [
-            answer(200, "{}"),
-            answer(429, "{\"code\":\"slow_down\"}"),
-            answer(503, "{\"code\":\"store_unavailable\"}"),
-            answer(503, "{\"code\":\"gate_unavailable\"}"),
-            answer(502, "<html>"),
-            Err(Fault::Broken),
-        ] {
-            delivery.add(&answered);
-        }
-        assert_eq!(
-            delivery.line(),
-            "6 sent, 3 lost (502: 1, 503 gate_unavailable: 1, connection broken: 1), 1 put off"
-        );
-    }
-}

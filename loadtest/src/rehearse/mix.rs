@@ -71,35 +71,3 @@ impl Mix {
         self.weights.choose_weighted(random, |it| it.1).map_or(Habit::Faithful, |it| it.0)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use rand::SeedableRng as _;
-    use rand::rngs::StdRng;
-
-    use super::*;
-
-    #[test]
-    fn habits_occur_by_their_weights() {
-        let mut random = StdRng::seed_from_u64(1);
-        let mix = |text| Mix::parse(text).expect("a mix");
-        let late = mix("faithful=0,late=1");
-        assert!((0..100).all(|_| late.choose(&mut random) == Habit::Late));
-        let all = mix(Mix::OF_A_HUNDRED);
-        let occurs = |habit: &Habit| (0..2_000).any(|_| all.choose(&mut random) == *habit);
-        assert!(Habit::value_variants().iter().all(occurs));
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_mix_is_said() {
-        for (text, rule) in [
-            ("faithful", "must be HABIT=WEIGHT"),
-            ("late=1,late=2", "`late` must be named once"),
-            ("late=-1", "must be 0 to 1000000"),
-            ("late=0", "one weight at least"),
-        ] {
-            let error = Mix::parse(text).expect_err(text);
-            assert!(error.contains(rule), "{text}: {error}");
-        }
-    }
-}

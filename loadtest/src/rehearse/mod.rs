@@ -29,7 +29,7 @@ use humantime::parse_duration;
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, Semaphore};
 use url::Host;
 
 use crate::client::{Route, Sources, Target};
@@ -72,8 +72,9 @@ Objectives are those of `size`, for all requests of a run to the service. The sc
 answers are errors.
 
 Exit codes: 0 all promises were kept and, with the waiting room, all objectives met; 1 one was not,
-or visits were refused for good or did not end in time; 64 a wrong argument; 70 the run could not be
-done; 75 this program or its machine was the limit.";
+visits were refused for good or did not end in time, or the run was ended early; 64 a wrong
+argument; 70 the run could not be done, or each join was refused; 75 this program or its machine was
+the limit.";
 
 /// Plays a rush through the waiting room, and checks its promises from outside
 #[derive(Debug, Args)]
@@ -167,6 +168,8 @@ pub struct Stage {
     record: Record,
     counts: Mutex<Counts>,
     present: Present,
+    /// Read by each request, until its answer.
+    asking: RwLock<()>,
 }
 
 /// What both runs share: who is asked, and what is known of them.
@@ -215,7 +218,7 @@ impl Rehearse {
         if args.both {
             interrupted.run_until_cancelled(tokio::time::sleep(REST)).await;
         }
-        if !args.without_room && !interrupted.is_cancelled() {
+        if !args.without_room {
             let stage = stage(true)?;
             played.runs.insert(0, run::play(&stage, seed, &interrupted).await);
             present::all_leave(&stage).await;
@@ -303,6 +306,7 @@ impl Stage {
             record: Record::new(),
             counts: Mutex::default(),
             present: Present::default(),
+            asking: RwLock::default(),
         }))
     }
 

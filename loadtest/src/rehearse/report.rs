@@ -5,18 +5,21 @@ use std::fmt::Display;
 use std::iter;
 
 use clap::ValueEnum;
+use humantime::format_duration;
 use serde::Serialize;
 use serde_json::json;
 
-use super::counts::{Counts, End, Table, Traffic};
+use super::counts::{Counts, End, PLACE, Table, Traffic};
 use super::judge::Verdict;
 use super::result::Rehearsal;
 use super::room::Look;
 use super::run::{Over, Ran};
 use crate::load::{Percentiles, Second, share};
-use crate::own_limit::OwnLimit;
 use crate::report::{Curve, Part, Plot, Report};
 use crate::size::objective::Judged;
+
+/// Lines on the terminal for a broken promise: what happened, and 3 of the record.
+const EVIDENCE: usize = 4;
 
 /// What each promise says, in short.
 const PROMISES: [&str; 6] = [
@@ -42,11 +45,12 @@ pub fn document(rehearsal: &Rehearsal<'_>) -> Report {
             table(&mut report, "tried", &ran.counts.tricks);
         }
     }
-    if played.runs.iter().any(|ran| ran.counts.service.total.requests > 0) {
+    let requests = played.runs.iter().any(|ran| ran.counts.service.total.requests > 0);
+    if requests || !args.slo.is_empty() {
         service(&mut report, rehearsal);
     }
     for ran in &played.runs {
-        visits(&mut report, ran, rehearsal.own_limit(ran));
+        visits(&mut report, rehearsal, ran);
     }
     report
 }
@@ -132,20 +136,23 @@ fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
         runs().map(|(name, traffic)| curve(name, traffic.seconds.over(), of)).collect()
     };
     let latency = curves(|second| second.quantile_ms(0.95));
-    let mut plot = Plot::new("Latency of the service", TIME, "p95 (ms)", latency);
-    for objective in &rehearsal.args.slo {
-        if let Some(limit) = objective.latency() {
-            plot = plot.with_limit(objective.to_string(), limit.as_secs_f64() * 1e3);
-        }
-    }
-    report.plot("rehearse-latency", plot);
+    let mut latency = Plot::new("Latency of the service", TIME, "p95 (ms)", latency);
     // A second without requests leaves a gap.
     let errors = curves(|Second { requests, errors, .. }| match requests {
         0 => f64::NAN,
         _ => 100.0 * share(*errors, *requests),
     });
-    let plot = Plot::new("Errors of the service", TIME, "failed requests (%)", errors);
-    report.plot("rehearse-errors", plot);
+    let mut errors = Plot::new("Errors of the service", TIME, "failed requests (%)", errors);
+    for objective in &rehearsal.args.slo {
+        let name = objective.to_string();
+        if let Some(limit) = objective.latency() {
+            latency = latency.with_limit(name, limit.as_secs_f64() * 1e3);
+        } else if let Some(limit) = objective.share() {
+            errors = errors.with_limit(name, 100.0 * limit);
+        }
+    }
+    report.plot("rehearse-latency", latency);
+    report.plot("rehearse-errors", errors);
     if !rehearsal.args.slo.is_empty() {
         report.table(["objective", "run", "measured", ""], objectives(rehearsal));
     }
@@ -154,8 +161,14 @@ fn service(report: &mut Report, rehearsal: &Rehearsal<'_>) {
 /// Of both runs, so that one sees what the waiting room changes.
 fn objectives(rehearsal: &Rehearsal<'_>) -> Vec<[String; 4]> {
     let all = rehearsal.played.runs.iter().flat_map(|ran| {
+        let total = &ran.counts.service.total;
         rehearsal.objectives(ran).map(|Judged { objective, held, value, .. }| {
-            let says = if held { "met" } else { "MISSED" };
+            let (value, says) = match objective.share() {
+                _ if held => (value, "met"),
+                None if total.latency.count() > 0 => (value, "MISSED"),
+                Some(_) if total.requests > 0 => (value, "MISSED"),
+                _ => ("no request reached the service".to_owned(), "not judged"),
+            };
             [objective.to_string(), ran.name().to_owned(), value, says.to_owned()]
         })
     });
@@ -173,28 +186,13 @@ fn requests<'a>(report: &mut Report, of: impl Iterator<Item = (&'a str, &'a Traf
     report.rows(head.collect(), of.map(row).collect());
 }
 
-fn visits(report: &mut Report, ran: &Ran, own_limit: Option<OwnLimit>) {
+fn visits(report: &mut Report, rehearsal: &Rehearsal<'_>, ran: &Ran) {
     let Ran { counts, cost, .. } = ran;
     report.heading(format!("Visits {}", ran.name()));
-    let over = match ran.over {
-        Over::Complete => "all visits were over",
-        Over::TimeLimit => "the time limit ended it",
-        Over::PromiseBroken => "a broken promise ended it",
-        Over::Interrupted => "it was interrupted",
-    };
-    let seconds = ran.took.as_secs_f64();
-    report.text(format!(
-        "{seconds:.1} s, {over}; {} came, {} were not done; {:.0} served a minute.",
-        counts.came,
-        ran.unfinished(),
-        ran.served_per_minute()
-    ));
-    let refused = counts.ended_as(End::Refused);
-    if refused > 0 {
-        report.text(format!(
-            "{refused} visits were refused for good (400, 401, 404 or 405), for no fault of the \
-             visitors: the run has not held. A full or closed queue, or a limit, ends no visit.",
-        ));
+    let (seconds, served) = (ran.took.as_secs_f64(), ran.served_per_minute());
+    report.text(format!("{seconds:.1} s, {} came; {served:.0} served a minute.", counts.came));
+    for remark in remarks(rehearsal, ran) {
+        report.text(remark);
     }
     table(report, "habit", &counts.ended);
     if ran.verdict.is_some() {
@@ -224,7 +222,7 @@ fn visits(report: &mut Report, ran: &Ran, own_limit: Option<OwnLimit>) {
         ran.opened,
         Percentiles::from(&counts.connection_waits).p95
     ));
-    if let Some(limit) = own_limit.or_else(|| cost.limit()) {
+    if let Some(limit) = rehearsal.own_limit(ran).or_else(|| cost.limit()) {
         report.text(format!("Latencies are those of the harness: {limit}"));
     }
 }
@@ -247,17 +245,37 @@ pub fn verdict(rehearsal: &Rehearsal<'_>) -> String {
     if let Some((ran, verdict)) = rehearsal.room() {
         for (text, (number, held)) in PROMISES.iter().zip(rehearsal.held(&ran.counts, verdict)) {
             lines.push(format!("promise {number}, {}: {text}", says(held)));
+            let evidence = verdict.violations.iter().find(|(broken, _)| *broken == number);
+            let evidence = evidence.iter().flat_map(|(_, it)| it.lines().take(EVIDENCE));
+            lines.extend(evidence.map(str::to_owned));
         }
-        lines.extend(verdict.reports().into_iter().take(3).map(str::to_owned));
+        if !verdict.violations.is_empty() {
+            lines.push("all evidence: rehearse.md; the whole record: record.jsonl".to_owned());
+        }
     }
     for [objective, name, value, says] in objectives(rehearsal) {
-        lines.push(format!("{objective} {name}: {says} ({value})"));
+        lines.push(format!("{objective} {name}: {says}: {value}"));
     }
-    let refused = rehearsal.played.runs.iter().map(|ran| ran.counts.ended_as(End::Refused));
-    for refused in refused.filter(|refused| *refused > 0) {
-        lines.push(format!("{refused} visits were refused for good"));
-    }
+    lines.extend(rehearsal.played.runs.iter().flat_map(|ran| remarks(rehearsal, ran)));
     lines.join("\n")
+}
+
+/// What a run lacks.
+fn remarks(rehearsal: &Rehearsal<'_>, ran: &Ran) -> impl Iterator<Item = String> {
+    let (counts, left) = (&ran.counts, ran.unfinished());
+    let when = match ran.over {
+        Over::TimeLimit => format!("--limit {} was over", format_duration(rehearsal.args.limit)),
+        _ => "the run was ended early".to_owned(),
+    };
+    let (early, refused) = (ran.over != Over::Complete, counts.ended_as(End::Refused));
+    let visits = left + counts.over();
+    let has_refusals = counts.joins.keys().any(|came| came != PLACE);
+    let remarks = [
+        (early, format!("{left} of {visits} visits had not ended when {when}")),
+        (refused > 0, format!("{refused} visits were refused for good (400, 401, 404 or 405)")),
+        (has_refusals, format!("joins: {}", list(&counts.joins))),
+    ];
+    remarks.into_iter().filter_map(|(is_so, remark)| is_so.then_some(remark))
 }
 
 fn says(held: Option<bool>) -> &'static str {

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Rehearse;
-use super::counts::{Counts, End};
+use super::counts::{Counts, End, PLACE};
 use super::judge::Verdict;
+use super::report::list;
 use super::room::{Look, RulesInForce};
 use super::run::{Over, Ran};
 use crate::exit::Outcome;
@@ -71,6 +72,7 @@ impl Rehearsal<'_> {
         // Which of several rules were kept when is not known.
         let known = self.played.rules.as_ref().filter(|_| !verdict.rules_changed);
         let is_judged = |promise| match promise {
+            _ if !counts.joins.contains_key(PLACE) => false,
             1 => known.is_some_and(|rules| rules.capacity.is_some()),
             2 => known.is_some_and(|rules| rules.batch.is_some()),
             6 => counts.know_of_forgeries() && !excused && !counts.saw_bypass(),
@@ -103,6 +105,14 @@ impl Rehearsal<'_> {
     pub fn outcome(&self) -> anyhow::Result<Outcome> {
         let broken = self.room().is_some_and(|(_, verdict)| !verdict.violations.is_empty());
         let runs = &self.played.runs;
+        let refuses_all = |ran: &&Ran| ran.counts.are_all_refused(ran.visitors);
+        if let Some(ran) = runs.iter().find(refuses_all) {
+            anyhow::bail!(
+                "the room refuses every join: {}. Check --anteroom and --queue, and whether the \
+                 queue requires a signed identity",
+                list(&ran.counts.joins)
+            );
+        }
         if broken || runs.iter().any(|ran| ran.counts.ended_as(End::Refused) > 0) {
             return Ok(Outcome::Missed);
         }
@@ -112,8 +122,8 @@ impl Rehearsal<'_> {
         // With both, the objectives are those of the run with the waiting room.
         let missed = |ran| self.objectives(ran).any(|judged| !judged.held);
         let held = !runs.first().is_some_and(missed);
-        let in_time = runs.iter().all(|ran| ran.over != Over::TimeLimit);
-        Ok(if held && in_time { Outcome::Held } else { Outcome::Missed })
+        let complete = runs.iter().all(|ran| ran.over == Over::Complete);
+        Ok(if held && complete { Outcome::Held } else { Outcome::Missed })
     }
 
     /// For programs.
@@ -167,6 +177,7 @@ impl Rehearsal<'_> {
             "inside": looks(|look| look.inside),
             "traffic": counts.room.json(),
             "refusals": counts.refusals,
+            "joins": counts.joins,
             "tricks": counts.tricks,
             "promises": self.promises(counts, verdict),
         })

@@ -126,27 +126,3 @@ impl RulesWatch {
         (all.unwrap_or_else(|| RulesInForce::default().into()), changed)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_operators_batch_goes_before_one_that_adapts() {
-        let view = |overrides: Value| {
-            json!({
-                "rules": {
-                    "capacity": 150, "batch": 60, "interval_ms": 2_000, "claim_ttl_ms": 5_000,
-                    "session_ttl_ms": 5_000, "idle_ttl_ms": 5_000, "first_poll_ttl_ms": 5_000,
-                },
-                "adaptive": { "max_batch": 20 },
-                "overrides": overrides,
-            })
-        };
-        let batch = |overrides| RulesInForce::read(&view(overrides)).expect("the rules").batch;
-        assert_eq!(batch(json!({ "batch": { "value": 60 } })), Some(60));
-        assert_eq!(batch(json!({})), Some(20));
-    }
-}

@@ -10,7 +10,7 @@ use rand::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::counts::{Counts, End};
@@ -31,7 +31,7 @@ pub enum Over {
     TimeLimit,
     /// A promise was broken.
     PromiseBroken,
-    /// By Ctrl-C.
+    /// By Ctrl-C, or as every join was refused.
     Interrupted,
 }
 
@@ -43,7 +43,7 @@ pub struct Ran {
     /// How long it took.
     pub took: Duration,
     /// How many were to come.
-    visitors: u32,
+    pub visitors: u32,
     /// What happened.
     pub counts: Counts,
     /// Connections that were opened, to the room and to the service.
@@ -92,11 +92,12 @@ impl Ran {
 /// witness.
 pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken) -> Ran {
     let (harness, opened_before) = (Watch::start(), stage.site.opened());
-    let (ended, broken) = (CancellationToken::new(), CancellationToken::new());
+    // A broken promise ends the visits as Ctrl-C does.
+    let (ended, broken) = (CancellationToken::new(), interrupted.child_token());
     let visits = async {
         let follows = stage.with_room && stage.args.follow;
         let over = tokio::select! {
-            over = crowd(stage, seed, [interrupted, &broken]) => over,
+            over = crowd(stage, seed, &broken) => over,
             never = watch(stage, &broken) => match never {},
             never = follow(stage), if follows => match never {},
         };
@@ -127,11 +128,7 @@ pub async fn play(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken
 }
 
 /// All come at moments of their own, until the last is done.
-async fn crowd(
-    stage: &Arc<Stage>,
-    seed: u64,
-    [interrupted, broken]: [&CancellationToken; 2],
-) -> Over {
+async fn crowd(stage: &Arc<Stage>, seed: u64, interrupted: &CancellationToken) -> Over {
     let args = &stage.args;
     let mut random = StdRng::seed_from_u64(seed);
     let mut arrivals: Vec<_> = (0..args.visitors)
@@ -154,14 +151,14 @@ async fn crowd(
     };
     let over = tokio::select! {
         in_time = timeout_at(start + args.limit, all) => {
-            if in_time.is_ok() || args.again { Over::Complete } else { Over::TimeLimit }
+            if in_time.is_ok() { Over::Complete } else { Over::TimeLimit }
         }
         () = interrupted.cancelled() => Over::Interrupted,
-        () = broken.cancelled() => Over::PromiseBroken,
     };
-    // Their last requests are in the record before anybody reads it.
+    // What is under way is answered first: a join may be given a place.
+    let _none = timeout(Duration::from_secs(1), stage.asking.write()).await;
     visits.shutdown().await;
-    over
+    if args.again { Over::Complete } else { over }
 }
 
 /// A visitor comes; `again` and again others in its place.
@@ -196,7 +193,8 @@ async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
         counts.looks.resize(second, None);
         counts.looks.push(seen);
         // A trick that was tried before a look at which all was well needs no witness.
-        if fell && seen.is_some() && counts.accepted().next().is_some() {
+        let fell = fell && seen.is_some() && counts.accepted().next().is_some();
+        if fell || counts.are_all_refused(stage.visitors()) {
             broken.cancel();
         }
         let (came, over) = (counts.came, counts.over());

@@ -55,7 +55,6 @@ impl Tab {
             self.ask(Call::Join).await;
         }
         if self.token.is_some() {
-            // A place that is not given up ends by itself, in time.
             self.ask(Call::Leave).await;
         }
     }
@@ -72,23 +71,40 @@ impl Tab {
         Line::sent(self.visitor, self.identity, call, self.stage.record.now(), holds)
     }
 
-    /// Asks once. A join's token is kept.
+    /// Asks once. A join's token is kept, and each place until an answer ends it.
     pub async fn ask(&mut self, call: Call) -> Heard {
         self.connection.ready().await;
+        let stage = Arc::clone(&self.stage);
+        let _asking = stage.asking.read().await;
         let under_way = self.stage.record.request(self.line(call));
+        let place = (self.visitor, self.key, self.token.clone().filter(|_| call != Call::Join));
+        if call == Call::Join {
+            self.stage.present.lock().insert(place.clone());
+        }
         let token = self.token.as_ref().map(|token| token.text.clone());
         let heard = self.send(call, token.as_deref()).await;
         under_way.hears(&heard);
+        let mut counts = self.stage.counts();
         if heard.status.is_some_and(|status| status >= 400) {
             let code = if heard.code.is_empty() { "no code" } else { &heard.code };
-            *self.stage.counts().refusals.entry(code.to_owned()).or_default() += 1;
+            *counts.refusals.entry(code.to_owned()).or_default() += 1;
         }
-        if let Some(token) = &heard.token {
-            self.token = Some(token.clone());
-            self.stage.present.lock().insert(self.key, (self.visitor, self.token.clone()));
+        if call == Call::Join {
+            counts.joined(&heard);
         }
-        if matches!(heard.told, Told::Gone { .. }) {
-            self.stage.present.lock().remove(&self.key);
+        let mut present = self.stage.present.lock();
+        // A poll that denies the token may be wrong.
+        if match (call, heard.code.as_str()) {
+            (Call::Join, "queue_full" | "queue_closed") => true,
+            (Call::Join, _) => heard.status.is_some_and(|status| status < 500),
+            (Call::Leave, _) => matches!(heard.told, Told::Gone { .. }),
+            _ => heard.status == Some(410),
+        } {
+            present.remove(&place);
+        }
+        if heard.token.is_some() {
+            self.token.clone_from(&heard.token);
+            present.insert((self.visitor, self.key, self.token.clone()));
         }
         heard
     }
@@ -97,9 +113,6 @@ impl Tab {
     pub async fn send(&mut self, call: Call, token: Option<&str>) -> Heard {
         self.connection.ready().await;
         let sent = Instant::now();
-        if call == Call::Join {
-            self.stage.present.lock().entry(self.key).or_insert((self.visitor, None));
-        }
         let request = self.request(call, token);
         let answer = self.connection.send(request, self.stage.args.patience).await;
         let heard = match &answer {

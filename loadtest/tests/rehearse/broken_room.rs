@@ -1,8 +1,11 @@
 //! Rooms that break a promise are found out, and the lines that prove it are told.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use anteroom_witness::Token;
@@ -30,6 +33,14 @@ enum Fault {
     PassesWithoutTurn,
     /// A forged token is answered as one whose turn has not come.
     LooksForForgedPlaces,
+    /// Each join is given a place of its own. It knows every second place only to end it.
+    HidesPlaces,
+    /// It ends no place at the first request, and every fourth at none.
+    KeepsLeavers,
+    /// It answers each join so.
+    RefusesJoins(u16, &'static str),
+    /// It refuses joins. Its batch adapts up to 20, unless an operator has set 60.
+    Adapts { overridden: bool },
 }
 
 /// A room that does something wrong.
@@ -38,6 +49,8 @@ struct Room {
     /// Given so far; the first is 2, as forged tokens have ticket 1.
     tickets: AtomicU64,
     looks_at_rules: AtomicU64,
+    /// Places that were not given up, and how often that was asked for.
+    standing: Mutex<BTreeMap<u64, u32>>,
 }
 
 /// A token in the form of real ones, with no more in it than visitors can read.
@@ -53,7 +66,8 @@ fn token(ticket: u64) -> String {
 impl Room {
     async fn start(fault: Fault) -> String {
         let (tickets, looks_at_rules) = (AtomicU64::new(1), AtomicU64::new(0));
-        let room = Arc::new(Self { fault, tickets, looks_at_rules });
+        let standing = Mutex::default();
+        let room = Arc::new(Self { fault, tickets, looks_at_rules, standing });
         serve(move |asked| {
             let room = Arc::clone(&room);
             async move { room.answer(&asked) }
@@ -65,12 +79,20 @@ impl Room {
         match (asked.method().as_str(), asked.uri().path()) {
             ("GET", "/v1/queues/hall") => {
                 let state = if self.fault == Fault::Bypass { "bypass" } else { "open" };
-                let state = json!({ "state": state, "depth": 0, "ready": 0, "active": 0 });
+                let depth = self.standing.lock().unwrap().len();
+                let state = json!({ "state": state, "depth": depth, "ready": 0, "active": 0 });
                 fake::json(200, &state)
             }
             ("GET", "/v1/admin/queues/hall") => fake::json(200, &self.rules()),
             ("POST", "/v1/queues/hall/tokens") => {
+                if let Fault::RefusesJoins(status, code) = self.fault {
+                    return fake::json(status, &json!({ "code": code }));
+                }
+                if let Fault::Adapts { .. } = self.fault {
+                    return fake::json(403, &Value::Null);
+                }
                 let ticket = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
+                self.standing.lock().unwrap().insert(ticket, 0);
                 let mut body = self.place(ticket);
                 body["token"] = token(ticket).into();
                 fake::json(201, &body)
@@ -88,11 +110,18 @@ impl Room {
             Fault::LetsAllIn { later } if !is_first => later,
             _ => 5,
         };
-        json!({ "rules": {
+        let mut view = json!({ "rules": {
             "capacity": capacity, "batch": Value::Null, "interval_ms": 10_000,
             "claim_ttl_ms": 60_000, "session_ttl_ms": 300_000, "idle_ttl_ms": 600_000,
             "first_poll_ttl_ms": 60_000,
-        }})
+        }});
+        if let Fault::Adapts { overridden } = self.fault {
+            view["rules"]["batch"] = 60.into();
+            view["adaptive"] = json!({ "max_batch": 20 });
+            let overrides = json!({ "batch": { "value": 60 } });
+            view["overrides"] = if overridden { overrides } else { json!({}) };
+        }
+        view
     }
 
     fn place(&self, ticket: u64) -> Value {
@@ -115,6 +144,12 @@ impl Room {
         };
         let ticket = Token::read(held.to_str().unwrap()).unwrap().place.ticket;
         let is_forged = ticket == 1 || *held != *token(ticket);
+        if method == "DELETE" && !is_forged {
+            return self.leaves(ticket);
+        }
+        if self.fault == Fault::HidesPlaces && ticket.is_multiple_of(2) {
+            return refused(401, "token_invalid");
+        }
         if self.fault == Fault::DeniesTokens {
             let status = if ticket.is_multiple_of(2) { 401 } else { 404 };
             return refused(status, "token_invalid");
@@ -134,6 +169,25 @@ impl Room {
             _ => refused(410, "place_gone"),
         }
     }
+
+    fn leaves(&self, ticket: u64) -> Answer {
+        let mut standing = self.standing.lock().unwrap();
+        let Some(asked) = standing.get_mut(&ticket) else {
+            return fake::json(410, &json!({ "code": "place_gone", "reason": "left" }));
+        };
+        *asked += 1;
+        if self.fault == Fault::KeepsLeavers && (*asked == 1 || ticket.is_multiple_of(4)) {
+            return fake::json(503, &json!({ "code": "store_unavailable" }));
+        }
+        standing.remove(&ticket);
+        fake::json(204, &Value::Null)
+    }
+}
+
+/// How many places were not given up.
+async fn depth(room: &str) -> Value {
+    let state = reqwest::get(format!("{room}/v1/queues/hall")).await.unwrap();
+    state.json::<Value>().await.unwrap()["depth"].clone()
 }
 
 /// Plays a crowd in such a room, of which the rules are known.
@@ -173,6 +227,77 @@ async fn promise_01_a_room_that_lets_all_in_is_found_out() {
     assert_eq!(active, 6, "{violation}");
     assert!(run.file("rehearse.md").contains("`capacity` | BROKEN |"), "the report says it");
     assert!(run.said().contains("promise 1, BROKEN: Cap"), "{}", run.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_04_and_05_are_proved_on_the_terminal_and_no_place_is_left() {
+    let room = Room::start(Fault::HidesPlaces).await;
+    let rooms = ["--anteroom", &room, "--service", &room, "--queue", "hall"];
+    let crowd = ["--mix", "tabs=1", "--visitors", "8", "--arrive", "500ms", "--limit", "60s"];
+    let run = rehearse(&[&crowd[..], &rooms].concat()).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    for promise in ["4", "5"] {
+        let said = run.said();
+        let (_, proof) = said.split_once(&format!("promise {promise}, BROKEN: ")).unwrap();
+        let mut proof = proof.lines().skip(1);
+        assert!(proof.next().unwrap().starts_with(&format!("promise {promise}: ")), "{said}");
+        let lines = proof.take_while(|line| line.starts_with("  line ")).count();
+        assert!((1..=3).contains(&lines), "{said}");
+    }
+    assert!(run.said().contains("record.jsonl"), "{}", run.said());
+    assert_eq!(depth(&room).await, 0, "{}", run.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_cannot_be_given_up_is_tried_for_a_minute_and_then_reported() {
+    let room = Room::start(Fault::KeepsLeavers).await;
+    let rooms = ["--anteroom", &room, "--queue", "hall", "--mix", "faithful=1", "--visitors", "8"];
+    let run = rehearse(&[&rooms[..], &["--arrive", "500ms", "--limit", "2s"]].concat()).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    let why = "8 of 8 visits had not ended when --limit 2s was over";
+    assert!(run.said().contains(why), "{}", run.said());
+    assert_eq!(depth(&room).await, 2, "{}", run.said());
+    assert!(run.said().contains("2 of them stay in the line"), "{}", run.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_refuses_every_join_ends_the_run_with_its_statuses() {
+    for (visitors, status, code) in [("2000", 403, ""), ("3", 401, "assertion_required")] {
+        let crowd = ["--mix", "faithful=1", "--visitors", visitors, "--arrive", "1s"];
+        let run = play(Fault::RefusesJoins(status, code), &crowd).await;
+        assert_eq!(run.code(), 70, "{}", run.said());
+        let answer = format!("the room refuses every join: {}", format!("{status} {code}").trim());
+        assert!(run.said().contains(&answer), "{}", run.said());
+        let with_room = &run.result()["with_room"];
+        assert!(with_room["seconds"].as_f64() < Some(60.0), "{with_room:#}");
+        let held = with_room["room"]["promises"]["held"].as_object().unwrap();
+        assert!(held.values().all(Value::is_null), "no visitor had a place: {held:?}");
+        assert!(!run.said().contains("kept"), "{}", run.said());
+    }
+    // It may take joins later.
+    let crowd = ["--mix", "faithful=1", "--visitors", "30", "--arrive", "1s", "--limit", "2s"];
+    let run = play(Fault::RefusesJoins(503, "queue_closed"), &crowd).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    assert_eq!(run.result()["with_room"]["over"], "time_limit");
+    assert!(run.said().contains("joins: 503 queue_closed: "), "{}", run.said());
+    assert!(run.said().contains("promise 5, not judged: "), "{}", run.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_objective_that_no_request_measured_is_not_judged() {
+    let target = Room::start(Fault::TakesAnyToken).await;
+    let crowd = ["--mix", "faithful=1", "--visitors", "5", "--arrive", "1s", "--limit", "2s"];
+    let slo = ["--target", &target, "--slo", "p95<200ms", "--slo", "errors<1%"];
+    let run = play(Fault::LooksForForgedPlaces, &[&crowd[..], &slo].concat()).await;
+    assert_eq!(run.code(), 1, "{}", run.said());
+    for objective in ["p95<200ms", "errors<1%"] {
+        let says = "with the waiting room: not judged: no request reached the service";
+        assert!(run.said().contains(&format!("{objective} {says}")), "{}", run.said());
+    }
+    assert!(!run.said().contains("MISSED"), "{}", run.said());
+    let report = run.file("rehearse.md");
+    assert!(report.contains("| no request reached the service | not judged |"), "{report}");
+    assert!(run.file("rehearse-errors.svg").contains("errors&lt;1%"), "a line for the share");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -271,4 +396,13 @@ async fn promise_06_is_not_judged_in_bypass() {
     assert_eq!(room["promises"]["held"]["6"], Value::Null, "{room:#}");
     assert!(room["tricks"]["no_token"]["accepted"].as_u64() > Some(0), "{room:#}");
     assert!(run.file("rehearse.md").contains("Promise 6 is not judged: the queue was in bypass"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_batch_goes_before_one_that_adapts() {
+    for (overridden, batch) in [(true, 60), (false, 20)] {
+        let crowd = ["--visitors", "1", "--arrive", "1s", "--mix", "faithful=1"];
+        let run = play(Fault::Adapts { overridden }, &crowd).await;
+        assert_eq!(run.result()["rules"]["batch"], batch, "{}", run.said());
+    }
 }

@@ -1,6 +1,13 @@
 //! A crowd goes through real services.
 
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use anteroom_testkit::{Anteroom, PATIENCE, Process, binary};
 use serde_json::{Value, json};
@@ -199,6 +206,7 @@ async fn an_objective_that_is_missed_with_the_room_ends_it_with_1() {
         plot.contains("p50&lt;10ms") && !plot.contains("5xx"),
         "a line for the latency: {plot}"
     );
+    assert!(run.file("rehearse-errors.svg").contains("5xx&lt;=0%"), "a line for the share");
 }
 
 /// The shop of `make run`, which asks the gate and ends visits; and its address.
@@ -270,6 +278,37 @@ async fn a_visit_that_the_scenario_does_not_expect_is_not_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_lost_is_told_from_what_is_refused_and_put_off() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let target = serve(move |_| {
+        let (status, code) = [
+            (200, ""),
+            (429, "slow_down"),
+            (503, "store_unavailable"),
+            (503, "gate_unavailable"),
+            (502, ""),
+        ][asked.fetch_add(1, Ordering::Relaxed) as usize % 5];
+        async move { fake::json(status, &json!({ "code": code })) }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("one.toml");
+    std::fs::write(&file, "[[steps]]\nname = \"look\"\npath = \"/\"\n").unwrap();
+    let visits = ["--without-room", "--target", &target, "--scenario", file.to_str().unwrap()];
+    let crowd = ["--visitors", "5", "--arrive", "1s", "--mix", "faithful=0,late=1"];
+    let run = rehearse(&[&visits[..], &crowd].concat()).await;
+    let without = &run.result()["without_room"];
+    let lost = json!({ "502": 1, "503 gate_unavailable": 1 });
+    let kept = json!({ "requests": 5, "lost": lost, "put_off": 1 });
+    assert_eq!(without["connections"]["kept"], kept, "{without:#}");
+    let line = "5 sent, 2 lost (502: 1, 503 gate_unavailable: 1), 1 put off";
+    assert!(run.file("rehearse.md").contains(line), "{}", run.file("rehearse.md"));
+    // A habit without weight does not occur.
+    let ended = without["ended"].as_object().unwrap();
+    assert!(ended.keys().eq(["late"]), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_still_writes_the_report() {
     let queue = "[queues.hall]\ncapacity = 2\n";
     let room = anteroom(queue).await;
@@ -297,7 +336,9 @@ async fn ctrl_c_still_writes_the_report() {
     harness.line("came", PATIENCE).await;
     harness.term();
     let status = harness.exit(PATIENCE).await;
-    assert_eq!(status.code(), Some(0), "{}", harness.stderr());
+    assert_eq!(status.code(), Some(1), "{}", harness.stderr());
+    let why = "of 100 visits had not ended when the run was ended early";
+    assert!(harness.stderr().contains(why), "{}", harness.stderr());
     let result = std::fs::read_to_string(folder.path().join("rehearse.json")).unwrap();
     let result: Value = serde_json::from_str(&result).unwrap();
     assert_eq!(result["with_room"]["over"], "interrupted");

@@ -9,6 +9,10 @@ const SERVICE: [&str; 2] = ["--target", "http://127.0.0.1:1"];
 async fn a_wrong_argument_is_named_with_its_rule() {
     for (wrong, named) in [
         (&["--mix", "greedy=1"][..], &["--mix", "`greedy` must be one of faithful, "][..]),
+        (&["--mix", "faithful"], &["must be HABIT=WEIGHT"]),
+        (&["--mix", "late=1,late=2"], &["`late` must be named once"]),
+        (&["--mix", "late=-1"], &["must be 0 to 1000000"]),
+        (&["--mix", "late=0"], &["one weight at least"]),
         (&["--slo", "p95<1s"], &["--target"]),
         (&[SERVICE[0], SERVICE[1], "--slo", "p95"], &["--slo", "FIGURE<LIMIT"]),
         (&[SERVICE[0], SERVICE[1], "--scenario", "/no/such.toml"], &["/no/such.toml: "]),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{Call, Held, Told};
 
 /// A token as visitors hold it, and what stands in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     /// As it travels.
     pub text: String,
