@@ -295,8 +295,8 @@ impl Cost {
         Some(OwnLimit::new(what, remedy))
     }
 
-    /// Whether a closed load was smaller because this process waited for processors. Throughput says
-    /// nothing of the service then, though no timer was late.
+    /// Whether a closed load was smaller because this process waited for processors. Throughput
+    /// says nothing of the service then, though no timer was late.
     pub fn starved(&self) -> Option<OwnLimit> {
         let Self { cores, cores_waited: waited, cores_allowed, .. } = self;
         let wanted = cores + waited;
