@@ -8,8 +8,8 @@ pub fn rounded(value: f64) -> f64 {
     if value.abs() >= 1e3 {
         return value.round();
     }
-    // What was formatted from a number is one.
-    format!("{value:.3e}").parse().unwrap_or(value)
+    // What was formatted from a number is one; -0 becomes 0.
+    format!("{value:.3e}").parse().unwrap_or(value) + 0.0
 }
 
 /// The same as a text, thousands apart.
@@ -44,6 +44,7 @@ mod tests {
     fn numbers_are_short() {
         for (value, shown) in [
             (0.0, "0"),
+            (-0.0, "0"),
             (0.300_000_000_000_000_04, "0.3"),
             (0.017_416_764, "0.01742"),
             (-199.956_1, "-200"),

@@ -3,7 +3,8 @@
 //! For each ceiling of a grid, and for each of some slopes, a logistic curve says which share of
 //! the requests is beyond its limit at a load (a psychometric function). A load multiplies the
 //! likelihood of each by that of what it showed, so that no step is lost and none decides alone
-//! (probabilistic bisection: M. Horstein 1963).
+//! (probabilistic bisection: M. Horstein 1963). The least ceiling stands for none: each load has
+//! the same share beyond its limit.
 
 /// The distance of two ceilings of the grid, as a logarithm.
 const CELL: f64 = 0.005;
@@ -13,6 +14,10 @@ const SLOPES: [f64; 5] = [4.0, 10.0, 25.0, 60.0, 150.0];
 const LAPSE: f64 = 0.02;
 /// The probability that an estimate of the ceiling is none.
 const WRONG: f64 = 0.15;
+/// The probability that there is no ceiling: the objectives are missed at every load.
+const NONE: f64 = 0.02;
+/// Of the share that is the limit, so much is beyond it at loads far below the ceiling.
+const STALLS: f64 = 0.1;
 /// At a load that is at its limit, a step that shows so many beyond it is as rare as this; how far
 /// more it shows says nothing further.
 const CLEAR: f64 = 0.01;
@@ -25,7 +30,7 @@ pub struct Evidence {
     /// Of so many independent observations…
     pub all: u64,
     /// … so many were beyond the limit…
-    pub beyond: u64,
+    pub beyond: f64,
     /// … of this share, above 0 and below 1.
     pub limit: f64,
     /// The ceiling as worked out from this load alone, and the standard deviation of its logarithm.
@@ -41,7 +46,7 @@ pub struct Ceiling {
 impl Evidence {
     /// Whether a service at its limit would hardly ever show as many beyond it.
     pub fn is_clear_miss(&self) -> bool {
-        at_least(self.beyond, self.all, self.limit) <= CLEAR
+        at_least(self.beyond.round() as u64, self.all, self.limit) <= CLEAR
     }
 
     /// The likelihood of what was seen where a request is beyond its limit with this probability,
@@ -50,7 +55,7 @@ impl Evidence {
         if let Some(clear) = clear {
             return at_least(clear, self.all, share);
         }
-        let (beyond, within) = (self.beyond as f64, (self.all - self.beyond) as f64);
+        let (beyond, within) = (self.beyond, self.all as f64 - self.beyond);
         let ratio = |count: f64, share: f64| {
             if count > 0.0 { count * (share / (count / self.all as f64)).ln() } else { 0.0 }
         };
@@ -59,10 +64,12 @@ impl Evidence {
 }
 
 impl Ceiling {
-    /// Each ceiling from the least to the most is as likely as another.
+    /// Each ceiling above the least, up to the most, is as likely as another.
     pub fn between(least: f64, most: f64) -> Self {
         let cells = ((most / least).ln() / CELL).ceil() as usize + 1;
-        Self { least, cells: vec![[0.0; SLOPES.len()]; cells] }
+        let mut cells = vec![[0.0; SLOPES.len()]; cells];
+        cells[0] = [(NONE * cells.len() as f64).ln(); SLOPES.len()];
+        Self { least, cells }
     }
 
     fn at(&self, cell: usize) -> f64 {
@@ -73,20 +80,22 @@ impl Ceiling {
     pub fn learn(&mut self, seen: &Evidence) {
         let odds = (seen.limit / (1.0 - seen.limit)).ln();
         let clear = seen.is_clear_miss().then(|| {
-            (0..seen.beyond)
-                .find(|count| at_least(*count, seen.all, seen.limit) <= CLEAR)
-                .unwrap_or(seen.beyond)
+            let beyond = seen.beyond.round() as u64;
+            let mut rare = 0..beyond;
+            rare.find(|it| at_least(*it, seen.all, seen.limit) <= CLEAR).unwrap_or(beyond)
         });
-        for cell in 0..self.cells.len() {
-            let ceiling = self.at(cell);
+        for index in 0..self.cells.len() {
+            let ceiling = self.at(index);
             let over = (seen.rate / ceiling).ln();
             let estimate = seen.estimate.map_or(1.0, |(estimate, deviation)| {
                 let away = (ceiling / estimate).ln() / deviation;
                 WRONG + (1.0 - WRONG) * (-away * away / 2.0).exp()
             });
-            for (slope, cell) in SLOPES.iter().zip(&mut self.cells[cell]) {
-                let share = 1.0 / (1.0 + (-odds - slope * over).exp());
-                let share = share.clamp(1e-9, 1.0 - 1e-9);
+            for (slope, cell) in SLOPES.iter().zip(&mut self.cells[index]) {
+                let curve = 1.0 / (1.0 + (-odds - slope * over).exp());
+                // Without a ceiling the five are shares from 1.3 to 8 times the limit.
+                let share = if index == 0 { seen.limit * slope.sqrt() / 1.5 } else { curve };
+                let share = share.clamp(STALLS * seen.limit, 1.0 - 1e-9);
                 let likelihood = LAPSE + (1.0 - LAPSE) * seen.likelihood(clear, share);
                 *cell += (likelihood * estimate).ln();
             }

@@ -48,6 +48,8 @@ pub struct Load {
 pub struct Measured {
     /// Its requests, but for those that had no connection here.
     pub total: Tally,
+    /// The requests of each step.
+    pub steps: Vec<Tally>,
     /// Visitors who came.
     pub arrived: f64,
     /// The mean length of a visit.
@@ -109,6 +111,7 @@ impl Measure for Visitors {
         total.forget_own();
         Ok(Measured {
             total,
+            steps: figures.steps.clone(),
             arrived,
             stay: visits.stay,
             steady_after,

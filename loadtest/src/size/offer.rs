@@ -14,6 +14,8 @@ const ATTEMPTS: usize = 3;
 /// What the last visitors of a load take, and the recovery of the service, most often.
 pub const AFTER: Duration = Duration::from_millis(1_500);
 
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Why a search ended before it was settled.
 pub enum End {
     /// Neither time nor wish for more.
@@ -33,15 +35,19 @@ impl<M: Measure> Search<'_, M> {
         state: &mut State,
     ) -> Result<Step, End> {
         let mut attempts = 0;
+        // What was refused in a second may have used up what the service allows in all of it.
+        let refused = state.found.steps.last().is_some_and(|last| last.only_refused);
+        let least = if refused { SECOND } else { Duration::ZERO };
         loop {
+            let warm_up = state.found.warm_up.max(least);
             let left = self.deadline.saturating_duration_since(self.now());
-            let left = left.saturating_sub(state.found.warm_up + AFTER);
+            let left = left.saturating_sub(warm_up + AFTER);
             let shorter = verifies && left >= length * 2 / LONGER;
             let length = if shorter { length.min(left) } else { length };
-            let step = self.offer(rate, state.found.warm_up, length, state).await?;
+            let step = self.offer(rate, warm_up, length, state).await?;
             attempts += usize::from(step.own_limit.is_some());
             match &step.own_limit {
-                None if step.held() && step.steady_after > state.found.warm_up => {
+                None if step.held() && step.steady_after > warm_up => {
                     state.found.warm_up = step.steady_after;
                 }
                 None => return Ok(step),

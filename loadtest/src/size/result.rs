@@ -8,7 +8,6 @@ use super::Size;
 use super::objective::Objective;
 use super::paces::Paces;
 use super::step::Step;
-use crate::load::Percentiles;
 use crate::own_limit::OwnLimit;
 use crate::plan::{Basis, Pace, Plan, Provisional};
 use crate::report::{Curve, Plot, Report, number};
@@ -140,6 +139,12 @@ impl Sized {
         ));
         let Found { held, within, confidence, interval, .. } = &self.found;
         let [low, high] = interval.map(number);
+        if let Some(within) = within {
+            report.text(format!(
+                "Provisional: the search was not settled, and `--apply` refuses the plan. \
+                 `--within {within}` would settle it."
+            ));
+        }
         match held {
             Some(held) => {
                 let held = number(*held);
@@ -155,16 +160,13 @@ impl Sized {
                     100.0 * confidence
                 ));
             }
+            None if self.found.own_limit.is_some() || self.found.refused => {
+                report.text("There is no plan: the run could not be done.");
+            }
             None => report.text("No load met the objectives."),
         }
-        if let Some(within) = within {
-            report.text(format!(
-                "PROVISIONAL: the search was not settled, and `--apply` refuses the plan. \
-                 `--within {within}` would settle it."
-            ));
-        }
         for remark in &self.found.remarks {
-            report.text(format!("Note: {remark}."));
+            report.text(format!("Note: {}.", remark.trim_end_matches('.')));
         }
         if let Some((plan, basis)) = self.plan.as_ref().zip(self.basis.as_ref()) {
             size.options.tell(plan, basis, &mut report)?;
@@ -179,20 +181,28 @@ impl Sized {
             cells.extend(step.verdicts.iter().map(|it| it.value.clone()));
             cells.extend([format!("{:.1} ms", step.latency_ms.p99_9), step.answers.clone()]);
             cells.push(format!("{:.2}", step.retry_factor));
-            cells.push(format!("{:.0} ms/s", 1e3 * step.growth));
+            cells.push(format!("{} ms/s", number((1e3 * step.growth).round())));
             cells
         };
         let steps = &self.found.steps;
         report.heading("Loads, in the order in which they were offered");
         report.rows(head.clone(), steps.iter().map(row).collect());
         let curves = vec![
-            curve("p50", steps, |it| it.p50),
-            curve("p95", steps, |it| it.p95),
-            curve("p99", steps, |it| it.p99),
-            curve("p99.9", steps, |it| it.p99_9),
+            curve("p50", steps, |it| it.latency_ms.p50),
+            curve("p95", steps, |it| it.latency_ms.p95),
+            curve("p99", steps, |it| it.latency_ms.p99),
+            curve("p99.9", steps, |it| it.latency_ms.p99_9),
         ];
         let plot = Plot::new("Latency over load", "visitors/s", "latency (ms)", curves);
         report.plot("size-latency", limited(plot, &size.slo));
+        let shares = size.slo.iter().enumerate().filter_map(|(at, it)| Some((at, it, it.share()?)));
+        for (at, objective, limit) in shares {
+            let of = |step: &Step| step.verdicts[at].beyond.map_or(f64::NAN, |it| 100.0 * it.0);
+            let curves = vec![curve("share", steps, of)];
+            let plot = Plot::new(&names[at], "visitors/s", "share of requests (%)", curves);
+            let plot = plot.with_limit(objective.to_string(), 100.0 * limit);
+            report.plot(format!("size-share-{at}"), plot);
+        }
         if let Some(paces) = &self.paces {
             self.tell_paces(paces, &size.slo, &mut report);
             report.rows(head, paces.batches.iter().map(row).collect());
@@ -214,8 +224,8 @@ impl Sized {
         ));
         let evenly = self.found.steps.iter().filter(|it| it.rate <= even * 1.1);
         let curves = vec![
-            curve("pace = \"even\"", evenly, |it| it.p95),
-            curve("pace = \"batch\"", &paces.batches, |it| it.p95),
+            curve("pace = \"even\"", evenly, |it| it.latency_ms.p95),
+            curve("pace = \"batch\"", &paces.batches, |it| it.latency_ms.p95),
         ];
         let title = "What each pace costs at the same average";
         let plot = Plot::new(title, "visitors/s on average", "p95 (ms)", curves);
@@ -224,13 +234,13 @@ impl Sized {
     }
 }
 
-/// A latency over the load.
+/// A figure over the load.
 fn curve<'a>(
     name: &str,
     steps: impl IntoIterator<Item = &'a Step>,
-    of: fn(&Percentiles) -> f64,
+    of: impl Fn(&Step) -> f64,
 ) -> Curve {
-    let points = steps.into_iter().map(|step| (step.rate, of(&step.latency_ms)));
+    let points = steps.into_iter().map(|step| (step.rate, of(step)));
     let mut points: Vec<_> = points.collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     Curve::new(name, points)

@@ -24,6 +24,8 @@ const CLUSTER: f64 = 0.02;
 const MOST: f64 = 500.0;
 /// Of an objective without a share: the share that counts as its limit.
 const SHARE: f64 = 0.05;
+/// Requests of a step at least that say whether it is refused.
+const FEW: u64 = 3;
 /// The least limit of a share that is reckoned with.
 const LEAST: f64 = 0.001;
 
@@ -62,9 +64,10 @@ pub struct Step {
     /// The limit of the harness, if it was at one: the step says nothing of the service then.
     #[serde(skip)]
     pub own_limit: Option<OwnLimit>,
-    /// The service answered each request, and none as the scenario expects.
+    /// What the service does to each visitor, if it serves none: it does not answer, or answers
+    /// each request of a step, and none as the scenario expects.
     #[serde(skip)]
-    pub refuses_all: bool,
+    pub refuses: Option<&'static str>,
     /// What it says of the ceiling; nothing without an answer.
     #[serde(skip)]
     pub evidence: Option<Evidence>,
@@ -103,9 +106,9 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
             Some((beyond, limit)) => (beyond, limit.clamp(LEAST, 0.9)),
             None => (if judged.held { 0.0 } else { 1.0 }, SHARE),
         };
-        let beyond = (beyond * all).round();
+        let beyond = beyond * all;
         let chance = (all * limit * (1.0 - limit)).sqrt();
-        let (all, beyond, over) = (all as u64, beyond as u64, (beyond - all * limit) / chance);
+        let (all, over) = (all as u64, (beyond - all * limit) / chance);
         (over, Evidence { rate, all, beyond, limit, estimate })
     });
     let worst = observed.max_by(|one, other| one.0.total_cmp(&other.0));
@@ -114,6 +117,16 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
     let (played, unplayed) = (total.requests, measured.unplayed);
     let unplayed = OwnLimit::of_unplayed(unplayed, played + unplayed);
     let unplayed = unplayed.filter(|_| held || played == 0);
+    let refused = |it: &Tally| {
+        let answered = it.statuses.values().sum::<u64>();
+        it.requests >= FEW && it.errors() == it.requests && answered == it.requests
+    };
+    let refuses = if part(total, Fault::Timeout) >= 1.0 {
+        Some("does not answer")
+    } else {
+        let each = std::iter::once(total).chain(&measured.steps).any(refused);
+        each.then_some("refuses every visitor")
+    };
     let per_visitor = |count: u64| count as f64 / measured.arrived.max(1.0);
     Step {
         rate,
@@ -131,9 +144,7 @@ pub fn judge(rate: f64, seconds: f64, measured: &Measured, objectives: &[Objecti
         stay_seconds: measured.stay.as_secs_f64(),
         steady_after: measured.steady_after,
         own_limit: measured.own_limit.clone().or(unplayed),
-        refuses_all: total.requests > 0
-            && total.errors() == total.requests
-            && total.statuses.values().sum::<u64>() == total.requests,
+        refuses: refuses.filter(|_| total.requests > 0),
         evidence,
         only_refused,
     }

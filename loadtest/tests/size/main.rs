@@ -4,6 +4,7 @@
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with another test")]
 mod services;
 
+mod objective;
 mod search;
 mod simulated;
 
@@ -127,7 +128,7 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
         told.contains("test at http://127.0.0.1") && told.contains("given up after 1 s"),
         "{told}"
     );
-    for file in ["size.md", "size.html", "size-latency.svg", "size-paces.svg"] {
+    for file in ["size.md", "size.html", "size-latency.svg", "size-share-1.svg", "size-paces.svg"] {
         assert!(!read(file).is_empty(), "{file}");
     }
 }
@@ -175,8 +176,28 @@ async fn a_gated_service_is_named_with_its_statuses() {
     let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).expect(file);
     let report: Value = serde_json::from_str(&read("size.json")).expect("JSON");
     assert_eq!(report["steps"][0]["statuses"]["401"], 10);
-    assert!(read("size.md").contains("401: 10"));
+    let told = read("size.md");
+    assert!(told.contains("401: 10") && told.contains("There is no plan"), "{told}");
     assert!(!folder.path().join("plan.json").exists());
+}
+
+/// Accepts each request and answers none.
+struct Mute;
+
+impl Service for Mute {
+    fn take(&mut self, now: tokio::time::Instant) -> (tokio::time::Instant, StatusCode) {
+        (now + Duration::from_secs(3_600), StatusCode::OK)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_never_answers_is_named_at_the_first_load() {
+    let address = serve(Mute).await.to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = size(address, &["--slo", "p95<200ms"], folder.path()).await;
+    assert!(code == 70 && said.contains("the service does not answer"), "{code}: {said}");
+    let told = std::fs::read_to_string(folder.path().join("size.md")).expect("a report");
+    assert!(!told.contains("No load met") && told.contains("timeout: 10"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,7 +210,7 @@ async fn a_plan_that_is_not_settled_says_so_and_is_not_applied() {
     let (code, said) = size(address.to_string(), flags, folder.path()).await;
     assert!(code == 1 && said.contains("the plan was not applied: it is provisional"), "{said}");
     assert!(said.contains("--within 4s may be too short for a plan: give --within"), "{said}");
-    assert!(said.contains("PROVISIONAL") && !said.contains("For Kubernetes"), "{said}");
+    assert!(said.contains("Provisional: the search") && !said.contains("For Kubernetes"), "{said}");
     let text = std::fs::read_to_string(folder.path().join("plan.json")).expect("a plan");
     let plan: Value = serde_json::from_str(&text).expect("JSON");
     let schema = serde_json::from_str(include_str!("../../plan.schema.json")).expect("JSON");

@@ -167,6 +167,32 @@ async fn a_ceiling_below_what_the_harness_can_offer_is_found() {
 }
 
 #[tokio::test]
+async fn a_limit_of_the_harness_above_a_miss_by_chance_ends_the_search() {
+    let offered = std::sync::atomic::AtomicUsize::new(0);
+    let (found, loads) = search(10_000.0, |load| {
+        let so_far = offered.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let measured = up_to(if so_far == 3 { 15.0 } else { 5_000.0 }, load);
+        if load.rate > 900.0 { at_its_own_limit(measured) } else { measured }
+    })
+    .await;
+    assert!(found.own_limit.is_some() && found.held.is_none(), "no plan: {}", told(&found));
+    let highest = loads.iter().filter(|it| it.rate <= 900.0).map(|it| it.rate).fold(0.0, f64::max);
+    let times = loads.iter().filter(|it| it.rate > 0.99 * highest && it.rate <= 900.0).count();
+    assert!(loads.len() < 40 && times < 4, "{}: {}", loads.len(), told(&found));
+}
+
+#[tokio::test]
+async fn the_second_after_a_load_that_was_refused_in_part_does_not_count() {
+    let refused = |rate: f64| (1.0 - 60.0 / rate).max(0.0);
+    let (found, loads) = search(1_000.0, |load| answers(load, LIMIT / 2, refused(load.rate))).await;
+    finds(&found, 60.0);
+    for pair in loads.windows(2) {
+        let seconds = u64::from(pair[0].rate > 62.0);
+        assert_eq!(pair[1].warm_up, Duration::from_secs(seconds), "{}", told(&found));
+    }
+}
+
+#[tokio::test]
 async fn a_service_does_not_recover_only_if_the_harness_was_not_at_its_limit() {
     // After the first load above its ceiling everything is slow.
     let misses = |own: bool| {
@@ -237,4 +263,15 @@ async fn a_service_that_refuses_each_visitor_is_seen_at_the_first_load() {
     let (found, loads) = search(100.0, |load| answers(load, LIMIT / 2, 1.0)).await;
     assert!(found.refused && found.held.is_none() && loads.len() == 1, "{}", told(&found));
     assert!(told(&found).contains("503: 10"), "{}", told(&found));
+}
+
+#[tokio::test]
+async fn a_step_that_is_refused_to_each_visitor_is_seen_at_the_first_load() {
+    let (found, loads) = search(100.0, |load| {
+        let steps = [0.0, 1.0].map(|errors| answers(load, LIMIT / 2, errors).total);
+        Measured { steps: steps.into(), ..answers(load, LIMIT / 2, 0.5) }
+    })
+    .await;
+    assert!(found.refused && found.held.is_none() && loads.len() == 1, "{}", told(&found));
+    assert!(told(&found).contains("refuses every visitor"), "{}", told(&found));
 }
