@@ -157,8 +157,8 @@ impl Basis {
                 humantime::format_duration(self.claim_ttl),
             ),
             None => {
-                "No capacity: the stay of a visitor is not known, as the scenario has no think time or \
-                 too few visits were followed to their end."
+                "No capacity: the stay of a visitor is not known, as the scenario has no think time \
+                 or too few visits were followed to their end."
                     .to_owned()
             }
         };

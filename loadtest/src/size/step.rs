@@ -222,7 +222,7 @@ impl Step {
             return format!("missed {missed}");
         }
         format!(
-            "made latency grow by {:.0} ms a second, so it would have missed {missed} had it lasted",
+            "made latency grow by {:.0} ms a second, so it would have missed {missed} later",
             1e3 * self.growth
         )
     }
