@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::exit::Outcome;
-use crate::{ramp, rehearse, scenario, share, simulate, size};
+use crate::{merge, ramp, rehearse, scenario, simulate, size};
 
 /// Load test and capacity planner: measures a service, derives the rules of its waiting room, and
 /// rehearses the rush.
@@ -19,7 +19,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Merges the results of several machines into one report
-    Merge(share::Merge),
+    Merge(merge::Merge),
     /// Loads a service with a scenario, and derives the rules of its queue
     Ramp(Box<ramp::Args>),
     /// Checks a scenario, or makes one from a browser's recording

@@ -8,6 +8,7 @@ pub mod client;
 pub mod exit;
 pub mod interrupt;
 pub mod load;
+pub mod merge;
 pub mod own_limit;
 pub mod plan;
 pub mod progress;

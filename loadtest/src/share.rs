@@ -1,39 +1,31 @@
-//! A load that several machines share: each plays its part of the visitors at the same time, and
-//! `merge` makes one report of their results.
+//! A load that several machines share: each plays its part of the visitors at the same time.
 
-use std::collections::BTreeSet;
-use std::iter;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
-use clap::{Args, Parser as _};
+use anyhow::Context as _;
+use clap::Args;
 use jiff::Timestamp;
-use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Arguments, Command};
-use crate::client::Target;
-use crate::exit::{Outcome, Usage};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 
 /// The file of a share, in the folder of its reports.
-const FILE: &str = "share.json";
+pub const FILE: &str = "share.json";
 /// Of that file.
-const SCHEMA_VERSION: u32 = 1;
-/// Shares that began further apart did not play together.
-const APART: Duration = Duration::from_secs(1);
+pub const SCHEMA_VERSION: u32 = 1;
 /// The longest wait for a start.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3_600);
 
 /// One part of several of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    index: u32,
-    count: u32,
+    /// From 0.
+    pub index: u32,
+    /// How many shares there are.
+    pub count: u32,
 }
 
 impl Share {
@@ -144,106 +136,21 @@ impl Part {
 
 /// What one machine has shown: `share.json`.
 #[derive(Serialize, Deserialize)]
-struct Played<R> {
-    schema_version: u32,
-    share: Share,
-    started_at: Timestamp,
+pub struct Played<R> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Which part of the load.
+    pub share: Share,
+    /// By the clock of the machine.
+    pub started_at: Timestamp,
     /// Of the command line, without those that differ between shares.
-    arguments: Vec<String>,
+    pub arguments: Vec<String>,
     /// Of the scenario.
-    file: String,
-    text: String,
-    result: R,
-}
-
-/// Makes one report of the parts that several machines played
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Example, after `ramp --share 0/2 --start-at TIME --output part-0` here and the same with 1/2 there:
-  anteroom-loadtest merge part-0 part-1 --output whole
-
-Histograms are added without loss. It refuses a part that is missing or there twice, parts of
-different runs, and parts that began more than 1 s apart.
-
-Exit codes are those of the command that was shared.")]
-pub struct Merge {
-    /// The folders of the parts
-    #[arg(value_name = "DIR", required = true)]
-    folders: Vec<PathBuf>,
-    /// The folder of the report
-    #[arg(long, value_name = "DIR", default_value = "target/loadtest")]
-    output: PathBuf,
-    /// Sets the plan live at this service port, with the operator's key in ANTEROOM_KEY
-    #[arg(long, value_name = "URL", value_parser = Target::parse)]
-    apply: Option<Target>,
-}
-
-impl Merge {
-    /// Merges, and reports as the command that was shared.
-    ///
-    /// # Errors
-    ///
-    /// [`Usage`] for parts that do not belong together; as the command that was shared.
-    pub async fn run(self) -> anyhow::Result<Outcome> {
-        let first: Played<IgnoredAny> = read(&self.folders[0])?;
-        let arguments = first.arguments.iter().map(String::as_str);
-        let command = Arguments::try_parse_from(iter::once("anteroom-loadtest").chain(arguments))
-            .map_err(|error| Usage(format!("{}: {error}", self.folders[0].display())))?;
-        let scenario = Arc::new(Scenario::parse(&first.text, &first.file)?);
-        match command.command {
-            Command::Ramp(args) => {
-                args.merged(scenario, parts(&self.folders)?, self.output, self.apply).await
-            }
-            Command::Rehearse(args) if self.apply.is_none() => {
-                args.merged(parts(&self.folders)?, &self.output)
-            }
-            _ => Err(Usage("only parts of ramp have a plan to apply".to_owned()).into()),
-        }
-    }
-}
-
-fn read<R: DeserializeOwned>(folder: &Path) -> Result<Played<R>, Usage> {
-    let path = folder.join(FILE);
-    let part = || {
-        let part: Played<R> = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
-        let version = part.schema_version;
-        ensure!(version == SCHEMA_VERSION, "version {version} is not known");
-        Ok(part)
-    };
-    part().map_err(|error: anyhow::Error| Usage(format!("{}: {error}", path.display())))
-}
-
-/// The results in the order of the shares, if they belong together.
-fn parts<R: DeserializeOwned>(folders: &[PathBuf]) -> anyhow::Result<Vec<R>> {
-    let parts = folders.iter().map(|folder| read(folder));
-    let mut parts: Vec<Played<R>> = parts.collect::<Result<_, _>>()?;
-    parts.sort_by_key(|part| part.share.index);
-    let Played { share: Share { count, .. }, arguments, text, .. } = &parts[0];
-    let there: BTreeSet<_> = parts.iter().map(|part| part.share.index).collect();
-    let missing: Vec<_> = (0..*count).filter(|index| !there.contains(index)).collect();
-    let why = format!("of {count} shares these are missing: {missing:?}");
-    ensure!(missing.is_empty(), Usage(why));
-    let same =
-        |it: &Played<R>| (it.share.count, &it.arguments, &it.text) == (*count, arguments, text);
-    if let Some(other) = parts.iter().find(|it| !same(it)) {
-        let Share { index, count: of } = other.share;
-        bail!(Usage(format!(
-            "share {index}/{of} is of another run: its arguments or its scenario differ from \
-             those of share 0/{count}"
-        )));
-    }
-    ensure!(parts.len() == there.len(), Usage("a share is there twice".to_owned()));
-    let started: BTreeSet<_> = parts.iter().map(|part| part.started_at).collect();
-    let apart =
-        started.last().zip(started.first()).map(|(last, first)| last.duration_since(*first));
-    let apart = apart.unwrap_or_default().unsigned_abs();
-    let why = format!(
-        "the shares began {:.1} s apart, and may begin 1 s apart: use --start-at, and set the \
-         clocks of the machines",
-        apart.as_secs_f64()
-    );
-    ensure!(apart <= APART, Usage(why));
-    Ok(parts.into_iter().map(|part| part.result).collect())
+    pub file: String,
+    /// Of the scenario.
+    pub text: String,
+    /// What was measured.
+    pub result: R,
 }
 
 /// The arguments of a command, without those that differ between its shares.

@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::report::name;
 use super::tab::Tab;
+use crate::report::name;
 
 /// A way to cheat, and its name for people. A cheater tries them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use anteroom_witness::{Call, Heard};
 use serde::{Deserialize, Serialize};
 
-use super::report::list;
 use crate::client::{Answer, Fault};
 use crate::load::add_counts;
+use crate::report::list;
 
 /// All requests of a run, to the room and to the service.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom as _;
 use serde::{Deserialize, Serialize};
 
-use super::report::name;
+use crate::report::name;
 
 /// What a visitor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]

@@ -1,7 +1,6 @@
 //! The result of a rehearsal, for people.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::iter;
 
 use clap::ValueEnum;
@@ -15,7 +14,7 @@ use super::result::Rehearsal;
 use super::room::Look;
 use super::run::{Over, Ran};
 use crate::load::{Percentiles, Second, share};
-use crate::report::{Curve, Part, Plot, Report};
+use crate::report::{Curve, Part, Plot, Report, list, name};
 use crate::size::objective::Judged;
 
 /// Lines on the terminal for a broken promise: what happened, and 3 of the record.
@@ -225,18 +224,6 @@ fn visits(report: &mut Report, rehearsal: &Rehearsal<'_>, ran: &Ran) {
     if let Some(limit) = rehearsal.own_limit(ran).or_else(|| cost.limit()) {
         report.text(format!("Latencies are those of the harness: {limit}"));
     }
-}
-
-/// The name of a habit or a trick, for people.
-pub fn name(of: &impl ValueEnum) -> String {
-    // None of them is hidden, so each has one.
-    of.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
-}
-
-/// Counts of what they are of.
-pub fn list<K: Display>(counts: &BTreeMap<K, u64>) -> String {
-    let counts = counts.iter().map(|(what, count)| format!("{what}: {count}"));
-    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// For the terminal: promises and objectives, with and without the waiting room.

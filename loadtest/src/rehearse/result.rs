@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use super::Rehearse;
 use super::counts::{Counts, End, PLACE};
 use super::judge::Verdict;
-use super::report::list;
 use super::room::{Look, RulesInForce};
 use super::run::{Over, Ran};
 use crate::exit::Outcome;
 use crate::load::{Percentiles, add_counts};
 use crate::own_limit::OwnLimit;
+use crate::report::list;
 use crate::size::objective::Judged;
 
 /// Goes up when a field changes its meaning or is taken away.

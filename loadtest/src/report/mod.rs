@@ -8,10 +8,13 @@ mod plot;
 pub use number::{number, rounded_json};
 pub use plot::{Curve, Plot};
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::{create_dir_all, remove_file, write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::exit::Usage;
@@ -109,4 +112,16 @@ pub fn prepare(folder: &Path) -> Result<(), Usage> {
     let made =
         create_dir_all(folder).and_then(|()| write(&probe, "")).and_then(|()| remove_file(&probe));
     made.map_err(|error| Usage(format!("--output {}: {error}", folder.display())))
+}
+
+/// The name of a value of an argument, for people.
+pub fn name(of: &impl ValueEnum) -> String {
+    // None of them is hidden, so each has one.
+    of.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+}
+
+/// Counts of what they are of.
+pub fn list<K: Display>(counts: &BTreeMap<K, u64>) -> String {
+    let counts = counts.iter().map(|(what, count)| format!("{what}: {count}"));
+    counts.collect::<Vec<_>>().join(", ")
 }
