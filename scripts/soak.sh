@@ -12,7 +12,7 @@ export ANTEROOM_HISTORIES=${ANTEROOM_HISTORIES:-1000000}
 export ANTEROOM_CHAOS_SECONDS=${ANTEROOM_CHAOS_SECONDS:-600}
 
 "$here/prerequisites.sh"
-for subsystem in queue limit target event pool; do
+for subsystem in queue limit breaker event pool; do
   cargo test --locked --profile soak -p anteroom-core --test "$subsystem" random_histories -- --nocapture
 done
 cargo test --locked --profile soak -p anteroom-core --test pool conservation

@@ -9,7 +9,7 @@ for name in redis-6.2 valkey-9.1; do
   if server=$("$here/server-wheel.sh" "$name"); then
     echo "the store and every subsystem on $("$server" --version)"
     ANTEROOM_REDIS_BIN=$server cargo test --quiet --locked --no-fail-fast \
-      --test queue --test limit --test target --test event --test pool --test scripts --test store -- --skip estimates::
+      --test queue --test limit --test breaker --test event --test pool --test scripts --test store -- --skip estimates::
   else
     echo "the store and the subsystems are not tested on $name"
   fi

@@ -8,9 +8,9 @@ use anteroom_admission::{
     FundsBody, JoinBody, OutcomeBody, Overrides, Problem, SettleBody, form_key, is_strong_key,
     parse_json,
 };
+use anteroom_core::breaker::{self, Kept};
 use anteroom_core::pool::Asked;
 use anteroom_core::queue::{Override, Rules};
-use anteroom_core::target::{self, Kept};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub fn check(data: &[u8]) {
     parsed::<ForgetBody>(data, &["key", "group"]);
     for kept in [Kept::InBuckets, Kept::InLog] {
         if let Some(outcome) = parsed::<OutcomeBody>(data, &OUTCOME) {
-            reported(outcome, &target::Rules { kept, ..target::Rules::default() });
+            reported(outcome, &breaker::Rules { kept, ..breaker::Rules::default() });
         }
     }
     parsed::<ApplyBody>(data, &["visitor_id"]);
@@ -72,7 +72,7 @@ const OVERRIDES: [&str; 20] = [
 const OUTCOME: [&str; 7] =
     ["success", "successes", "failures", "reporter", "latency_ms", "permit", "id"];
 
-fn reported(outcome: OutcomeBody, rules: &target::Rules) {
+fn reported(outcome: OutcomeBody, rules: &breaker::Rules) {
     let outcome = match outcome.outcome(rules) {
         Ok(outcome) => outcome,
         Err(problem) => return refused(&problem, Code::INVALID_VALUE),

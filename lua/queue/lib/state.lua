@@ -1,7 +1,7 @@
 -- The state by the stored state, the opening times and the health of a target, and whether places
 -- are taken in and promoted. Needs health_state, health_at, ramp_at and open_for.
 
--- states of a target: `State` in services/core/src/target/state.rs mirrors them
+-- states of a target: `State` in services/core/src/breaker/state.rs mirrors them
 local HEALTHY, FALLBACK, PROBING = 1, 2, 3
 
 -- The target's state as the schedulers read it last; 0 when no reading is in force. Queue time runs

@@ -18,6 +18,7 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use crate::breaker::{self, BreakerState};
 use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
@@ -28,7 +29,6 @@ use crate::metrics::AdmissionMetrics;
 use crate::pool::{self, PoolState};
 use crate::problem::retry::PendingRetries;
 use crate::queue::{self, QueueState};
-use crate::target::{self, TargetState};
 
 /// The state behind every handler.
 pub struct App {
@@ -69,7 +69,7 @@ pub(crate) struct LiveConfig {
     pub forwarding: Arc<Forwarding>,
     pub queues: Entities<QueueState>,
     pub limits: Entities<LimitState>,
-    pub targets: Entities<TargetState>,
+    pub targets: Entities<BreakerState>,
     pub events: Entities<EventState>,
     pub pools: Entities<PoolState>,
 }
@@ -115,7 +115,7 @@ impl App {
     }
 
     /// The target of this name, if one is configured.
-    pub(crate) fn target(&self, name: &str) -> Option<Arc<TargetState>> {
+    pub(crate) fn target(&self, name: &str) -> Option<Arc<BreakerState>> {
         self.live.load().targets.get(name)
     }
 
@@ -157,7 +157,7 @@ impl LiveConfig {
         let limits = before.map(|before| &before.limits);
         let limits = limit::reload(&config, limits, &metrics.limits);
         let targets = before.map(|before| &before.targets);
-        let targets = target::reload(&config, targets, context, &metrics.targets);
+        let targets = breaker::reload(&config, targets, context, &metrics.targets);
         let events = before.map(|before| &before.events);
         let events = event::reload(&config, events, context, &metrics.events);
         let pools = before.map(|before| &before.pools);
@@ -199,8 +199,8 @@ impl AsRef<Entities<LimitState>> for LiveConfig {
     }
 }
 
-impl AsRef<Entities<TargetState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<TargetState> {
+impl AsRef<Entities<BreakerState>> for LiveConfig {
+    fn as_ref(&self) -> &Entities<BreakerState> {
         &self.targets
     }
 }

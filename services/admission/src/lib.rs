@@ -5,6 +5,7 @@
 //! refused leaves as a [`problem`] with one of the codes there and in `queue::codes`.
 
 mod app;
+mod breaker;
 mod callers;
 mod defences;
 mod durations;
@@ -18,11 +19,11 @@ mod problem;
 mod queue;
 pub mod role;
 mod serve;
-mod target;
 mod tasks;
 
 // What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
 // compiler tells what nobody uses.
+pub use crate::http::breaker::outcome::OutcomeBody;
 pub use crate::http::event::calls::ApplyBody;
 pub use crate::http::event::operator::AddStockBody;
 pub use crate::http::extract::{Peer, parse_json, whole_body};
@@ -36,7 +37,6 @@ pub use crate::http::queue::hot;
 pub use crate::http::queue::overrides::Overrides;
 pub use crate::http::queue::page::form_key;
 pub use crate::http::shell::{Answer, Shell};
-pub use crate::http::target::outcome::OutcomeBody;
 pub use crate::http::{PortService, port, public, service};
 pub use app::App;
 pub use callers::client_address::client_address;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
+use crate::breaker::metrics::BreakerFamilies;
 use crate::callers::client_address::Forwarding;
 use crate::event::metrics::EventFamilies;
 use crate::limit::metrics::LimitFamilies;
 use crate::pool::metrics::PoolFamilies;
 use crate::queue::metrics::QueueFamilies;
-use crate::target::metrics::TargetFamilies;
 
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
@@ -62,7 +62,7 @@ pub struct AdmissionMetrics {
     /// Those of the limits.
     pub limits: LimitFamilies,
     /// Those of the targets.
-    pub targets: TargetFamilies,
+    pub targets: BreakerFamilies,
     /// Those of the events.
     pub events: EventFamilies,
     /// Those of the pools.
@@ -97,7 +97,7 @@ impl AdmissionMetrics {
             )?,
             queues: QueueFamilies::register(registry)?,
             limits: LimitFamilies::register(registry)?,
-            targets: TargetFamilies::register(registry)?,
+            targets: BreakerFamilies::register(registry)?,
             events: EventFamilies::register(registry)?,
             pools: PoolFamilies::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http;
 use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
-use crate::tasks::{pool_snapshots, revocations, snapshots, target_snapshots};
+use crate::tasks::{breaker_snapshots, pool_snapshots, revocations, snapshots};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -42,7 +42,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     watch_store(&app.store, &readiness, nothing_to_run, &registry)?;
     spawn_for(QUEUES, &supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
     spawn_for(QUEUES, &supervisor, "queue_revocations", &app, &in_force, revocations::keep);
-    spawn_for(TARGETS, &supervisor, "target_snapshots", &app, &in_force, target_snapshots::keep);
+    spawn_for(TARGETS, &supervisor, "target_snapshots", &app, &in_force, breaker_snapshots::keep);
     spawn_for(POOLS, &supervisor, "pool_snapshots", &app, &in_force, pool_snapshots::keep);
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);

@@ -9,6 +9,7 @@
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
+pub mod breaker;
 mod entity;
 pub mod event;
 pub mod identifier;
@@ -19,10 +20,9 @@ pub mod queue;
 pub mod rules;
 mod signed;
 pub mod store;
-pub mod target;
 
 /// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &target::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS]
+    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &breaker::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS]
         .concat()
 }

@@ -3,9 +3,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anteroom_core::breaker::{Breaker, Snapshot, State};
 use anteroom_core::store::Store;
-use anteroom_core::target::{Snapshot, State, Target};
-use anteroom_runtime::config::TargetConfig;
+use anteroom_runtime::config::BreakerConfig;
 
 /// Nobody reports here, so nothing ever waits in a target's lanes.
 const LANE_BOUND: usize = 1;
@@ -16,7 +16,7 @@ pub struct Followed(Mutex<Option<Open>>);
 
 /// An open target.
 struct Open {
-    target: Target,
+    target: Breaker,
     /// It was told that nobody reports to it.
     silence_told: bool,
     /// The state that was told last; of one that is closed from the beginning nothing is.
@@ -25,12 +25,12 @@ struct Open {
 
 impl Followed {
     /// The target of this name.
-    pub fn open(&self, store: &Store, name: &str) -> Target {
+    pub fn open(&self, store: &Store, name: &str) -> Breaker {
         let mut open = self.lock();
         if let Some(open) = open.as_ref().filter(|open| open.target.name() == name) {
             return open.target.clone();
         }
-        let target = Target::open(store, name, LANE_BOUND);
+        let target = Breaker::open(store, name, LANE_BOUND);
         *open =
             Some(Open { target: target.clone(), silence_told: false, state_told: State::Closed });
         target
@@ -42,7 +42,7 @@ impl Followed {
     }
 
     /// Tells when nobody reports to the target any more, and when somebody does again.
-    pub fn note_silence(&self, queue: &str, snapshot: &Snapshot, rules: &TargetConfig) {
+    pub fn note_silence(&self, queue: &str, snapshot: &Snapshot, rules: &BreakerConfig) {
         let is_silent = snapshot.last_outcome_ago.is_none_or(|ago| ago > rules.window);
         let mut open = self.lock();
         let Some(open) = open.as_mut().filter(|open| open.silence_told != is_silent) else {

@@ -3,9 +3,9 @@
 //! A target that cannot be read stops nothing: the promotion goes on without, and what another
 //! scheduler read stays in force for 5 s. It is told once when that begins and once when it ends.
 
-use anteroom_core::queue::{Health, TargetReading};
+use anteroom_core::queue::{BreakerReading, Health};
 use anteroom_runtime::Config;
-use anteroom_runtime::config::{AdaptiveConfig, TargetConfig};
+use anteroom_runtime::config::{AdaptiveConfig, BreakerConfig};
 
 use crate::scheduled::Scheduled;
 use crate::served::Entity as _;
@@ -27,7 +27,7 @@ pub async fn read(queue: &Scheduled) -> Health {
         queue.followed.note_state(queue.name(), snapshot.state);
     }
     Health {
-        reading: snapshot.map(|snapshot| TargetReading {
+        reading: snapshot.map(|snapshot| BreakerReading {
             state: snapshot.state,
             version: snapshot.version,
             probes: u64::from(rules.probes),
@@ -42,7 +42,7 @@ pub async fn read(queue: &Scheduled) -> Health {
 fn followed<'a>(
     config: &'a Config,
     queue: &str,
-) -> Option<(&'a str, &'a TargetConfig, Option<AdaptiveConfig>)> {
+) -> Option<(&'a str, &'a BreakerConfig, Option<AdaptiveConfig>)> {
     let queue = config.queues.get(queue)?;
     let name = queue.health.as_deref()?;
     Some((name, config.targets.get(name)?, queue.adaptive))

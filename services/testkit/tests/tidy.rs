@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Not ours, or not kept.
-const PASSED_OVER: [&str; 4] = [".git", "target", "corpus", "artifacts"];
+const PASSED_OVER: [&str; 5] = [".git", "target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts"];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -20,8 +20,14 @@ fn files(ending: &str) -> Vec<(PathBuf, String)> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_dir() && !PASSED_OVER.contains(&name) {
-                walk(&path, ending, found);
+            if path.is_dir() {
+                // Build tools and editors skip every folder of this name: sources in it are not
+                // searched, not checked and not copied into images.
+                let is_passed_over = PASSED_OVER.iter().any(|it| path == workspace().join(it));
+                assert!(is_passed_over || name != "target", "{}", path.display());
+                if !is_passed_over {
+                    walk(&path, ending, found);
+                }
             } else if name.ends_with(ending) && path.is_file() {
                 let text = fs::read_to_string(&path).unwrap();
                 found.push((path, text));

@@ -148,9 +148,9 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::breaker;
     use crate::http::limit;
     use crate::http::queue::hot::{PUBLIC, SERVICE};
-    use crate::http::target;
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {
@@ -187,7 +187,7 @@ mod tests {
             (Method::POST, "/v1/targets/a/b/permits", None),
         ] {
             let found =
-                target::hot::SERVICE.iter().position(|route| Shape::of(route).fits(&method, path));
+                breaker::hot::SERVICE.iter().position(|route| Shape::of(route).fits(&method, path));
             assert_eq!(found, row, "{method} {path}");
         }
     }

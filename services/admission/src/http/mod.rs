@@ -4,6 +4,7 @@
 //! made from them. The gate answers any method, so its documentation is added by hand.
 
 pub mod audit;
+pub mod breaker;
 pub mod caller;
 pub mod document;
 pub mod event;
@@ -16,7 +17,6 @@ pub mod page;
 pub mod pool;
 pub mod queue;
 pub mod shell;
-pub mod target;
 pub mod whole;
 
 use std::sync::Arc;
@@ -75,10 +75,10 @@ pub fn service(app: &Arc<App>) -> PortService {
     let routes = routes
         .merge(queue::service(&audit))
         .merge(limit::service(&audit))
-        .merge(target::service())
+        .merge(breaker::service())
         .merge(event::service(&audit))
         .merge(pool::service(&audit));
-    let hot = [queue::hot::SERVICE, limit::hot::SERVICE, target::hot::SERVICE].concat();
+    let hot = [queue::hot::SERVICE, limit::hot::SERVICE, breaker::hot::SERVICE].concat();
     port(app, false, routes, &hot)
 }
 

@@ -100,6 +100,7 @@ pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::breaker::codes::TARGET;
     use crate::event::codes::EVENT;
     use crate::limit::codes::LIMIT;
     use crate::pool::codes::POOL;
@@ -107,7 +108,6 @@ pub(super) mod tests {
     use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
     use crate::queue::codes::{QUEUE, TOKEN};
-    use crate::target::codes::TARGET;
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {

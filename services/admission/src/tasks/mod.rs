@@ -1,7 +1,7 @@
 //! What runs beside the requests: a task for each queue, target or pool that reads what all
 //! requests then use.
 
+pub mod breaker_snapshots;
 pub mod pool_snapshots;
 pub mod revocations;
 pub mod snapshots;
-pub mod target_snapshots;

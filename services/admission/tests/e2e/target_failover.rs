@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use anteroom_core::breaker::{Breaker, Rules, Snapshot, State};
 use anteroom_core::store::{Config, Mode, Store};
-use anteroom_core::target::{Rules, Snapshot, State, Target};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, until};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::targets::{LONG, degrades, look, ready, record, recovers};
 
 /// The target `shop` as the store has it, by the rules of the file.
 struct Stored {
-    target: Target,
+    target: Breaker,
     rules: Rules,
 }
 
@@ -25,7 +25,7 @@ impl Stored {
         assert!(store.wait_up(PATIENCE).await, "the store is up");
         let open_for = Duration::from_secs(3_600);
         let rules = Rules { min_samples: 4, open_for, ..Rules::default() };
-        Self { target: Target::open(&store, "shop", 100), rules }
+        Self { target: Breaker::open(&store, "shop", 100), rules }
     }
 
     async fn snapshot(&self) -> Snapshot {

@@ -3,22 +3,22 @@
 
 use std::time::Duration;
 
+use crate::breaker::{LATENCY_BOUNDS_MS, State, Totals};
 use crate::rules::choice;
 use crate::store::Args;
-use crate::target::{LATENCY_BOUNDS_MS, State, Totals};
 
 /// What a queue follows, as a scheduler knows it at a tick; the default: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// The target; `None` when it could not be read.
-    pub reading: Option<TargetReading>,
+    pub reading: Option<BreakerReading>,
     /// The rules of the adaptive batch; `None` when the batch stays as it is.
     pub adaptive: Option<Adaptive>,
 }
 
 /// A target as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TargetReading {
+pub struct BreakerReading {
     /// Its state, …
     pub state: State,
     /// … and the version of that, which only grows: a reading with an older one is passed over,
@@ -42,7 +42,7 @@ pub struct Adaptive {
     /// The share of successes that is aimed at, in millionths.
     pub success_target: u64,
     /// What 95 of 100 calls are to take at most, judged by the
-    /// [bounds](crate::target::LATENCY_BOUNDS_MS) of the latency histogram; at least 1 ms.
+    /// [bounds](crate::breaker::LATENCY_BOUNDS_MS) of the latency histogram; at least 1 ms.
     pub p95_target: Option<Duration>,
     /// Fewer outcomes than these since the last step decide nothing.
     pub min_samples: u64,
@@ -87,7 +87,7 @@ impl Health {
             args.push(0).push(0).push(0).push(0);
         };
         match &self.reading {
-            Some(TargetReading { state, version, probes, open_for, .. }) => {
+            Some(BreakerReading { state, version, probes, open_for, .. }) => {
                 args.push(*state as u64).push(*version).push(*probes);
                 args.push(u64::try_from(open_for.as_micros()).unwrap_or(u64::MAX));
             }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 pub use address::JoinedFrom;
 pub use assertion::{ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS};
-pub use health::{Adaptive, AdaptiveBatch, Health, StepReason, TargetReading};
+pub use health::{Adaptive, AdaptiveBatch, BreakerReading, Health, StepReason};
 pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};
 pub use place::{

@@ -7,8 +7,8 @@ use super::place::{Epoch, Ticket};
 use super::rules::{Override, Rules, State};
 use super::stored;
 use super::{Queue, scripts};
+use crate::breaker;
 use crate::store::{Error, Repeat, Reply};
-use crate::target;
 
 /// What one tick of promotion did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub struct Snapshot {
     pub paused_by_health: bool,
     /// The state of the target, as the schedulers read it last; `None` when they follow none, or
     /// cannot read it.
-    pub health: Option<target::State>,
+    pub health: Option<breaker::State>,
     /// The part of the pace that this leaves: 0 while it is open or half open, then 0.25, 0.5, 0.75
     /// and 1; `None` as the state is.
     pub health_pace: Option<f64>,

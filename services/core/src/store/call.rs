@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use super::{
     Args, Config, ConfigError, Error, Mode, Refused, Script, Subscription,
-    client::Target,
+    client::Addresses,
     fault::{Fault, judge},
     metrics::{Metrics, Operation},
     supervisor::{self, Live, Shared},
@@ -43,7 +43,7 @@ pub struct Store(Arc<StoreInner>);
 
 struct StoreInner {
     config: Config,
-    target: Arc<Target>,
+    addresses: Arc<Addresses>,
     shared: Arc<Shared>,
     metrics: Metrics,
     has_run: AtomicBool,
@@ -61,16 +61,16 @@ impl Store {
         scripts: &[&'static Script],
         registry: &Registry,
     ) -> Result<Self, ConfigError> {
-        let target = Arc::new(Target::new(config)?);
+        let addresses = Arc::new(Addresses::new(config)?);
         let metrics =
             Metrics::new(scripts, registry).expect("names and labels are valid constants");
         let shared = Arc::new(Shared::new());
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(supervisor::keep(shared.clone(), config.clone(), target.clone(), stopped));
+        tokio::spawn(supervisor::keep(shared.clone(), config.clone(), addresses.clone(), stopped));
         let has_run = AtomicBool::new(false);
         Ok(Self(Arc::new(StoreInner {
             config: config.clone(),
-            target,
+            addresses,
             shared,
             metrics,
             has_run,
@@ -103,8 +103,8 @@ impl Store {
     /// Listens to this channel, on a connection of its own, until the subscription is dropped. Must
     /// be called inside a Tokio runtime.
     pub fn subscribe(&self, channel: impl Into<String>) -> Subscription {
-        let StoreInner { config, shared, target, .. } = &*self.0;
-        Subscription::start(config.clone(), shared.clone(), target.clone(), channel.into())
+        let StoreInner { config, shared, addresses, .. } = &*self.0;
+        Subscription::start(config.clone(), shared.clone(), addresses.clone(), channel.into())
     }
 
     /// Runs `script` once and returns its reply, within the request's budget.

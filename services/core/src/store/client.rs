@@ -26,13 +26,13 @@ const USER_TIMEOUT: Duration = Duration::from_secs(3);
 const PIPELINE_BUFFER: usize = 1024;
 
 /// Where to connect, understood and checked.
-pub(super) struct Target {
+pub(super) struct Addresses {
     config: Config,
     addresses: Vec<ConnectionInfo>,
     shown: String,
 }
 
-impl Target {
+impl Addresses {
     /// Understands the addresses of `config`; connects nowhere.
     pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
         let given = config.check()?;

@@ -122,7 +122,12 @@ impl Key {
 #[macro_export]
 macro_rules! script {
     (
-        $subsystem:literal, $operation:literal, keys: $keys:expr,
+        $subsystem:literal, $operation:literal, $($rest:tt)*
+    ) => {
+        $crate::script!($subsystem in $subsystem, $operation, $($rest)*)
+    };
+    (
+        $subsystem:literal in $folder:literal, $operation:literal, keys: $keys:expr,
         lib: [$($lib:literal),*], own: [$($part:literal),*] $(,)?
     ) => {
         $crate::store::Script::new(
@@ -139,12 +144,12 @@ macro_rules! script {
                     $part,
                     include_str!(concat!(
                         env!("CARGO_MANIFEST_DIR"),
-                        "/../../lua/", $subsystem, "/lib/", $part, ".lua"
+                        "/../../lua/", $folder, "/lib/", $part, ".lua"
                     )),
                 ),)*
             ],
             include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"), "/../../lua/", $subsystem, "/", $operation, ".lua"
+                env!("CARGO_MANIFEST_DIR"), "/../../lua/", $folder, "/", $operation, ".lua"
             )),
         )
     };

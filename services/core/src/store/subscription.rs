@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     Config,
-    client::{Link, Target},
+    client::{Addresses, Link},
     command::command,
     loss::Loss,
     permissions::is_refusal,
@@ -56,12 +56,12 @@ impl Subscription {
     pub(super) fn start(
         config: Config,
         shared: Arc<Shared>,
-        target: Arc<Target>,
+        addresses: Arc<Addresses>,
         channel: String,
     ) -> Self {
         let ear = Arc::<Ear>::default();
         let (stop, stopped) = oneshot::channel();
-        let listener = Listener { config, shared, target, channel, ear: ear.clone() };
+        let listener = Listener { config, shared, addresses, channel, ear: ear.clone() };
         tokio::spawn(async move {
             tokio::select! {
                 () = listener.keep() => {}
@@ -112,7 +112,7 @@ impl Ear {
 struct Listener {
     config: Config,
     shared: Arc<Shared>,
-    target: Arc<Target>,
+    addresses: Arc<Addresses>,
     channel: String,
     ear: Arc<Ear>,
 }
@@ -165,7 +165,7 @@ impl Listener {
             Ok::<(), Infallible>(())
         };
         let steps = async {
-            let link = self.target.connect_listener(attempt, within, on_push).await?;
+            let link = self.addresses.connect_listener(attempt, within, on_push).await?;
             link.subscribe(&self.channel).await?;
             RedisResult::Ok(link)
         };

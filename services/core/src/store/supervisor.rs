@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{
     Error,
-    client::{Link, Target},
+    client::{Addresses, Link},
     command::{command, text},
     config::Config,
     loss::Loss,
@@ -236,11 +236,11 @@ impl Shared {
 pub(super) async fn keep(
     shared: Arc<Shared>,
     config: Config,
-    target: Arc<Target>,
+    addresses: Arc<Addresses>,
     stop: oneshot::Receiver<()>,
 ) {
     let work = async {
-        let (config, target) = (&config, &*target);
+        let (config, addresses) = (&config, &*addresses);
         let (mut wait, mut pause, mut timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
         let mut slow = FuturesUnordered::new();
         loop {
@@ -248,7 +248,7 @@ pub(super) async fn keep(
             let opened = {
                 let mut attempt = Box::pin(async move {
                     sleep(wait).await;
-                    open(config, target, timeout_factor).await
+                    open(config, addresses, timeout_factor).await
                 });
                 let has_room = slow.len() < MOST_SLOW;
                 let mut slow_ones = slow.by_ref().filter_map(|opened| ready(Result::ok(opened)));
@@ -267,16 +267,16 @@ pub(super) async fn keep(
                     (wait, pause, timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
                     let live = Arc::new(live);
                     shared.publish(live.clone());
-                    tracing::info!(store = target.shown(), "the store is up");
+                    tracing::info!(store = addresses.shown(), "the store is up");
                     let reason = watch_over(&live, config.command_timeout).await;
                     shared.withdraw(Down::Away(reason.to_owned()));
-                    tracing::warn!(store = target.shown(), reason, "the store is down");
+                    tracing::warn!(store = addresses.shown(), reason, "the store is down");
                 }
                 Err(down) => {
                     if Instant::now() >= due {
                         timeout_factor = (timeout_factor * 2).min(MAX_TIMEOUT_FACTOR);
                     }
-                    shared.cannot_be_used(target.shown(), down);
+                    shared.cannot_be_used(addresses.shown(), down);
                     // Between half and the whole: pods that lost it together come back apart.
                     wait = pause.mul_f64(rand::random_range(0.5..=1.0));
                     pause = (pause * 2).min(BACK_OFF.1);
@@ -294,12 +294,12 @@ pub(super) async fn keep(
 ///
 /// It loads no scripts. The first call of each does, so that Redis keeps only the scripts in use:
 /// Lua's garbage collector visits them all.
-async fn open(config: &Config, target: &Target, timeout_factor: u32) -> Result<Live, Down> {
+async fn open(config: &Config, addresses: &Addresses, timeout_factor: u32) -> Result<Live, Down> {
     let connect_timeout = config.connect_timeout * timeout_factor;
     let loss = Arc::new(Loss::default());
     let steps = async {
         let away = |error: redis::RedisError| Down::Away(error.to_string());
-        let link = target.connect(&loss, connect_timeout).await.map_err(away)?;
+        let link = addresses.connect(&loss, connect_timeout).await.map_err(away)?;
         if let Some(missing) = permissions::missing(&link).await.map_err(away)? {
             return Err(Down::Forbidden(missing));
         }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, State, Status, TargetReading};
-use anteroom_core::target::{State as TargetState, Totals};
+use anteroom_core::breaker::{State as BreakerState, Totals};
+use anteroom_core::queue::{BreakerReading, Health, Override, Pace, Queue, Rules, State, Status};
 
 use super::line::{before, capacity, join, look, rate};
 use super::support::{SECOND, TimedStore};
@@ -13,9 +13,9 @@ const OPEN_FOR: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(100);
 
 /// What a scheduler read of the target.
-pub fn reading(state: TargetState, version: u64) -> Health {
+pub fn reading(state: BreakerState, version: u64) -> Health {
     let reading =
-        TargetReading { state, version, probes: 3, open_for: OPEN_FOR, totals: Totals::default() };
+        BreakerReading { state, version, probes: 3, open_for: OPEN_FOR, totals: Totals::default() };
     Health { reading: Some(reading), adaptive: None }
 }
 
@@ -58,7 +58,7 @@ fn sum(made: &[(u64, u64)]) -> u64 {
 async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Queue {
     let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
     let queue = world.queue(name, rules).await;
-    tick(&queue, &reading(TargetState::Open, 1)).await;
+    tick(&queue, &reading(BreakerState::Open, 1)).await;
     for n in 0..visitors {
         join(&queue, n).await;
     }
@@ -69,17 +69,17 @@ async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Qu
 async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(5)).await;
-    tick(&queue, &reading(TargetState::Closed, 1)).await;
+    tick(&queue, &reading(BreakerState::Closed, 1)).await;
     assert_eq!(join(&queue, 0).await.1.status(), Status::Ready);
-    tick(&queue, &reading(TargetState::Open, 2)).await;
+    tick(&queue, &reading(BreakerState::Open, 2)).await;
     let (waiting, place) = join(&queue, 1).await;
     assert_eq!(place.status(), Status::Waiting, "no join is promoted at once either");
-    assert_eq!(tick(&queue, &reading(TargetState::Open, 2)).await, 0);
+    assert_eq!(tick(&queue, &reading(BreakerState::Open, 2)).await, 0);
     assert_eq!(look(&queue, waiting).await.eta(), (None, None), "nobody can tell");
 
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert!(snapshot.paused_by_health);
-    assert_eq!((snapshot.state, snapshot.health), (State::Paused, Some(TargetState::Open)));
+    assert_eq!((snapshot.state, snapshot.health), (State::Paused, Some(BreakerState::Open)));
     assert_eq!(snapshot.health_pace, Some(0.0));
     // Who pauses a queue by hand is told so.
     let paused = [Override::State(Some(State::Paused))];
@@ -88,8 +88,8 @@ async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
     assert!(!snapshot.paused_by_health, "it is paused anyway");
     queue.override_rules(&[Override::State(None)], None).await.expect("an override");
 
-    assert_eq!(tick(&queue, &reading(TargetState::Closed, 3)).await, 0, "one has a quarter of 5");
-    let half = ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Closed, 3)).await;
+    assert_eq!(tick(&queue, &reading(BreakerState::Closed, 3)).await, 0, "one has a quarter of 5");
+    let half = ticks(&world, &queue, OPEN_FOR, &reading(BreakerState::Closed, 3)).await;
     assert_eq!(sum(&half), 1, "then a half");
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.state, snapshot.paused_by_health), (State::Open, false));
@@ -99,18 +99,18 @@ async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
 async fn an_older_version_never_reopens() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(5), 3).await;
-    tick(&queue, &reading(TargetState::Open, 9)).await;
+    tick(&queue, &reading(BreakerState::Open, 9)).await;
     for health in [
-        reading(TargetState::Closed, 8),
-        reading(TargetState::HalfOpen, 0),
+        reading(BreakerState::Closed, 8),
+        reading(BreakerState::HalfOpen, 0),
         // The same version is the same state, whatever it says.
-        reading(TargetState::Closed, 9),
+        reading(BreakerState::Closed, 9),
         Health::default(),
     ] {
         assert_eq!(tick(&queue, &health).await, 0, "{health:?}");
         world.pass(TICK);
     }
-    assert_eq!(tick(&queue, &reading(TargetState::Closed, 10)).await, 1, "a quarter of 5");
+    assert_eq!(tick(&queue, &reading(BreakerState::Closed, 10)).await, 1, "a quarter of 5");
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_target_that_cannot_be_read_stops_nothing_for_longer_than_five_seconds
     assert_eq!((snapshot.health, snapshot.paused_by_health), (None, false));
     assert_eq!(snapshot.health_pace, None);
     // It can be read again, and nothing has changed.
-    tick(&queue, &reading(TargetState::Open, 1)).await;
+    tick(&queue, &reading(BreakerState::Open, 1)).await;
     assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
 }
 
@@ -131,15 +131,15 @@ async fn a_target_that_cannot_be_read_stops_nothing_for_longer_than_five_seconds
 async fn a_target_that_the_store_forgot_is_followed_anew() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(50), 20).await;
-    tick(&queue, &reading(TargetState::Open, 9)).await;
+    tick(&queue, &reading(BreakerState::Open, 9)).await;
     // A target that the store knows nothing of has version 0.
-    let forgotten = reading(TargetState::Closed, 0);
+    let forgotten = reading(BreakerState::Closed, 0);
     assert_eq!(sum(&ticks(&world, &queue, 5 * 10 * TICK, &forgotten).await), 0);
     let back = sum(&ticks(&world, &queue, TICK, &forgotten).await);
     assert_eq!(back, 12, "a quarter of 50: nobody knows that it has recovered");
     let snapshot = queue.snapshot().await.expect("a snapshot");
-    assert_eq!(snapshot.health, Some(TargetState::Closed));
-    tick(&queue, &reading(TargetState::Open, 8)).await;
+    assert_eq!(snapshot.health, Some(BreakerState::Closed));
+    tick(&queue, &reading(BreakerState::Open, 8)).await;
     assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
 }
 
@@ -161,7 +161,7 @@ async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
         ("batch", rate(1_000, Duration::from_secs(1), Pace::Batch)),
     ] {
         let queue = line(&world, name, rules, 12).await;
-        let probing = reading(TargetState::HalfOpen, 2);
+        let probing = reading(BreakerState::HalfOpen, 2);
         let made = ticks(&world, &queue, 3 * OPEN_FOR, &probing).await;
         assert!((6..=9).contains(&sum(&made)), "{name}: {made:?}");
         for (end, _) in &made {
@@ -184,9 +184,9 @@ async fn half_open_promotes_at_most_the_probes_in_any_open_for() {
 async fn half_open_counts_the_probes_of_a_scheduler_with_other_rules() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(50), 12).await;
-    let probing = reading(TargetState::HalfOpen, 2);
+    let probing = reading(BreakerState::HalfOpen, 2);
     let other = Health {
-        reading: probing.reading.map(|it| TargetReading {
+        reading: probing.reading.map(|it| BreakerReading {
             probes: 1,
             open_for: Duration::from_secs(2),
             ..it
@@ -214,8 +214,8 @@ async fn half_open_does_not_wait_for_the_next_batch() {
     let rules = rate(5, Duration::from_secs(600), Pace::Batch);
     let queue = line(&world, "q", rules, 9).await;
     // A batch that began in the fallback would be over.
-    ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Open, 2)).await;
-    let probing = reading(TargetState::HalfOpen, 3);
+    ticks(&world, &queue, OPEN_FOR, &reading(BreakerState::Open, 2)).await;
+    let probing = reading(BreakerState::HalfOpen, 3);
     assert_eq!(sum(&ticks(&world, &queue, OPEN_FOR, &probing).await), 3);
     let made = sum(&ticks(&world, &queue, 3 * OPEN_FOR, &probing).await);
     assert_eq!(made, 2, "no more than the batch in the interval");
@@ -225,7 +225,7 @@ async fn half_open_does_not_wait_for_the_next_batch() {
 async fn half_open_counts_the_joins_that_find_nobody_waiting() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(50), 0).await;
-    let probing = reading(TargetState::HalfOpen, 2);
+    let probing = reading(BreakerState::HalfOpen, 2);
     assert_eq!(tick(&queue, &probing).await, 0);
     let mut at_once = 0;
     for n in 0..5 {
@@ -245,7 +245,7 @@ async fn half_open_counts_the_joins_that_find_nobody_waiting() {
 #[tokio::test]
 async fn after_a_fallback_the_pace_comes_back_in_quarters() {
     let world = TimedStore::new().await;
-    let healthy = reading(TargetState::Closed, 2);
+    let healthy = reading(BreakerState::Closed, 2);
     // With an even pace, and all at once: a batch of 40 a second, 10 s a quarter.
     for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
         let queue = line(&world, name, rate(40, Duration::from_secs(1), pace), 1_500).await;
@@ -287,7 +287,7 @@ async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_i
     };
     // The first was promoted at once.
     let mut left = 699;
-    left -= sum(&ticks(&world, &queue, 2 * OPEN_FOR, &reading(TargetState::Closed, 1)).await);
+    left -= sum(&ticks(&world, &queue, 2 * OPEN_FOR, &reading(BreakerState::Closed, 1)).await);
     let good = |left: u64, a_second: f64| {
         let wait = left as f64 / a_second;
         (0.9 * wait) as u64..=(1.1 * wait) as u64 + 1
@@ -296,13 +296,14 @@ async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_i
     assert!(good(left, 10.0).contains(&median.expect("it is known")), "{median:?}");
     assert!(slow.expect("it is known") < left / 5, "{slow:?}");
 
-    ticks(&world, &queue, OPEN_FOR, &reading(TargetState::Open, 2)).await;
+    ticks(&world, &queue, OPEN_FOR, &reading(BreakerState::Open, 2)).await;
     for _ in 0..6 {
-        left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &reading(TargetState::HalfOpen, 3)).await);
+        left -=
+            sum(&ticks(&world, &queue, OPEN_FOR / 2, &reading(BreakerState::HalfOpen, 3)).await);
         assert_eq!(told().await, (None, None), "nobody knows when the target recovers");
         assert_eq!(before(&look(&queue, last).await), Some(left - 1));
     }
-    let healthy = reading(TargetState::Closed, 4);
+    let healthy = reading(BreakerState::Closed, 4);
     for quarter in 1..=4 {
         left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &healthy).await);
         let (median, slow) = told().await;
@@ -320,10 +321,10 @@ async fn promise_02_a_fallback_is_not_made_up_for_in_a_burst() {
     for (name, pace, most) in [("even", Pace::Even, 5), ("batch", Pace::Batch, 50)] {
         let queue = line(&world, name, rate(200, interval, pace), 900).await;
         // A slice begins under the whole batch just before the target falls.
-        let closed = reading(TargetState::Closed, 2);
+        let closed = reading(BreakerState::Closed, 2);
         ticks(&world, &queue, 5 * OPEN_FOR, &closed).await;
-        ticks(&world, &queue, Duration::from_secs(60), &reading(TargetState::Open, 3)).await;
-        let back = reading(TargetState::Closed, 4);
+        ticks(&world, &queue, Duration::from_secs(60), &reading(BreakerState::Open, 3)).await;
+        let back = reading(BreakerState::Closed, 4);
         world.pass(TICK);
         let first = tick(&queue, &back).await;
         assert!(first <= most, "{name}: {first} at once");
@@ -366,7 +367,7 @@ async fn no_override_lifts_a_pause_for_health() {
         [Override::State(Some(State::Open)), Override::Batch(Some(5)), Override::Capacity(Some(9))]
     {
         queue.override_rules(&[over], None).await.expect("an override");
-        assert_eq!(tick(&queue, &reading(TargetState::Open, 1)).await, 0);
+        assert_eq!(tick(&queue, &reading(BreakerState::Open, 1)).await, 0);
     }
     assert!(queue.snapshot().await.expect("a snapshot").paused_by_health);
 }

@@ -10,6 +10,7 @@ use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: "event",
+    folder: "event",
     repeated: &[
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
         ("(visitor)*", |visitors| visitors.iter().all(|it| (15..=14 + 128).contains(&it.len()))),

@@ -25,7 +25,8 @@ pub struct Header {
 
 impl Header {
     pub fn of(script: &Script) -> Self {
-        let path = lua().join(script.name.replace('.', "/")).with_extension("lua");
+        let (_, operation) = script.name.split_once('.').expect("subsystem.operation");
+        let path = lua().join(Subsystem::of(script).folder).join(format!("{operation}.lua"));
         let text = std::fs::read_to_string(path).expect("the script's file");
         let header: Vec<_> = text.lines().take_while(|line| line.starts_with("--")).collect();
         let body: Vec<_> = text.lines().skip(header.len()).collect();

@@ -10,6 +10,7 @@ use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: "limit",
+    folder: "limit",
     repeated: &[("(checks)*", |items| items.iter().all(|item| are_checks(item)))],
     call_everything: |store| Box::pin(call_everything(store)),
 };

@@ -1,6 +1,7 @@
 //! The contracts of the scripts of every subsystem: one operation has one name everywhere, and a
 //! header that holds, also for the calls that a Redis really sees.
 
+mod breaker;
 mod calls;
 mod event;
 mod header;
@@ -9,7 +10,6 @@ mod monitor;
 mod names;
 mod pool;
 mod queue;
-mod target;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -19,8 +19,10 @@ use anteroom_core::store::{Script, Store};
 
 /// What a subsystem tells these tests of itself.
 struct Subsystem {
-    /// Its folder, and the front of its operations' names.
+    /// The first part of its operations' names and keys.
     name: &'static str,
+    /// Its folder, in `lua/` and in core.
+    folder: &'static str,
     /// What its headers say is repeated behind the fixed arguments, and whether some are that.
     repeated: &'static [(&'static str, AreThat)],
     /// Calls every operation at least once, those that are batched alone and together.
@@ -32,7 +34,7 @@ type AreThat = fn(&[Vec<u8>]) -> bool;
 
 /// Those that have operations.
 const SUBSYSTEMS: &[Subsystem] =
-    &[queue::SUBSYSTEM, limit::SUBSYSTEM, target::SUBSYSTEM, event::SUBSYSTEM, pool::SUBSYSTEM];
+    &[queue::SUBSYSTEM, limit::SUBSYSTEM, breaker::SUBSYSTEM, event::SUBSYSTEM, pool::SUBSYSTEM];
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

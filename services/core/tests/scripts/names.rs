@@ -37,7 +37,7 @@ fn every_folder_is_a_subsystem_and_every_script_is_one_of_theirs() {
         .into_iter()
         .filter(|name| lua().join(name).is_dir() && !OTHERS.contains(&name.as_str()))
         .collect();
-    assert_eq!(folders, SUBSYSTEMS.iter().map(|subsystem| subsystem.name.to_owned()).collect());
+    assert_eq!(folders, SUBSYSTEMS.iter().map(|subsystem| subsystem.folder.to_owned()).collect());
     let theirs = SUBSYSTEMS.iter().flat_map(|subsystem| operations(subsystem.name));
     assert_eq!(theirs.count(), scripts().len());
 }
@@ -47,11 +47,11 @@ fn every_operation_is_a_file_and_every_file_an_operation() {
     for subsystem in SUBSYSTEMS {
         let operations = operations(subsystem.name);
         let files: BTreeSet<_> = operations.iter().map(|(name, _)| (*name).to_owned()).collect();
-        assert_eq!(files, lua_files(subsystem.name));
+        assert_eq!(files, lua_files(subsystem.folder));
         let parts = operations.iter().flat_map(|(_, script)| script.parts);
         let own = parts.map(|(name, _)| *name).filter(|name| !name.starts_with("lib/"));
         let own: BTreeSet<_> = own.map(str::to_owned).collect();
-        assert_eq!(own, lua_files(&format!("{}/lib", subsystem.name)));
+        assert_eq!(own, lua_files(&format!("{}/lib", subsystem.folder)));
     }
     let scripts = scripts();
     let parts = scripts.iter().flat_map(|script| script.parts).map(|(name, _)| *name);
@@ -64,7 +64,7 @@ fn every_operation_is_a_method_and_stands_in_the_readme() {
     let readme = include_str!("../../../../lua/README.md");
     let shared = include_str!("../../src/entity/mod.rs");
     for subsystem in SUBSYSTEMS {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(subsystem.name);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(subsystem.folder);
         let files = names(&folder, ".rs").into_iter().map(|name| format!("{name}.rs"));
         let source: String = files
             .map(|file| std::fs::read_to_string(folder.join(file)).expect("a source file"))

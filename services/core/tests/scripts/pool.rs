@@ -9,6 +9,7 @@ use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: "pool",
+    folder: "pool",
     repeated: &[
         ("(asked)*", |items| items.iter().all(|item| item.len() >= 16)),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),

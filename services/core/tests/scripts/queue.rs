@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use anteroom_core::breaker::{State, Totals};
 use anteroom_core::queue::{
-    Adaptive, Health, Join, Override, PlaceId, PlaceRef, Queue, Rules, TargetReading,
+    Adaptive, BreakerReading, Health, Join, Override, PlaceId, PlaceRef, Queue, Rules,
 };
 use anteroom_core::store::Store;
-use anteroom_core::target::{State, Totals};
 use futures_util::future::join_all;
 
 use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: "queue",
+    folder: "queue",
     repeated: &[
         ("(id)*", |ids| ids.iter().all(|id| is_id(id))),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
@@ -55,8 +56,8 @@ async fn join(queue: &Queue, n: u64) -> PlaceRef {
     }
 }
 
-fn reading() -> TargetReading {
-    TargetReading {
+fn reading() -> BreakerReading {
+    BreakerReading {
         state: State::Closed,
         version: 1_800_000_000_000_000,
         probes: 5,

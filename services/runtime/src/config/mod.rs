@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod admission;
+mod breaker;
 mod cookie_domain;
 mod document;
 mod endpoint;
@@ -30,7 +31,6 @@ mod scheduler;
 mod secrets;
 mod section;
 mod store;
-mod target;
 
 use std::{
     collections::BTreeMap,
@@ -41,6 +41,7 @@ use serde::Deserialize;
 
 pub use adaptive::AdaptiveConfig;
 pub use admission::AdmissionConfig;
+pub use breaker::BreakerConfig;
 pub use endpoint::{Endpoint, EndpointError, Guard};
 pub use error::ConfigError;
 pub use event::EventConfig;
@@ -55,7 +56,6 @@ pub use pool::PoolConfig;
 pub use queue::{OnStoreError, PublicUrl, QueueConfig, Rate, WithoutStore};
 pub use scheduler::SchedulerConfig;
 pub use store::{Address, StoreConfig, StoreMode};
-pub use target::TargetConfig;
 
 pub(crate) use error::Fault;
 use section::Tables;
@@ -85,7 +85,7 @@ pub struct Config {
     /// The limits, by name.
     pub limits: BTreeMap<String, LimitConfig>,
     /// The success-rate windows, by name.
-    pub targets: BTreeMap<String, TargetConfig>,
+    pub targets: BTreeMap<String, BreakerConfig>,
     /// The events, by name.
     pub events: BTreeMap<String, EventConfig>,
     /// The pools, by name.

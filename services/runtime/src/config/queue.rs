@@ -9,7 +9,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    AdaptiveConfig, Fault, TargetConfig, adaptive, networks,
+    AdaptiveConfig, BreakerConfig, Fault, adaptive, networks,
     origin::{Origin, is_loopback, web_address},
     parse::{self, FromText, duration},
     section::{self, Named},
@@ -149,7 +149,7 @@ impl Named for QueueConfig {
 /// Whether each queue that needs a target names one, and each that is named is declared.
 pub(super) fn check_targets(
     queues: &BTreeMap<String, QueueConfig>,
-    targets: &BTreeMap<String, TargetConfig>,
+    targets: &BTreeMap<String, BreakerConfig>,
 ) -> Result<(), Fault> {
     queues.iter().try_for_each(|(name, queue)| {
         let is_declared = |target| targets.contains_key(target);

@@ -4,9 +4,9 @@ use anteroom_core::pool::Rules as PoolRules;
 use anteroom_core::rules::Amounts;
 use std::collections::{BTreeMap, BTreeSet};
 
+use anteroom_core::breaker::Rules as BreakerRules;
 use anteroom_core::limit::{Algorithm, Rule};
 use anteroom_core::queue::{Pace, RULES, Rules};
-use anteroom_core::target::Rules as TargetRules;
 use anteroom_runtime::config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, WithoutStore};
 use std::time::Duration;
 
@@ -282,7 +282,7 @@ fn the_specifications_sample_is_valid() {
     assert_eq!(short.queues["concert"], *queue);
     let short = load("[targets.reservations]").expect("valid");
     assert_eq!(short.targets, config.targets);
-    assert_eq!(config.targets["reservations"].rules(), TargetRules::default());
+    assert_eq!(config.targets["reservations"].rules(), BreakerRules::default());
     let reward = &config.pools["reward"].rules;
     assert_eq!(reward.options.get("two-hundred"), Some(5_000_000));
     let short = load("[pools.reward]").expect("valid");

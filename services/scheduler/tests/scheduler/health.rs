@@ -1,7 +1,7 @@
 //! Real schedulers make a queue follow a real target.
 
+use anteroom_core::breaker::{Breaker, Outcome, Rules, State};
 use anteroom_core::queue::{Queue, Status, StepReason};
-use anteroom_core::target::{Outcome, Rules, State, Target};
 use anteroom_testkit::{Deployment, PATIENCE, until};
 
 use crate::support::{deployment, join, opened, queue, until_place, until_snapshot};
@@ -9,12 +9,12 @@ use crate::support::{deployment, join, opened, queue, until_place, until_snapsho
 const TARGET: &str = "[targets.shop]\nmin_samples = 5\nopen_for = \"1s\"\nprobes = 2\n";
 
 /// The target of the file, as those who call it report to it.
-async fn target(deployment: &Deployment) -> (Target, Rules) {
+async fn target(deployment: &Deployment) -> (Breaker, Rules) {
     let (config, store) = opened(deployment).await;
-    (Target::open(&store, "shop", 100), config.targets["shop"].rules())
+    (Breaker::open(&store, "shop", 100), config.targets["shop"].rules())
 }
 
-async fn report(target: &(Target, Rules), successes: u32, failures: u32) {
+async fn report(target: &(Breaker, Rules), successes: u32, failures: u32) {
     let (target, rules) = target;
     target.record(rules, &Outcome::counted(successes, failures)).await.expect("a report");
 }

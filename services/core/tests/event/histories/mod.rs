@@ -3,7 +3,6 @@
 //! codes, dead letters; time steps, leaps of the clock, changed rules, emptied stores, forgotten
 //! scripts, a lost meta hash, and repeats, each answer compared with the reference model's.
 
-mod fixed;
 mod history;
 mod random;
 mod step;

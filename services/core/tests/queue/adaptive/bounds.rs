@@ -2,7 +2,7 @@
 
 use anteroom_core::queue::{Adaptive, Health, Override, Pace, RULES, StepReason};
 
-use super::{AIM, INTERVAL, TICK, Target, batch, interval, line, tick};
+use super::{AIM, Breaker, INTERVAL, TICK, batch, interval, line, tick};
 use crate::line::{join, look, rate};
 use crate::overrides::known_before;
 use crate::support::TimedStore;
@@ -13,7 +13,7 @@ async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
     for (name, of_the_rules, begins) in [("a", 40, 40), ("b", 5, 10), ("c", 500, 110)] {
         let queue = world.queue(name, rate(of_the_rules, INTERVAL, Pace::Even)).await;
         assert_eq!(queue.snapshot().await.expect("a snapshot").adaptive, None);
-        assert_eq!(tick(&queue, &Target::new().health(AIM)).await, (0, None));
+        assert_eq!(tick(&queue, &Breaker::new().health(AIM)).await, (0, None));
         let snapshot = queue.snapshot().await.expect("a snapshot");
         let adaptive = snapshot.adaptive.expect("it adapts");
         assert_eq!((adaptive.batch, adaptive.reason), (begins, StepReason::Start));
@@ -26,7 +26,7 @@ async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
 async fn bounds_that_are_changed_take_the_batch_along() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", rate(40, INTERVAL, Pace::Even)).await;
-    let target = Target::new();
+    let target = Breaker::new();
     for (min_batch, max_batch, then) in [(10, 110, 40), (60, 110, 60), (10, 30, 30), (1, 90, 30)] {
         let adaptive = Adaptive { min_batch, max_batch, ..AIM };
         assert_eq!(tick(&queue, &target.health(adaptive)).await.1, None, "it is no step");
@@ -38,7 +38,7 @@ async fn bounds_that_are_changed_take_the_batch_along() {
 async fn an_operator_s_batch_goes_before_it_and_what_happened_meanwhile_does_not_count() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     interval(&world, &queue, &mut target, (9, 0)).await;
     queue.override_rules(&[Override::Batch(Some(20))], None).await.expect("an override");
     let mut promoted = 0;
@@ -62,7 +62,7 @@ async fn an_operator_s_batch_goes_before_it_and_what_happened_meanwhile_does_not
 async fn estimates_follow_an_operator_s_batch_that_is_the_same_as_the_file_s() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(100, INTERVAL, Pace::Even), 1_200).await;
-    let target = Target::new();
+    let target = Breaker::new();
     let health = target.health(Adaptive { max_batch: AIM.min_batch, ..AIM });
     for _ in 0..300 {
         world.pass(TICK);
@@ -82,7 +82,7 @@ async fn estimates_follow_an_operator_s_batch_that_is_the_same_as_the_file_s() {
 async fn a_batch_that_was_overridden_by_an_older_version_goes_before_it_too() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
-    let target = Target::new();
+    let target = Breaker::new();
     tick(&queue, &target.health(AIM)).await;
     queue.override_rules(&[Override::Batch(Some(20))], None).await.expect("an override");
     let names = RULES.iter().map(|rule| rule.name).collect::<Vec<_>>();
@@ -101,7 +101,7 @@ async fn without_its_bounds_the_batch_of_the_rules_is_in_force_again() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(10, INTERVAL, Pace::Even), 500).await;
     let adaptive = Adaptive { min_batch: 100, ..AIM };
-    tick(&queue, &Target::new().health(adaptive)).await;
+    tick(&queue, &Breaker::new().health(adaptive)).await;
     let nothing = Health::default();
     let mut made = Vec::new();
     for _ in 0..8 {

@@ -15,8 +15,8 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Adaptive, Health, Pace, Queue, Rules, TargetReading};
-use anteroom_core::target::{State, Totals};
+use anteroom_core::breaker::{State, Totals};
+use anteroom_core::queue::{Adaptive, BreakerReading, Health, Pace, Queue, Rules};
 
 use crate::line::{join, rate};
 use crate::support::TimedStore;
@@ -53,7 +53,7 @@ impl Service {
     }
 
     fn health(&self) -> Health {
-        let reading = TargetReading {
+        let reading = BreakerReading {
             state: State::Closed,
             version: 1,
             probes: 1,

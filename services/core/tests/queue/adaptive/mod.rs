@@ -6,8 +6,8 @@ mod steps;
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Adaptive, Health, Queue, Rules, StepReason, TargetReading};
-use anteroom_core::target::{State as TargetState, Totals};
+use anteroom_core::breaker::{State as BreakerState, Totals};
+use anteroom_core::queue::{Adaptive, BreakerReading, Health, Queue, Rules, StepReason};
 
 use crate::line::join;
 use crate::support::TimedStore;
@@ -23,15 +23,15 @@ const AIM: Adaptive = Adaptive {
 };
 
 /// A target of which everything is known.
-struct Target {
+struct Breaker {
     totals: Totals,
-    state: TargetState,
+    state: BreakerState,
     version: u64,
 }
 
-impl Target {
+impl Breaker {
     fn new() -> Self {
-        Self { totals: Totals::default(), state: TargetState::Closed, version: 1 }
+        Self { totals: Totals::default(), state: BreakerState::Closed, version: 1 }
     }
 
     fn calls(&mut self, successes: u64, failures: u64) {
@@ -39,13 +39,13 @@ impl Target {
         self.totals.failures += failures;
     }
 
-    fn turn(&mut self, state: TargetState) {
+    fn turn(&mut self, state: BreakerState) {
         self.state = state;
         self.version += 1;
     }
 
     fn health(&self, adaptive: Adaptive) -> Health {
-        let reading = TargetReading {
+        let reading = BreakerReading {
             state: self.state,
             version: self.version,
             probes: 3,
@@ -74,7 +74,7 @@ async fn tick(queue: &Queue, health: &Health) -> (u64, Option<StepReason>) {
 async fn interval(
     world: &TimedStore,
     queue: &Queue,
-    target: &mut Target,
+    target: &mut Breaker,
     calls: (u64, u64),
 ) -> Vec<StepReason> {
     let mut steps = Vec::new();

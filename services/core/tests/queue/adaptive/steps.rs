@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use anteroom_core::breaker::{State as BreakerState, Totals};
 use anteroom_core::queue::{Adaptive, Pace, Rules, StepReason};
-use anteroom_core::target::{State as TargetState, Totals};
 
-use super::{AIM, INTERVAL, TICK, Target, batch, interval, line, tick};
+use super::{AIM, Breaker, INTERVAL, TICK, batch, interval, line, tick};
 use crate::line::{join, rate};
 use crate::support::{SECOND, TimedStore};
 
@@ -13,7 +13,7 @@ use crate::support::{SECOND, TimedStore};
 async fn it_rises_by_a_twentieth_and_falls_by_a_fifth_once_an_interval() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(90, INTERVAL, Pace::Even), 2_500).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     // The first tick is where the count of outcomes begins.
     assert_eq!(interval(&world, &queue, &mut target, (9, 0)).await, []);
     for (calls, step, then) in [
@@ -46,7 +46,7 @@ async fn promise_02_holds_with_the_batch_in_force() {
     let world = TimedStore::new().await;
     for (name, pace) in [("even", Pace::Even), ("batch", Pace::Batch)] {
         let queue = line(&world, name, rate(110, INTERVAL, pace), 1_500).await;
-        let mut target = Target::new();
+        let mut target = Breaker::new();
         let mut made = Vec::new();
         for second in 0..15 {
             for _ in 0..10 {
@@ -69,9 +69,9 @@ async fn promise_02_holds_with_the_batch_in_force() {
 async fn slow_calls_are_as_bad_as_failed_ones() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     // 95 of 100 calls in the buckets up to 200 ms, the others in the next.
-    let calls = |target: &mut Target, quick: u64, slow: u64| {
+    let calls = |target: &mut Breaker, quick: u64, slow: u64| {
         target.totals.latencies[7] += quick;
         target.totals.latencies[8] += slow;
     };
@@ -96,7 +96,7 @@ async fn two_schedulers_with_different_aims_judge_the_same_calls() {
         let interval = Duration::from_secs(10);
         let rules = rate(100, interval, Pace::Batch);
         let queue = line(&world, name, rules, 1_300).await;
-        let (mut target, other) = (Target::new(), Adaptive { p95_target, ..AIM });
+        let (mut target, other) = (Breaker::new(), Adaptive { p95_target, ..AIM });
         // Calls that took up to 500 ms, before the count began.
         target.totals.latencies[8] = 1_000;
         for (first, second, slow, step, then) in [
@@ -127,7 +127,7 @@ async fn two_schedulers_with_different_aims_judge_the_same_calls() {
 async fn three_schedulers_take_one_step_an_interval() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     let mut steps = 0;
     for _ in 0..100 {
         world.pass(Duration::from_millis(97));
@@ -150,7 +150,7 @@ async fn three_schedulers_take_one_step_an_interval() {
 async fn too_few_outcomes_decide_nothing_until_there_are_enough() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 500).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     assert_eq!(interval(&world, &queue, &mut target, (0, 0)).await, []);
     target.calls(0, 9);
     assert_eq!(interval(&world, &queue, &mut target, (0, 0)).await, []);
@@ -170,7 +170,7 @@ async fn a_batch_that_is_not_used_up_stays() {
     // A trickle that has to wait for the next slice now and then.
     let trickle = line(&world, "trickle", rate(20, INTERVAL, Pace::Even), 0).await;
     for (number, queue) in [idle, full, trickle].into_iter().enumerate() {
-        let mut target = Target::new();
+        let mut target = Breaker::new();
         interval(&world, &queue, &mut target, (9, 0)).await;
         for n in 0..4 {
             if number == 2 {
@@ -188,13 +188,13 @@ async fn a_batch_that_is_not_used_up_stays() {
 async fn a_fallback_and_the_way_back_take_no_step_and_do_not_count() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 1_000).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     interval(&world, &queue, &mut target, (9, 0)).await;
-    target.turn(TargetState::Open);
+    target.turn(BreakerState::Open);
     assert_eq!(interval(&world, &queue, &mut target, (0, 90)).await, []);
-    target.turn(TargetState::HalfOpen);
+    target.turn(BreakerState::HalfOpen);
     assert_eq!(interval(&world, &queue, &mut target, (0, 90)).await, []);
-    target.turn(TargetState::Closed);
+    target.turn(BreakerState::Closed);
     for _ in 0..6 {
         assert_eq!(interval(&world, &queue, &mut target, (0, 90)).await, [], "three quarters");
     }
@@ -207,7 +207,7 @@ async fn a_fallback_and_the_way_back_take_no_step_and_do_not_count() {
 async fn totals_that_the_store_forgot_are_counted_anew() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 2_000).await;
-    let mut target = Target::new();
+    let mut target = Breaker::new();
     target.calls(0, 1_000);
     interval(&world, &queue, &mut target, (9, 0)).await;
     target.totals = Totals::default();

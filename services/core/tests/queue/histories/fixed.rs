@@ -2,8 +2,8 @@
 
 use anteroom_testkit::history::Harness as _;
 
+use super::breaker::Scheduler;
 use super::step::{Base, Op, Step};
-use super::target::Scheduler;
 use crate::support::TimedStore;
 
 /// Plays one history on a store of its own.

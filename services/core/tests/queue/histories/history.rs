@@ -9,9 +9,9 @@ use anteroom_core::queue::{
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
 
+use super::breaker::{Watched, known, step_of};
 use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
 use super::step::{Base, Op, Step, VISITORS};
-use super::target::{Watched, known, step_of};
 use crate::support::{TimedStore, micros};
 
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and
@@ -106,7 +106,7 @@ impl History for QueueHistory<'_> {
                 self.visits(Op::Place, &everyone).await?;
             }
             Step::Tick => self.tick(self.watched.health(0)).await?,
-            Step::Target(target) => self.target(target).await?,
+            Step::Breaker(target) => self.target(target).await?,
             Step::Sweep => {
                 let sweep = self.queue.sweep().await.map_err(error)?;
                 let told = (sweep.unclaimed, sweep.expired, sweep.away, sweep.abandoned);

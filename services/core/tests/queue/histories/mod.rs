@@ -7,10 +7,10 @@
 //! They are played as every subsystem's are (`testkit::history`); one that `make soak` finds stays
 //! as a fixed case in `fixed.rs`.
 
+mod breaker;
 mod fixed;
 mod history;
 mod overrides;
 mod random;
 mod step;
-mod target;
 mod visits;

@@ -32,7 +32,7 @@ impl Harness for TimedStore {
     fn code(step: &Step) -> String {
         let step = format!("Step::{step:?}");
         let step = step.replace("op: ", "op: Op::").replace("whom: [", "whom: vec![");
-        step.replace("Target(", "Target(Target::")
+        step.replace("Breaker(", "Breaker(Breaker::")
     }
 }
 

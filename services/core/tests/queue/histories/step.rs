@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::queue::{Pace, Rules};
 use proptest::prelude::*;
 
-use super::target::{Scheduler, Target, schedulers, target};
+use super::breaker::{Breaker, Scheduler, schedulers, target};
 
 /// Visitors of a history.
 pub const VISITORS: u64 = 12;
@@ -64,7 +64,7 @@ pub enum Step {
     AllPoll,
     Tick,
     /// Something happens to the target that the queue follows.
-    Target(Target),
+    Breaker(Breaker),
     Sweep,
     /// The store's clock goes on by this many milliseconds, with a tick each second if a scheduler
     /// runs.
@@ -141,7 +141,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         6 => (op(), whom).prop_map(|(op, whom)| Step::Together { op, whom }),
         4 => Just(Step::AllPoll),
         6 => Just(Step::Tick),
-        6 => target().prop_map(Step::Target),
+        6 => target().prop_map(Step::Breaker),
         3 => Just(Step::Sweep),
         4 => (1u64..300).prop_map(|ms| Step::Pass { ms, scheduler: false }),
         6 => (50u64..3000, any::<bool>()).prop_map(|(ms, scheduler)| Step::Pass { ms, scheduler }),

@@ -5,7 +5,7 @@ use super::{Queue, STEP};
 /// The states of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the specification")]
-pub enum TargetState {
+pub enum BreakerState {
     Closed,
     Open,
     HalfOpen,
@@ -28,8 +28,8 @@ pub type Totals = (u64, u64, [u64; 14]);
 /// A target as a scheduler read it; times in microseconds.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the words of the specification")]
-pub struct TargetReading {
-    pub state: TargetState,
+pub struct BreakerReading {
+    pub state: BreakerState,
     pub version: u64,
     pub probes: u64,
     pub open_for: u64,
@@ -64,7 +64,7 @@ impl Adaptive {
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "the names of the operation's arguments")]
 pub struct Health {
-    pub reading: Option<TargetReading>,
+    pub reading: Option<BreakerReading>,
     pub adaptive: Option<Adaptive>,
 }
 
@@ -72,7 +72,7 @@ pub struct Health {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
     /// The newest reading, and the tick that gave it last.
-    reading: Option<(TargetReading, u64)>,
+    reading: Option<(BreakerReading, u64)>,
     ramp_at: Option<u64>,
     /// Every place promoted while the target was probed.
     probes: Vec<u64>,
@@ -88,25 +88,25 @@ pub(super) struct Followed {
 
 impl Queue {
     /// The state of the target, while a reading of it is in force.
-    pub fn health(&self) -> Option<TargetState> {
+    pub fn health(&self) -> Option<BreakerState> {
         let (reading, at) = self.followed.reading?;
         (self.now - at <= STEP).then_some(reading.state)
     }
 
     /// Whether places are promoted at all.
     pub(super) fn promotes(&self) -> bool {
-        !self.rules.paused && self.health() != Some(TargetState::Open)
+        !self.rules.paused && self.health() != Some(BreakerState::Open)
     }
 
     /// Whether it is for the health of the target alone that none is, or only a few to find out.
     pub fn is_paused_by_health(&self) -> bool {
-        let ill = matches!(self.health(), Some(TargetState::Open | TargetState::HalfOpen));
+        let ill = matches!(self.health(), Some(BreakerState::Open | BreakerState::HalfOpen));
         !self.rules.paused && ill
     }
 
     /// How many quarters of the pace the health of the target leaves.
     pub fn health_quarters(&self) -> Option<u64> {
-        Some(if self.health()? == TargetState::Closed { self.quarters() } else { 0 })
+        Some(if self.health()? == BreakerState::Closed { self.quarters() } else { 0 })
     }
 
     /// The adaptive batch, while its bounds are named.
@@ -118,7 +118,7 @@ impl Queue {
     /// How many quarters of the pace are in force.
     fn quarters(&self) -> u64 {
         match (self.health(), self.followed.ramp_at, self.followed.reading) {
-            (Some(TargetState::Closed), Some(since), Some((reading, _))) => {
+            (Some(BreakerState::Closed), Some(since), Some((reading, _))) => {
                 (1 + (self.now - since) / reading.open_for).min(4)
             }
             _ => 4,
@@ -136,7 +136,7 @@ impl Queue {
     /// How many places may find out how the target is; `None`: it is not probed.
     pub(super) fn probes_left(&self) -> Option<u64> {
         let (reading, _) = self.followed.reading?;
-        (self.health()? == TargetState::HalfOpen)
+        (self.health()? == BreakerState::HalfOpen)
             .then(|| reading.probes.saturating_sub(self.lot(reading.open_for)))
     }
 
@@ -154,7 +154,7 @@ impl Queue {
     /// So many are about to be promoted.
     pub(super) fn probe(&mut self, promoted: u64) -> Result<(), String> {
         let Some((reading, _)) = self.followed.reading else { return Ok(()) };
-        if promoted == 0 || self.health() != Some(TargetState::HalfOpen) {
+        if promoted == 0 || self.health() != Some(BreakerState::HalfOpen) {
             return Ok(());
         }
         let from = self.now.saturating_sub(reading.open_for);
@@ -175,12 +175,12 @@ impl Queue {
                 Some((known, _)) if before.is_some() && reading.version < known.version => {}
                 Some((known, at)) if before.is_some() && reading.version == known.version => {
                     let state = known.state;
-                    (*known, *at) = (TargetReading { state, ..reading }, self.now);
+                    (*known, *at) = (BreakerReading { state, ..reading }, self.now);
                 }
                 newest => {
                     let known = newest.replace((reading, self.now));
-                    let left = known.is_some_and(|(known, _)| known.state != TargetState::Closed);
-                    if left && reading.state == TargetState::Closed {
+                    let left = known.is_some_and(|(known, _)| known.state != BreakerState::Closed);
+                    if left && reading.state == BreakerState::Closed {
                         self.followed.ramp_at = Some(self.now);
                     }
                 }
@@ -209,7 +209,7 @@ impl Queue {
         let batch = batch.clamp(min_batch, max_batch);
         self.followed.batch = Some((batch, self.now));
         let judges = self.promotes()
-            && self.health() == Some(TargetState::Closed)
+            && self.health() == Some(BreakerState::Closed)
             && self.quarters() == 4
             && !self.rules.batch_overridden;
         if lapsed || !judges {

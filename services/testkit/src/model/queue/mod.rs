@@ -14,7 +14,7 @@ mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub use health::{Adaptive, Health, Step, TargetReading, TargetState};
+pub use health::{Adaptive, BreakerReading, BreakerState, Health, Step};
 pub use revoked::Reading;
 pub use shown::Shown;
 pub use ticks::Tick;

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anteroom_core::breaker;
 use anteroom_core::queue::{
     AdaptiveBatch, GoneReason, Inspected, Inspection, Overridden, PlaceRef, Places, RULES, Rules,
     Snapshot, Ticket,
 };
 use anteroom_core::rules::{Kind, Rule};
-use anteroom_core::target;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
@@ -129,12 +129,12 @@ impl<'a> AdminView<'a> {
     }
 }
 
-impl From<target::State> for HealthView {
-    fn from(state: target::State) -> Self {
+impl From<breaker::State> for HealthView {
+    fn from(state: breaker::State) -> Self {
         match state {
-            target::State::Closed => Self::Closed,
-            target::State::Open => Self::Open,
-            target::State::HalfOpen => Self::HalfOpen,
+            breaker::State::Closed => Self::Closed,
+            breaker::State::Open => Self::Open,
+            breaker::State::HalfOpen => Self::HalfOpen,
         }
     }
 }

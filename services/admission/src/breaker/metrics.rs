@@ -1,0 +1,75 @@
+//! What admission counts of targets.
+
+use anteroom_core::breaker::Snapshot;
+use anteroom_runtime::SnapshotGauges;
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+
+/// A gauge: its name, its meaning, and its value in a snapshot, if it has one there.
+type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
+
+/// What a snapshot shows of a target. All have the one label `target`.
+const GAUGES: [Gauge; 2] = [
+    (
+        "anteroom_target_success_ratio",
+        "Share of the outcomes in the window that were successes; absent without outcomes.",
+        |it| it.window().success_rate(),
+    ),
+    ("anteroom_target_fallback", "1 while callers are to take their fallback.", |it| {
+        Some(f64::from(u8::from(it.state.is_fallback())))
+    }),
+];
+
+/// The metrics of all targets, by name.
+#[derive(Debug)]
+pub struct BreakerFamilies {
+    outcomes: IntCounterVec,
+    degraded: IntCounterVec,
+    /// The state of each target, from its snapshots.
+    pub(crate) gauges: SnapshotGauges<Snapshot>,
+}
+
+impl BreakerFamilies {
+    /// Registers everything.
+    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+        let families = Self {
+            outcomes: IntCounterVec::new(
+                Opts::new(
+                    "anteroom_target_outcomes_total",
+                    "Outcomes that were counted: success, failure. Each process shows those that \
+                     it was told of; a repeat under the same id is none.",
+                ),
+                &["target", "outcome"],
+            )?,
+            degraded: IntCounterVec::new(
+                Opts::new(
+                    "anteroom_target_degraded_answers_total",
+                    "Answers about a target without the store: from what was known last, or \
+                     without a fallback.",
+                ),
+                &["target"],
+            )?,
+            gauges: SnapshotGauges::register(registry, "target", GAUGES, [])?,
+        };
+        registry.register(Box::new(families.outcomes.clone()))?;
+        registry.register(Box::new(families.degraded.clone()))?;
+        Ok(families)
+    }
+
+    /// The children of one target, so that no request formats a label.
+    pub fn of(&self, name: &str) -> BreakerMetrics {
+        BreakerMetrics {
+            successes: self.outcomes.with_label_values(&[name, "success"]),
+            failures: self.outcomes.with_label_values(&[name, "failure"]),
+            degraded: self.degraded.with_label_values(&[name]),
+        }
+    }
+}
+
+/// What one target counts.
+#[derive(Debug)]
+pub struct BreakerMetrics {
+    pub successes: IntCounter,
+    pub failures: IntCounter,
+    /// Answers without the store.
+    pub degraded: IntCounter,
+}

@@ -1,1 +1,0 @@
-//! Histories that failed once.
