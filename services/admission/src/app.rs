@@ -18,17 +18,17 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::breaker::{self, BreakerState};
+use crate::breaker::state::{self as breaker, BreakerState};
 use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{Entities, EntityContext};
-use crate::event::{self, EventState};
-use crate::limit::{self, LimitState};
+use crate::event::state::{self as event, EventState};
+use crate::limit::state::{self as limit, LimitState};
 use crate::metrics::AdmissionMetrics;
-use crate::pool::{self, PoolState};
+use crate::pool::state::{self as pool, PoolState};
 use crate::problem::retry::PendingRetries;
-use crate::queue::{self, QueueState};
+use crate::queue::state::{self as queue, QueueState};
 
 /// The state behind every handler.
 pub struct App {

@@ -2,7 +2,7 @@
 //!
 //! A request takes one way: [`serve`] accepts the connection, [`http`] routes it through one lean
 //! shell to a handler, the handler calls one operation of `anteroom_core` and replies. Whatever is
-//! refused leaves as a [`problem`] with one of the codes there and in `queue::codes`.
+//! refused leaves as a [`problem`] with one of the codes there and in `queue::problems`.
 
 mod app;
 mod breaker;
@@ -15,6 +15,7 @@ mod http;
 mod limit;
 mod metrics;
 mod pool;
+mod ports;
 mod problem;
 mod queue;
 pub mod role;
@@ -23,21 +24,21 @@ mod tasks;
 
 // What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
 // compiler tells what nobody uses.
-pub use crate::http::breaker::outcome::OutcomeBody;
-pub use crate::http::event::calls::ApplyBody;
-pub use crate::http::event::operator::AddStockBody;
+pub use crate::breaker::body::OutcomeBody;
+pub use crate::event::backend::ApplyBody;
+pub use crate::event::operator::AddStockBody;
 pub use crate::http::extract::{Peer, parse_json, whole_body};
-pub use crate::http::limit::body::{CheckBody, ChecksBody, ForgetBody};
-pub use crate::http::pool::body::{AskedBody, FundsBody, SettleBody};
-pub use crate::http::queue::backend::BackendJoin;
-pub use crate::http::queue::calls::{JoinBody, is_strong_key};
-pub use crate::http::queue::gate::original::Original;
-pub use crate::http::queue::gate::refusal;
-pub use crate::http::queue::hot;
-pub use crate::http::queue::overrides::Overrides;
-pub use crate::http::queue::page::form_key;
 pub use crate::http::shell::{Answer, Shell};
-pub use crate::http::{PortService, port, public, service};
+pub use crate::limit::body::{CheckBody, ChecksBody, ForgetBody};
+pub use crate::pool::body::{AskedBody, FundsBody, SettleBody};
+pub use crate::ports::{PortService, port, public, service};
+pub use crate::queue::backend::BackendJoin;
+pub use crate::queue::calls::{JoinBody, is_strong_key};
+pub use crate::queue::gate::original::Original;
+pub use crate::queue::gate::refusal;
+pub use crate::queue::hot;
+pub use crate::queue::overrides::Overrides;
+pub use crate::queue::waiting_page::form_key;
 pub use app::App;
 pub use callers::client_address::client_address;
 pub use callers::cookies::Cookies;

@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::http;
 use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
 use crate::tasks::{breaker_snapshots, pool_snapshots, revocations, snapshots};
+use crate::{http, ports};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -47,7 +47,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
-    let (visitors, backends) = (http::public(&app), http::service(&app));
+    let (visitors, backends) = (ports::public(&app), ports::service(&app));
     let in_flight = [("public", &visitors), ("service", &backends)];
     let in_flight = in_flight.map(|(port, it)| (port, it.in_flight.clone()));
     http::shell::show_in_flight(&registry, in_flight.into())?;

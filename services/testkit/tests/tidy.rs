@@ -163,6 +163,27 @@ fn links_in_markdown_lead_somewhere() {
     assert!(looked_at > 30, "only {looked_at} links were found");
 }
 
+/// A reader who knows one subsystem of admission finds everything in the next.
+#[test]
+fn subsystems_of_admission_have_the_same_file_names() {
+    const ALL: [&str; 6] = ["mod", "state", "backend", "views", "problems", "metrics"];
+    const OTHER_WORDS: [&str; 8] =
+        ["view", "codes", "code", "check", "outcome", "admin", "problem", "snapshot"];
+    for subsystem in ["queue", "event", "pool", "limit", "breaker"] {
+        let folder = workspace().join("services/admission/src").join(subsystem);
+        let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let names: BTreeSet<_> =
+            names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+        for name in ALL {
+            assert!(names.contains(name), "{}: no {name}.rs", folder.display());
+        }
+        for name in OTHER_WORDS {
+            let message = "is another word for one of the files that all subsystems have";
+            assert!(!names.contains(name), "{}/{name}.rs {message}", folder.display());
+        }
+    }
+}
+
 /// What an example stands for, and what a build makes.
 const NO_FILE_OF_OURS: [&str; 3] = ["NAME", "SEED", "target/"];
 

@@ -148,9 +148,9 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::breaker;
-    use crate::http::limit;
-    use crate::http::queue::hot::{PUBLIC, SERVICE};
+    use crate::breaker;
+    use crate::limit;
+    use crate::queue::hot::{PUBLIC, SERVICE};
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {

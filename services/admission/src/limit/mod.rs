@@ -1,57 +1,42 @@
-//! What this process keeps of a limit between requests, and what limits refuse.
+//! Limits over HTTP: what backends and operators call.
 
-pub mod codes;
+pub mod backend;
+pub mod body;
+pub mod hot;
 pub mod metrics;
+pub mod operator;
+pub mod problems;
+pub mod state;
+pub mod views;
 
 use std::sync::Arc;
 
-use anteroom_core::limit::Rule;
-use anteroom_runtime::Config;
-use anteroom_runtime::config::LimitConfig;
-use http::HeaderValue;
+use axum::middleware::from_fn;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::routes;
 
-use self::metrics::{LimitFamilies, LimitMetrics};
-use crate::entities::{Entities, Entity};
-use crate::problem::Code;
+use crate::app::App;
+use crate::http::audit::Audit;
+use crate::http::document;
+use crate::limit::state::LimitState;
 
-/// One limit as handlers see it.
-pub struct LimitState {
-    pub(crate) name: String,
-    pub(crate) config: LimitConfig,
-    /// What `RateLimit-Policy` says of it.
-    pub(crate) policy: HeaderValue,
-    pub(crate) metrics: Arc<LimitMetrics>,
+/// What backends and operators call.
+pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+    let audit = audit.clone();
+    let audited = from_fn(move |request, next| {
+        audit.clone().answer::<LimitState>("limit.forget", request, next)
+    });
+    let mut routes = OpenApiRouter::new()
+        .routes(routes!(backend::check))
+        .routes(routes!(backend::check_several))
+        .routes(routes!(operator::forget).layer(audited));
+    document::complete(routes.get_openapi_mut(), parameter, &[]);
+    routes
 }
 
-impl LimitState {
-    fn new(name: &str, config: LimitConfig, metrics: Arc<LimitMetrics>) -> Self {
-        let (limit, seconds) = (config.limit, config.window.as_secs());
-        let policy = format!("\"{name}\";q={limit};w={seconds}");
-        // A name has letters, digits and hyphens only.
-        let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
-        Self { name: name.to_owned(), config, policy, metrics }
-    }
-
-    pub(crate) fn rule(&self) -> Rule {
-        self.config.rule()
-    }
-}
-
-impl Entity for LimitState {
-    const SECTION: &'static str = "limits";
-    const LABEL: &'static str = "limit";
-    const UNKNOWN: Code = Code::UNKNOWN_LIMIT;
-}
-
-/// The limits of a new configuration, each with what it counted before.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<LimitState>>,
-    metrics: &LimitFamilies,
-) -> Entities<LimitState> {
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.limits, |name, limit, before| {
-        let counted = before.map(|before| before.metrics.clone());
-        LimitState::new(name, *limit, counted.unwrap_or_else(|| Arc::new(metrics.of(name))))
-    })
+/// What the parameters of these names look like, in whichever of the calls they stand.
+fn parameter(name: &str) -> Option<ObjectBuilder> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    (name == "limit").then(|| text.pattern(Some("^[a-z0-9-]{1,40}$")))
 }

@@ -1,117 +1,66 @@
-//! What this process keeps of a pool between requests, and what a pool refuses.
+//! Pools over HTTP: what backends and operators call.
 
-pub mod codes;
+pub mod backend;
+pub mod body;
 pub mod metrics;
+pub mod operator;
+pub mod problems;
+pub mod state;
+pub mod views;
 
 use std::sync::Arc;
 
-use anteroom_core::pool::{Answer, Pool, Refusal};
-use anteroom_core::store::Error;
-use anteroom_runtime::Config;
-use prometheus::{IntCounter, IntCounterVec};
-use tokio::sync::{Mutex, MutexGuard};
+use anteroom_core::pool::MAX_LINES;
+use anteroom_core::rules::MAX_AMOUNT;
+use axum::middleware::from_fn;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::routes;
 
-use self::metrics::PoolFamilies;
-use crate::entities::{Entities, Entity, EntityContext};
-use crate::problem::retry::PendingRetries;
-use crate::problem::{Code, Problem};
+use self::operator::DEFAULT_LINES;
+use crate::app::App;
+use crate::http::audit::Audit;
+use crate::http::document;
+use crate::pool::state::PoolState;
 
-/// One pool as handlers see it.
-pub struct PoolState {
-    /// The operations.
-    pub pool: Pool,
-    operations: IntCounterVec,
-    paid: IntCounter,
-    /// The retries that this process has scheduled, of any entity.
-    retries: Arc<PendingRetries>,
-    /// Held by who audits it.
-    audits: Arc<Mutex<()>>,
+/// These operations take an empty body for `{}`.
+const MAY_BE_EMPTY: &[&str] = &[];
+
+/// What backends and operators call.
+pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+    let audited = |operation| {
+        let audit = audit.clone();
+        from_fn(move |request, next| audit.clone().answer::<PoolState>(operation, request, next))
+    };
+    let mut routes = OpenApiRouter::new()
+        .routes(routes!(backend::pool))
+        .routes(routes!(backend::hold))
+        .routes(routes!(backend::look, backend::cancel))
+        .routes(routes!(backend::extend))
+        .routes(routes!(backend::settle))
+        .routes(routes!(backend::draw))
+        .routes(routes!(operator::fund).layer(audited("pool.fund")))
+        .routes(routes!(operator::confirm).layer(audited("pool.confirm")))
+        .routes(routes!(operator::ledger).layer(audited("pool.ledger")))
+        .routes(routes!(operator::audit).layer(audited("pool.audit")));
+    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
+    routes
 }
 
-impl PoolState {
-    pub(crate) fn name(&self) -> &str {
-        self.pool.name()
-    }
-
-    /// Whoever audits it, which keeps the store busy, is alone in this process.
-    pub(crate) fn audits_alone(&self) -> Result<MutexGuard<'_, ()>, Problem> {
-        self.audits.try_lock().map_err(|_| {
-            let problem = Problem::new(Code::OVERLOADED).detail("the pool is being audited");
-            problem.retry_after(self.retries.schedule_anybody())
-        })
-    }
-
-    /// What came of an operation, counted; money is never advice, so without the store it is
-    /// refused.
-    pub(crate) fn told<T>(
-        &self,
-        operation: &'static str,
-        answer: Result<Answer<T>, Error>,
-    ) -> Result<T, Problem> {
-        let (outcome, told) = match answer {
-            Ok(Answer::Done(told)) => ("done", Ok(told)),
-            Ok(Answer::Repeated(told)) => ("repeated", Ok(told)),
-            Ok(Answer::Refused(refusal)) => {
-                let problem = self.refused(refusal);
-                (problem.code().name(), Err(problem))
-            }
-            Err(error) => {
-                let problem = Problem::from(error);
-                (problem.code().name(), Err(problem))
-            }
-        };
-        self.operations.with_label_values(&[self.name(), operation, outcome]).inc();
-        told
-    }
-
-    /// The same of an operation that pays the amount which `paid` tells.
-    pub(crate) fn told_paid<T: Copy>(
-        &self,
-        operation: &'static str,
-        answer: Result<Answer<T>, Error>,
-        paid: impl Fn(T) -> u64,
-    ) -> Result<T, Problem> {
-        if let Ok(Answer::Done(told)) = &answer {
-            self.paid.inc_by(paid(*told));
-        }
-        self.told(operation, answer)
-    }
-
-    fn refused(&self, refusal: Refusal) -> Problem {
-        let problem = codes::problem(refusal);
-        if refusal == Refusal::Unconfirmed {
-            return problem.retry_after(self.retries.schedule_anybody());
-        }
-        problem
-    }
-}
-
-impl Entity for PoolState {
-    const SECTION: &'static str = "pools";
-    const LABEL: &'static str = "pool";
-    const UNKNOWN: Code = Code::UNKNOWN_POOL;
-}
-
-/// The pools of a new configuration. One that stays keeps its lanes and what it has seen.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<PoolState>>,
-    context: &EntityContext<'_>,
-    metrics: &PoolFamilies,
-) -> Entities<PoolState> {
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.pools, |name, config, before| {
-        let audits = before.map_or_else(Arc::default, |before| before.audits.clone());
-        let rules = config.rules.clone();
-        let pool = match before {
-            Some(before) => {
-                before.pool.set_rules(rules);
-                before.pool.clone()
-            }
-            None => Pool::open(context.store, name, rules, context.lane_bound),
-        };
-        let (operations, retries) = (metrics.operations.clone(), context.retries.clone());
-        let paid = metrics.paid.with_label_values(&[name]);
-        PoolState { pool, operations, paid, retries, audits }
+/// What the parameters of these names look like, in whichever of the calls they stand.
+fn parameter(name: &str) -> Option<ObjectBuilder> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let number = |least: u64, most: u64| {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(least as f64))
+            .maximum(Some(most as f64))
+    };
+    Some(match name {
+        "pool" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
+        "hold_id" => text.pattern(Some("^[A-Za-z0-9_-]{22}$")),
+        "after" => number(0, MAX_AMOUNT),
+        "limit" => number(1, MAX_LINES).default(Some(DEFAULT_LINES.into())),
+        _ => return None,
     })
 }

@@ -100,14 +100,14 @@ pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::breaker::codes::TARGET;
-    use crate::event::codes::EVENT;
-    use crate::limit::codes::LIMIT;
-    use crate::pool::codes::POOL;
+    use crate::breaker::problems::TARGET;
+    use crate::event::problems::EVENT;
+    use crate::limit::problems::LIMIT;
+    use crate::pool::problems::POOL;
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
     use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
-    use crate::queue::codes::{QUEUE, TOKEN};
+    use crate::queue::problems::{QUEUE, TOKEN};
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {

@@ -162,7 +162,7 @@ mod tests {
     use anteroom_core::queue::{Place, Standing, Wait};
 
     use super::*;
-    use crate::http::queue::view::place::PlaceView;
+    use crate::queue::views::place::PlaceView;
 
     const TTL: Duration = Duration::from_secs(60);
 

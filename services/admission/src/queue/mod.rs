@@ -1,212 +1,107 @@
-//! What this process keeps of a queue between requests, and what a queue refuses.
+//! The queue over HTTP: what visitors, gateways, browsers, backends and operators call.
 
 pub mod active_cache;
-pub mod codes;
+pub mod backend;
+pub mod calls;
 pub mod fail_open;
+pub mod gate;
+pub mod hot;
 pub mod latest;
 pub mod metrics;
+pub mod operator;
+pub mod overrides;
+pub mod places;
+pub mod problems;
 pub mod return_to;
+pub mod state;
+pub mod stream;
 pub mod streams;
+pub mod views;
+pub mod visitor;
+pub mod visits;
+pub mod waiting_page;
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use anteroom_core::queue::{Queue, Rules};
-use anteroom_core::store;
-use anteroom_runtime::Config;
-use anteroom_runtime::config::{Origin, QueueConfig};
-use rand::Rng as _;
+use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status};
+use axum::middleware::from_fn;
+use axum::routing::any;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::routes;
 
-use self::active_cache::ActiveCache;
-use self::fail_open::FailOpen;
-use self::latest::Latest;
-use self::metrics::{QueueFamilies, QueueMetrics};
-use self::return_to::ReturnTo;
-use self::streams::Streams;
-use crate::callers::cookies::Cookies;
-use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
-use crate::entities::{Entities, Entity, EntityContext};
-use crate::problem::retry::{self, PendingRetries};
-use crate::problem::{Code, Problem};
+use self::places::DEFAULT_PLACES;
+use crate::app::App;
+use crate::http::audit::Audit;
+use crate::http::document;
+use crate::queue::state::QueueState;
 
-/// One queue as handlers see it.
-pub struct QueueState {
-    /// The operations.
-    pub queue: Queue,
-    pub(crate) config: QueueConfig,
-    /// How its cookie is named and guarded.
-    pub(crate) cookies: Arc<Cookies>,
-    /// Where a visitor may go on to.
-    pub(crate) return_to: ReturnTo,
-    /// The newest snapshot.
-    pub(crate) latest: Arc<Latest>,
-    /// The places that this process has seen active.
-    pub(crate) active_cache: Arc<ActiveCache>,
-    /// Who passes while the store is away and `on_store_error` is `open`.
-    pub(crate) fail_open: Arc<FailOpen>,
-    /// How many joined from which address.
-    pub(crate) joins_per_address: JoinsPerAddress,
-    /// The last warning, under this configuration, that one address can hold half of the slots.
-    crowding: Mutex<Option<String>>,
-    /// Which addresses had a place before.
-    pub(crate) first_places: Arc<FirstPlaces>,
-    /// How many requests named which place.
-    pub(crate) requests_per_place: RequestsPerPlace,
-    /// Streams that are open, by place.
-    pub(crate) streams: Arc<Streams>,
-    pub(crate) metrics: Arc<QueueMetrics>,
-    /// The retries that this process has scheduled, of any queue.
-    pub(crate) retries: Arc<PendingRetries>,
-    /// Those that it has scheduled because this queue takes no joins: they delay no other queue.
-    pub(crate) refused: Arc<PendingRetries>,
+/// These operations take an empty body for `{}`.
+const MAY_BE_EMPTY: &[&str] = &["join", "join_by_form", "override_rules"];
+
+/// What visitors, gateways and browsers call.
+pub fn public() -> OpenApiRouter<Arc<App>> {
+    let mut routes = OpenApiRouter::new()
+        .routes(routes!(calls::join))
+        .routes(routes!(calls::place, calls::leave))
+        .routes(routes!(stream::events))
+        .routes(routes!(calls::claim))
+        .routes(routes!(calls::renew))
+        .routes(routes!(calls::state))
+        .routes(routes!(waiting_page::page, waiting_page::join))
+        .route(gate::PLAIN, any(gate::authorize))
+        .route(gate::BEHIND, any(gate::authorize_behind))
+        .route(gate::BEHIND_ROOT, any(gate::authorize_behind));
+    let document = routes.get_openapi_mut();
+    document::add::<gate::__path_authorize>(document);
+    document::add::<gate::__path_authorize_behind>(document);
+    document::complete(document, parameter, MAY_BE_EMPTY);
+    routes
 }
 
-impl QueueState {
-    /// A queue that was not there before.
-    pub(crate) fn new(
-        queue: Queue,
-        config: QueueConfig,
-        cookies: Arc<Cookies>,
-        metrics: Arc<QueueMetrics>,
-        retries: Arc<PendingRetries>,
-    ) -> Self {
-        Self {
-            queue,
-            cookies,
-            return_to: return_to(&config),
-            joins_per_address: JoinsPerAddress::new(config.joins_per_address, &config.exempt),
-            requests_per_place: RequestsPerPlace::new(config.requests_per_place),
-            config,
-            crowding: Mutex::default(),
-            first_places: Arc::default(),
-            latest: Arc::default(),
-            active_cache: Arc::default(),
-            fail_open: Arc::default(),
-            streams: Arc::default(),
-            metrics,
-            retries,
-            refused: Arc::default(),
-        }
-    }
-
-    /// The same queue under another configuration, with all that it remembers.
-    pub(crate) fn with(&self, config: QueueConfig, cookies: Arc<Cookies>) -> Self {
-        self.queue.set_rules(config.rules.clone());
-        Self {
-            queue: self.queue.clone(),
-            cookies,
-            return_to: return_to(&config),
-            joins_per_address: self
-                .joins_per_address
-                .with(config.joins_per_address, &config.exempt),
-            requests_per_place: self.requests_per_place.with(config.requests_per_place),
-            config,
-            crowding: Mutex::default(),
-            first_places: self.first_places.clone(),
-            latest: self.latest.clone(),
-            active_cache: self.active_cache.clone(),
-            fail_open: self.fail_open.clone(),
-            streams: self.streams.clone(),
-            metrics: self.metrics.clone(),
-            retries: self.retries.clone(),
-            refused: self.refused.clone(),
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        self.queue.name()
-    }
-
-    /// How long the holder of a place may be silent: half of the time in which a turn must be
-    /// claimed, and a new place be heard of. As far as this process knows: an operator may have
-    /// changed it.
-    pub(crate) fn max_poll_delay(&self) -> Duration {
-        let shortest =
-            |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
-        let configured = shortest(self.config.rules.claim_ttl, self.config.rules.first_poll_ttl);
-        let live = self.latest.get().map(|seen| {
-            let rules = &seen.snapshot.rules;
-            shortest(rules.claim_ttl, rules.first_poll_ttl)
-        });
-        live.map_or(configured, |live| live.min(configured)) / 2
-    }
-
-    /// Warns if one address can hold half of the slots by these rules, which are in force: at the
-    /// start, after a reload, and when they change.
-    pub(crate) fn warn_of_crowding(&self, rules: &Rules) {
-        let warning = self.config.crowding(self.name(), rules);
-        let mut last = self.crowding.lock().unwrap_or_else(PoisonError::into_inner);
-        if warning != *last {
-            if let Some(warning) = &warning {
-                tracing::warn!("{warning}");
-            }
-            *last = warning;
-        }
-    }
-
-    /// How many places one address may hold, by the rules in force as far as this process knows;
-    /// `None` for any number.
-    pub(crate) fn most_per_address(&self) -> Option<u64> {
-        let live = self.latest.get().map(|seen| seen.snapshot.rules.most_per_address());
-        live.unwrap_or_else(|| self.config.rules.most_per_address())
-    }
-
-    /// Schedules a retry after a failure on our side.
-    pub(crate) fn retry(&self) -> Duration {
-        self.retries.schedule(self.depth(), retry::MIN_DELAY, self.max_poll_delay())
-    }
-
-    /// The same as a hint to many requests of one visitor, who does not retry each of them.
-    pub(crate) fn retry_hint(&self) -> Duration {
-        retry::after(self.depth(), retry::MIN_DELAY, self.max_poll_delay(), rand::rng().random())
-    }
-
-    /// A failure of the store, with its `Retry-After`.
-    pub(crate) fn failed(&self, error: &store::Error) -> Problem {
-        let problem = Problem::from(error);
-        if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
-    }
-
-    /// How many stood in line when it was read last.
-    fn depth(&self) -> u64 {
-        self.latest.get().map_or(0, |seen| seen.snapshot.depth)
-    }
+/// What backends and operators call.
+pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+    let audited = |operation| {
+        let audit = audit.clone();
+        from_fn(move |request, next| audit.clone().answer::<QueueState>(operation, request, next))
+    };
+    let mut routes = OpenApiRouter::new()
+        .routes(routes!(backend::join))
+        .routes(routes!(backend::renew))
+        .routes(routes!(backend::finish))
+        .routes(routes!(backend::state))
+        .routes(routes!(operator::look).layer(audited("queue.snapshot")))
+        .routes(routes!(operator::change).layer(audited("queue.override_rules")))
+        .routes(routes!(operator::purge).layer(audited("queue.purge")))
+        .routes(routes!(operator::reset).layer(audited("queue.reset")))
+        .routes(routes!(places::places).layer(audited("queue.places")))
+        .routes(routes!(operator::inspect).layer(audited("queue.inspect")))
+        .routes(routes!(operator::evict).layer(audited("queue.evict")));
+    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
+    routes
 }
 
-impl Entity for QueueState {
-    const SECTION: &'static str = "queues";
-    const LABEL: &'static str = "queue";
-    const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
-}
-
-/// The queues of a new configuration, each with what it remembers from before.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<QueueState>>,
-    context: &EntityContext<'_>,
-    metrics: &QueueFamilies,
-) -> Entities<QueueState> {
-    let cookies = Arc::new(Cookies::new(
-        config.admission.secure_cookies,
-        config.admission.cookie_domain.as_deref(),
-    ));
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.queues, |name, queue, before| match before {
-        Some(before) => before.with(queue.clone(), cookies.clone()),
-        None => {
-            let opened = Queue::open(context.store, name, queue.rules.clone(), context.lane_bound);
-            let metrics = Arc::new(metrics.of(name));
-            QueueState::new(
-                opened,
-                queue.clone(),
-                cookies.clone(),
-                metrics,
-                context.retries.clone(),
-            )
-        }
+/// What the parameters of these names look like, in whichever of the queue's calls they stand.
+fn parameter(name: &str) -> Option<ObjectBuilder> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    Some(match name {
+        "queue" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
+        "place" => text.pattern(Some("^[A-Za-z0-9_-]{40}$")),
+        "Idempotency-Key" => text.pattern(Some("^[!-~]{22,128}$")),
+        "ticket" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(MAX_TICKET as f64)),
+        "state" => text.enum_values(Some(Status::ALL.map(Status::name))),
+        "after" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0))
+            .maximum(Some(MAX_TICKET as f64)),
+        "limit" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(MAX_PLACES as f64))
+            .default(Some(DEFAULT_PLACES.into())),
+        _ => return None,
     })
-}
-
-fn return_to(config: &QueueConfig) -> ReturnTo {
-    ReturnTo::new(config.return_to_origins.iter().map(Origin::as_str), config.return_query)
 }

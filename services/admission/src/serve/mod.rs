@@ -48,9 +48,9 @@ use self::large_head::Serving;
 use self::load_shed::LoadShed;
 use self::request_body::request_body;
 use crate::app::App;
-use crate::http::PortService;
 use crate::http::extract::Peer;
 use crate::http::shell::ResponseFuture;
+use crate::ports::PortService;
 
 /// Descriptors ran out, or the like: a pause lets some come free.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::queue::QueueState;
+use crate::queue::state::QueueState;
 
 /// Half as long as a reading lets pass, so that one may come late.
 const EVERY: Duration = Duration::from_millis(50);

@@ -10,7 +10,7 @@ use rand::Rng as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::queue::QueueState;
+use crate::queue::state::QueueState;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// After a failure, which costs the store nothing while it is away.

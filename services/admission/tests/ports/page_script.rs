@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::support::{app, ask, request};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/queue/page/page.js");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/queue/waiting_page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
 
 /// What is to be said, as `[number, text]`: with the script, and without it
-/// (`http::queue::page::render`).
+/// (`queue::waiting_page::render`).
 const SAID: &str = include_str!("../page_script/said.json");
 
 const SECOND: f64 = 1_000.0;

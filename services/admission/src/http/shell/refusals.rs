@@ -7,9 +7,9 @@ use http::{HeaderMap, Version};
 
 use super::RequestContext;
 use crate::callers::origin::Cors;
-use crate::http::queue::gate;
 use crate::metrics::RouteMetrics;
 use crate::problem::{Code, Problem};
+use crate::queue::gate;
 
 impl RequestContext {
     /// What needs no handler: a preflight of an allowed origin, one request too many, and a request

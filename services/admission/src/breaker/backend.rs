@@ -1,0 +1,106 @@
+//! The calls of backends about a target. It gives advice, so an answer is never refused for want of
+//! the store: it is what was known last, and says so.
+
+use anteroom_core::breaker::{PermitId, Recorded};
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::body::{OutcomeBody, too_many};
+use super::problems::{LookProblems, PermitProblems, RecordProblems};
+use super::views::{LookView, PermitView, StateView, TargetView};
+use crate::breaker::state::{BreakerState, Degraded};
+use crate::durations::millis;
+use crate::http::caller::Backend;
+use crate::http::extract::JsonBody;
+use crate::problem::{Code, Problem};
+
+/// Reports what came of a call to the target, or of several, and tells whether to take the
+/// fallback.
+///
+/// Without an `id` a report that is sent again counts again.
+#[utoipa::path(
+    post, path = "/v1/targets/{target}/outcomes", tag = "backends", operation_id = "record_outcome",
+    params(("target" = String, Path, description = "name of the target")),
+    request_body = OutcomeBody,
+    security((), ("key" = [])),
+    responses(
+        (status = 200, description = "the window with it", body = TargetView),
+        RecordProblems,
+    ),
+)]
+pub async fn record(
+    Backend(target): Backend<BreakerState>,
+    JsonBody(body): JsonBody<OutcomeBody>,
+) -> Result<Response, Problem> {
+    let rules = &target.rules;
+    let outcome = body.outcome(rules)?;
+    let window = match target.target.record(rules, &outcome).await {
+        Ok(Recorded::Counted(window)) => {
+            target.metrics.successes.inc_by(u64::from(outcome.successes));
+            target.metrics.failures.inc_by(u64::from(outcome.failures));
+            window
+        }
+        Ok(Recorded::Repeated(window)) => window,
+        Ok(Recorded::Mismatch) => return Err(Problem::new(Code::OPERATION_MISMATCH)),
+        Ok(Recorded::TooMany) => return Err(too_many(rules)),
+        Err(error) => {
+            let known = target.without_store(&error)?;
+            return Ok(TargetView::degraded(rules, known).response());
+        }
+    };
+    target.last_known.note(window);
+    Ok(TargetView::new(rules, window).response())
+}
+
+/// The body of a question for a permit: nothing.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = PermitQuestion)]
+#[serde(deny_unknown_fields)]
+pub struct PermitBody {}
+
+/// May the target be called? While it is half open, only `probes` calls at a time may, of all
+/// callers together, each with a permit that its outcome names.
+#[utoipa::path(
+    post, path = "/v1/targets/{target}/permits", tag = "backends", operation_id = "ask_for_permit",
+    params(("target" = String, Path, description = "name of the target")),
+    request_body = PermitBody,
+    security((), ("key" = [])),
+    responses(
+        (status = 200, description = "whether it may", body = PermitView),
+        PermitProblems,
+    ),
+)]
+pub async fn permit(
+    Backend(target): Backend<BreakerState>,
+    JsonBody(PermitBody {}): JsonBody<PermitBody>,
+) -> Result<Response, Problem> {
+    let error = match target.target.permit(&target.rules, PermitId::random()).await {
+        Ok(permission) => return Ok(PermitView::new(permission).response()),
+        Err(error) => error,
+    };
+    let (allowed, state) = match target.without_store(&error)? {
+        Degraded::Known(window) => (!window.state.is_fallback(), window.state.into()),
+        Degraded::Unknown => (true, StateView::Unknown),
+    };
+    let retry_after_ms = (!allowed).then(|| millis(target.retries.schedule_anybody()));
+    Ok(PermitView { allowed, permit: None, retry_after_ms, state, degraded: true }.response())
+}
+
+/// The window of a target. Counts nothing.
+#[utoipa::path(
+    get, path = "/v1/targets/{target}", tag = "backends", operation_id = "target",
+    params(("target" = String, Path, description = "name of the target")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the window", body = LookView), LookProblems),
+)]
+pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Response, Problem> {
+    let rules = &target.rules;
+    Ok(match target.target.snapshot(rules).await {
+        Ok(snapshot) => {
+            target.last_known.note(snapshot.window());
+            LookView::new(rules, &snapshot).response()
+        }
+        Err(error) => LookView::degraded(rules, target.without_store(&error)?).response(),
+    })
+}

@@ -1,0 +1,185 @@
+//! What backends are told of a target.
+
+use anteroom_core::breaker::{Permission, Rules, Snapshot, State, Window};
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::breaker::state::Degraded;
+use crate::durations::millis;
+
+/// Whether calls to a target go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = TargetState)]
+#[serde(rename_all = "snake_case")]
+pub enum StateView {
+    /// It is healthy.
+    Closed,
+    /// It was found unhealthy: take the fallback.
+    Open,
+    /// A few calls find out whether it has recovered: take the fallback without a permit.
+    HalfOpen,
+    /// The store is away, and nothing was known of it in the last five seconds.
+    Unknown,
+}
+
+impl From<State> for StateView {
+    fn from(state: State) -> Self {
+        match state {
+            State::Closed => Self::Closed,
+            State::Open => Self::Open,
+            State::HalfOpen => Self::HalfOpen,
+        }
+    }
+}
+
+/// The window of a target, and what follows.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Target)]
+pub struct TargetView {
+    /// The share of the outcomes in the window that were successes, 0 to 1; null without outcomes.
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    pub success_rate: Option<f64>,
+    /// Outcomes in the window that were successes.
+    pub successes: u64,
+    /// Outcomes in the window that were failures.
+    pub failures: u64,
+    /// How long an outcome counts.
+    pub window_ms: u64,
+    /// Whether to take the fallback.
+    pub fallback: bool,
+    /// Why.
+    pub state: StateView,
+    /// The store is away: this was known last, or nothing is known. What was reported may not be
+    /// counted.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub degraded: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl TargetView {
+    /// What the store tells.
+    pub fn new(rules: &Rules, window: Window) -> Self {
+        Self {
+            success_rate: window.success_rate(),
+            successes: window.successes,
+            failures: window.failures,
+            window_ms: millis(rules.window),
+            fallback: window.state.is_fallback(),
+            state: window.state.into(),
+            degraded: false,
+        }
+    }
+
+    /// What is told without it.
+    pub fn degraded(rules: &Rules, known: Degraded) -> Self {
+        match known {
+            Degraded::Known(window) => Self { degraded: true, ..Self::new(rules, window) },
+            Degraded::Unknown => Self {
+                success_rate: None,
+                successes: 0,
+                failures: 0,
+                window_ms: millis(rules.window),
+                fallback: false,
+                state: StateView::Unknown,
+                degraded: true,
+            },
+        }
+    }
+
+    /// As an answer.
+    pub fn response(self) -> Response {
+        Json(self).into_response()
+    }
+}
+
+/// A target as a look shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TargetLook)]
+pub struct LookView {
+    #[serde(flatten)]
+    target: TargetView,
+    /// The latency that half of the outcomes in the window with one did not exceed, as the upper
+    /// bound of its bucket; null without latencies.
+    #[schema(required = true, example = 100)]
+    latency_p50_ms: Option<u64>,
+    /// The same of 95 in a hundred.
+    #[schema(required = true, example = 500)]
+    latency_p95_ms: Option<u64>,
+    /// How many reporters were heard within the window, of at most 64 that are known.
+    reporters: u64,
+}
+
+impl LookView {
+    /// What the store tells.
+    pub fn new(rules: &Rules, snapshot: &Snapshot) -> Self {
+        Self {
+            target: TargetView::new(rules, snapshot.window()),
+            latency_p50_ms: snapshot.latency_percentile_ms(50),
+            latency_p95_ms: snapshot.latency_percentile_ms(95),
+            reporters: snapshot.reporters,
+        }
+    }
+
+    /// What is told without it.
+    pub fn degraded(rules: &Rules, known: Degraded) -> Self {
+        Self {
+            target: TargetView::degraded(rules, known),
+            latency_p50_ms: None,
+            latency_p95_ms: None,
+            reporters: 0,
+        }
+    }
+
+    /// As an answer.
+    pub fn response(self) -> Response {
+        Json(self).into_response()
+    }
+}
+
+/// Whether a call may be made.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Permit)]
+pub struct PermitView {
+    /// Whether it may.
+    pub allowed: bool,
+    /// While the target is half open: to be named by the outcome of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
+    pub permit: Option<String>,
+    /// When to ask again, if it may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// Why.
+    pub state: StateView,
+    /// The store is away: this follows from what was known last, or nothing is known.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub degraded: bool,
+}
+
+impl PermitView {
+    /// What the store tells.
+    pub fn new(permission: Permission) -> Self {
+        let (allowed, permit, retry_after_ms, state) = match permission {
+            Permission::Free => (true, None, None, State::Closed),
+            Permission::Permit(permit) => (true, Some(permit.text()), None, State::HalfOpen),
+            Permission::Refused { state, retry_in } => {
+                // Rounded up: a millisecond before its time it would be refused again.
+                let retry_in = u64::try_from(retry_in.as_micros().div_ceil(1_000));
+                (false, None, Some(retry_in.unwrap_or(u64::MAX)), state)
+            }
+        };
+        Self { allowed, permit, retry_after_ms, state: state.into(), degraded: false }
+    }
+
+    /// As an answer.
+    pub fn response(self) -> Response {
+        Json(self).into_response()
+    }
+}

@@ -1,0 +1,159 @@
+//! What operators call: more stock, and the dead letters.
+//!
+//! Each one notes in its entry of the audit log what it left.
+
+use anteroom_core::event::{AddStock, MAX_DEAD, Retried};
+use anteroom_core::rules::MAX_AMOUNT;
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::backend::{VisitorPath, visitor_in};
+use super::problems::{DeadProblems, LookProblems, StatusProblems, StockProblems};
+use super::views::{DeadLettersView, RetriedView, StockView};
+use crate::event::state::EventState;
+use crate::http::caller::Operator;
+use crate::http::extract::JsonBody;
+use crate::http::identifier::Identifier;
+use crate::http::pagination::{Asked, Page};
+use crate::http::whole::whole;
+use crate::problem::{Code, Problem};
+
+/// The body of a call that adds stock.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddStockBody {
+    /// How many units, in digits: without a fraction or an exponent.
+    #[serde(deserialize_with = "whole")]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+    add: u64,
+    /// Names the call: a repeat within 24 hours adds nothing more.
+    operation_id: Identifier,
+}
+
+/// Gives the event more units. Those who were told that it is sold out stay so.
+#[utoipa::path(
+    post, path = "/v1/admin/events/{event}/stock", tag = "operators", operation_id = "add_stock",
+    params(("event" = String, Path, description = "name of the event")),
+    request_body = AddStockBody,
+    security((), ("key" = [])),
+    responses((status = 200, description = "they are given", body = StockView), StockProblems),
+)]
+pub async fn add_stock(
+    Operator { entry, entity: event }: Operator<EventState>,
+    JsonBody(AddStockBody { add, operation_id }): JsonBody<AddStockBody>,
+) -> Result<Response, Problem> {
+    let operation_id = operation_id.checked("operation_id")?;
+    if !(1..=MAX_AMOUNT).contains(&add) {
+        let rule = format!("add must be a whole number from 1 to {MAX_AMOUNT}");
+        return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+    }
+    let (stock, repeated) = match event.event.add_stock(&operation_id, add).await? {
+        AddStock::Added(stock) => (stock, false),
+        AddStock::Repeated(stock) => (stock, true),
+        AddStock::Mismatch => return Err(Problem::new(Code::OPERATION_MISMATCH)),
+        AddStock::TooLarge => {
+            let rule = format!("add would make the stock more than {MAX_AMOUNT}");
+            return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+        }
+    };
+    entry.after(json!({ "stock": stock, "added": add, "repeated": repeated }));
+    Ok(Json(StockView { stock }).into_response())
+}
+
+/// The dead letters, in the order of the applications, page by page: `next` of one page is `after`
+/// of the next, until it is null.
+#[utoipa::path(
+    get, path = "/v1/admin/events/{event}/dead", tag = "operators",
+    operation_id = "list_dead_letters",
+    params(
+        ("event" = String, Path, description = "name of the event"),
+        ("after" = Option<u64>, Query, description = "the number behind which the page begins"),
+        ("limit" = Option<u64>, Query, description = "how many at most"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 200, description = "a page", body = DeadLettersView), DeadProblems),
+)]
+pub async fn dead(
+    Operator { entity: event, .. }: Operator<EventState>,
+    Asked(Page { after, limit }): Asked<Page<MAX_DEAD, MAX_DEAD>>,
+) -> Result<Response, Problem> {
+    let found = event.event.dead(after, limit).await?;
+    Ok(Json(DeadLettersView::from(found)).into_response())
+}
+
+/// Has all dead letters tried again, first in line in their old order and with all their attempts:
+/// as many as one call has time for. What dies again meanwhile stays dead. Call it again while
+/// `dead` is not 0.
+#[utoipa::path(
+    post, path = "/v1/admin/events/{event}/dead/retry", tag = "operators",
+    operation_id = "retry_dead_letters",
+    params(("event" = String, Path, description = "name of the event")),
+    security((), ("key" = [])),
+    responses((status = 202, description = "they are tried again", body = RetriedView),
+        LookProblems),
+)]
+pub async fn retry_all_dead(
+    Operator { entry, entity: event }: Operator<EventState>,
+) -> Result<Response, Problem> {
+    let Retried { retried, dead } = event.event.retry_all_dead().await?;
+    entry.after(json!({ "retried": retried, "dead": dead }));
+    Ok((StatusCode::ACCEPTED, Json(RetriedView { retried, dead })).into_response())
+}
+
+/// Has a dead letter tried again, first in line in its old order and with all its attempts. The
+/// same again when it is being tried already.
+#[utoipa::path(
+    post, path = "/v1/admin/events/{event}/dead/{visitor_id}/retry", tag = "operators",
+    operation_id = "retry_dead_letter",
+    params(
+        ("event" = String, Path, description = "name of the event"),
+        ("visitor_id" = String, Path, description = "who applied"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 202, description = "it is tried again"), StatusProblems),
+)]
+pub async fn retry_dead(
+    Operator { entry, entity: event }: Operator<EventState>,
+    path: Result<Path<VisitorPath>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    if event.event.retry_dead(&[&visitor_in(path)?]).await?.retried == 0 {
+        return Err(none());
+    }
+    // Whose it is stands in no log.
+    entry.after(json!({ "retried": true }));
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Gives a dead letter up: it has failed for good. Its unit goes to the first who waits, else back
+/// to the stock. A visitor whose id is `retry` is `%72etry` here: the other path is that of the
+/// call for all.
+#[utoipa::path(
+    delete, path = "/v1/admin/events/{event}/dead/{visitor_id}", tag = "operators",
+    operation_id = "give_up_dead_letter",
+    params(
+        ("event" = String, Path, description = "name of the event"),
+        ("visitor_id" = String, Path, description = "who applied"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 204, description = "it has failed for good"), StatusProblems),
+)]
+pub async fn give_up(
+    Operator { entry, entity: event }: Operator<EventState>,
+    path: Result<Path<VisitorPath>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    if !event.event.give_up(&visitor_in(path)?).await? {
+        return Err(none());
+    }
+    entry.after(json!({ "given_up": true }));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn none() -> Problem {
+    Problem::new(Code::NOT_FOUND).detail("this visitor has no dead letter")
+}

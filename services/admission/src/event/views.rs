@@ -1,0 +1,238 @@
+//! What visitors, backends and operators are told of events.
+
+use std::time::Duration;
+
+use anteroom_core::event::{Application, DeadLetter, DeadLetters, Snapshot};
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
+use rand::Rng as _;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::durations::millis;
+use crate::queue::views::queue::moment;
+
+/// Where an application stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ApplicationStatus)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusView {
+    /// It waits to be issued.
+    Pending,
+    /// It is being issued, or tried again later.
+    Claimed,
+    /// It has its unit.
+    Issued,
+    /// No unit was left for it.
+    SoldOut,
+    /// It could not be issued. Not the end: an operator may have it tried again.
+    Failed,
+}
+
+/// An application.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Application)]
+pub struct ApplicationView {
+    /// Where it stands.
+    pub status: StatusView,
+    /// While it is pending: 1 is next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub position: Option<u64>,
+    /// When it was issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = "date-time")]
+    pub issued_at: Option<String>,
+    /// The code, when the event issues codes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// When to ask again.
+    pub poll_after_ms: u64,
+    /// With it the visitor may ask: as `x-anteroom-application` on the public port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_token: Option<String>,
+}
+
+impl ApplicationView {
+    /// What is told of it; with the token only to the backend that applied.
+    pub fn new(application: Application, application_token: Option<String>) -> Self {
+        let poll_after_ms = millis(poll_after(&application, rand::rng().random()));
+        let mut view = Self {
+            status: StatusView::Pending,
+            position: None,
+            issued_at: None,
+            code: None,
+            poll_after_ms,
+            application_token,
+        };
+        match application {
+            Application::Pending { position } => view.position = Some(position),
+            Application::Claimed | Application::ToRetry { .. } => {
+                view.status = StatusView::Claimed;
+            }
+            Application::Issued { issued_at, code } => {
+                view.status = StatusView::Issued;
+                (view.issued_at, view.code) = (moment(issued_at), code);
+            }
+            Application::SoldOut => view.status = StatusView::SoldOut,
+            Application::Failed => view.status = StatusView::Failed,
+        }
+        view
+    }
+
+    /// As an answer.
+    pub fn response(self) -> Response {
+        Json(self).into_response()
+    }
+}
+
+/// The shortest and the longest time until the next look.
+const POLL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
+
+/// How long to wait with the next look: longer for who stands further back, and longest where
+/// nothing more is to be expected; `random` from 0 to 1 spreads those who stand together.
+fn poll_after(application: &Application, random: f64) -> Duration {
+    let (least, most) = POLL;
+    let even = match application {
+        Application::Pending { position } => {
+            least.saturating_add(Duration::from_millis(*position)).min(most)
+        }
+        Application::Claimed => least,
+        Application::ToRetry { again_in } => (*again_in).clamp(least, most),
+        Application::Issued { .. } | Application::SoldOut | Application::Failed => most,
+    };
+    even.mul_f64(0.8 + 0.4 * random).clamp(least, most)
+}
+
+/// An event as a whole.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+pub struct EventView<'a> {
+    /// Its name.
+    event: &'a str,
+    /// Units given since the event was born.
+    stock: u64,
+    /// Units issued.
+    issued: u64,
+    /// Applications that wait to be issued.
+    pending: u64,
+    /// Applications that are being issued.
+    claimed: u64,
+    /// Applications that could not be issued: dead letters, and those that were given up.
+    failed: u64,
+    /// Of these, dead letters, which an operator may have tried again.
+    dead: u64,
+    /// Accepted applications for which no unit was left.
+    sold_out: u64,
+    /// Codes that are left to be given out.
+    codes: u64,
+    /// From when on applications are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = "date-time")]
+    opens_at: Option<String>,
+    /// From when on none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = "date-time")]
+    ends_at: Option<String>,
+}
+
+impl<'a> EventView<'a> {
+    /// What a snapshot tells.
+    pub fn new(event: &'a str, it: &Snapshot) -> Self {
+        Self {
+            event,
+            stock: it.stock,
+            issued: it.issued,
+            pending: it.pending,
+            claimed: it.claimed,
+            failed: it.dead + it.failed,
+            dead: it.dead,
+            sold_out: it.sold_out,
+            codes: it.codes,
+            opens_at: it.rules.opens_at.and_then(moment),
+            ends_at: it.rules.ends_at.and_then(moment),
+        }
+    }
+
+    /// As an answer.
+    pub fn response(self) -> Response {
+        Json(self).into_response()
+    }
+}
+
+/// What more stock came to.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Stock)]
+pub struct StockView {
+    /// Units given since the event was born, as the first call of this name left them.
+    pub stock: u64,
+}
+
+/// What became of dead letters that are tried again.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RetriedDeadLetters)]
+pub struct RetriedView {
+    /// How many are tried again.
+    pub retried: u64,
+    /// How many dead letters are left.
+    pub dead: u64,
+}
+
+/// A dead letter.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetter)]
+pub struct DeadLetterView {
+    /// The number of the application.
+    sequence: u64,
+    /// Who applied.
+    visitor_id: String,
+    /// How many attempts failed.
+    attempts: u64,
+    /// When the last failed.
+    #[schema(format = "date-time", required = true)]
+    died_at: Option<String>,
+    /// What went wrong with it.
+    error: String,
+}
+
+/// A page of dead letters.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetters)]
+pub struct DeadLettersView {
+    /// In the order of the applications.
+    dead: Vec<DeadLetterView>,
+    /// `after` of the next page; null at the end.
+    #[schema(required = true)]
+    next: Option<u64>,
+}
+
+impl From<DeadLetters> for DeadLettersView {
+    fn from(found: DeadLetters) -> Self {
+        let view = |it: DeadLetter| DeadLetterView {
+            sequence: it.sequence,
+            visitor_id: it.visitor_id,
+            attempts: it.attempts,
+            died_at: moment(it.died_at),
+            error: it.error,
+        };
+        Self { dead: found.letters.into_iter().map(view).collect(), next: found.next }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_stands_further_back_looks_less_often() {
+        let at = |position, random| poll_after(&Application::Pending { position }, random);
+        assert_eq!(at(1, 0.0), POLL.0);
+        assert!(at(1, 1.0) > at(1, 0.5) && at(5_000, 0.5) > at(1, 0.5));
+        assert_eq!(at(u64::MAX, 1.0), POLL.1);
+        assert!(at(u64::MAX, 0.0) < POLL.1, "those at the back are spread too");
+        assert_eq!(poll_after(&Application::SoldOut, 1.0), POLL.1);
+        let waits = |seconds| Application::ToRetry { again_in: Duration::from_secs(seconds) };
+        assert_eq!(poll_after(&waits(5), 0.5), Duration::from_secs(5));
+        assert_eq!(poll_after(&waits(3_600), 1.0), POLL.1);
+    }
+}

@@ -1,0 +1,195 @@
+//! Checks: of one limit, and of several at once.
+
+use std::sync::Arc;
+
+use anteroom_core::limit::{Answer, Call, CallError, Check, Checked, Outcome};
+use anteroom_core::store::Error;
+use anteroom_runtime::config::LimitWithoutStore;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::body::{CheckBody, CheckOf, ChecksBody};
+use super::problems::{CheckProblems, SeveralProblems};
+use super::views::{CheckView, ChecksView};
+use crate::app::App;
+use crate::http::caller::{AnyBackend, Backend};
+use crate::http::extract::JsonBody;
+use crate::limit::metrics::Counted;
+use crate::limit::state::LimitState;
+use crate::problem::{Cause, Code, Problem};
+
+/// Takes units of a limit, if there are so many.
+///
+/// While the store is away it is answered all the same, by `on_store_error` of the limit, and says
+/// `degraded`.
+#[utoipa::path(
+    post, path = "/v1/limits/{limit}/check", tag = "backends", operation_id = "check_limit",
+    params(("limit" = String, Path, description = "name of the limit")),
+    request_body = CheckBody,
+    security((), ("key" = [])),
+    responses(
+        (status = 200, description = "allowed: the units are taken", body = CheckView, headers(
+            ("RateLimit-Policy" = String, description = "units (q) in seconds (w)"),
+            ("RateLimit" = String, description = "units left (r), seconds until all are back, or until a retry is allowed (t)"),
+        )),
+        (status = 429, description = "refused: nothing is taken", body = CheckView, headers(
+            ("RateLimit-Policy" = String, description = "units (q) in seconds (w)"),
+            ("RateLimit" = String, description = "units left (r), seconds until all are back, or until a retry is allowed (t)"),
+            ("Retry-After" = u64, description = "retry_after_ms, rounded up to seconds"),
+        )),
+        CheckProblems,
+    ),
+)]
+pub async fn check(
+    State(app): State<Arc<App>>,
+    Backend(limit): Backend<LimitState>,
+    JsonBody(CheckBody { key, cost, group, id }): JsonBody<CheckBody>,
+) -> Result<Response, Problem> {
+    let key = key.checked("key")?;
+    let group = group.map(|group| group.checked("group")).transpose()?;
+    let id = id.map(|id| id.checked("id")).transpose()?;
+    let (rule, group) = (limit.rule(), group.as_deref());
+    let check = Check { limit: &limit.name, rule, key: &key, group, cost };
+    let call = Call::one(&check, id.as_deref()).map_err(|error| refused(error, false))?;
+    match app.limits.check(call).await {
+        Ok(Answer::Decided { allowed, repeated, checks: told }) => {
+            let told = told.first().ok_or_else(|| Problem::new(Code::INTERNAL))?;
+            limit.metrics.check(counted(cost, told, allowed, repeated));
+            Ok(CheckView::new(limit.config.limit, told).response(&limit))
+        }
+        Ok(Answer::Mismatch) => Err(Problem::new(Code::OPERATION_MISMATCH)),
+        Err(error @ Error::Reply { .. }) => Err(error.into()),
+        Err(error) => {
+            let view = without_store(&app, &limit);
+            Ok(marked(view.response(&limit), view.allowed, &error))
+        }
+    }
+}
+
+/// Takes units of several limits, all or none.
+///
+/// While the store is away it is answered all the same: refused, if one of the limits is `closed`.
+#[utoipa::path(
+    post, path = "/v1/limits/check", tag = "backends", operation_id = "check_limits",
+    request_body = ChecksBody,
+    security((), ("key" = [])),
+    responses(
+        (status = 200, description = "allowed: all units are taken", body = ChecksView, headers(
+            ("RateLimit-Policy" = String, description = "of each limit units (q) in seconds (w)"),
+            ("RateLimit" = String, description =
+                "of each limit units left (r), seconds until all are back, or until a retry is \
+                allowed (t)"),
+        )),
+        (status = 429, description = "refused: nothing is taken", body = ChecksView, headers(
+            ("RateLimit-Policy" = String, description = "of each limit units (q) in seconds (w)"),
+            ("RateLimit" = String, description =
+                "of each limit units left (r), seconds until all are back, or until a retry is \
+                allowed (t)"),
+            ("Retry-After" = u64, description = "retry_after_ms, rounded up to seconds"),
+        )),
+        SeveralProblems,
+    ),
+)]
+pub async fn check_several(
+    State(app): State<Arc<App>>,
+    caller: AnyBackend,
+    JsonBody(ChecksBody { checks, id }): JsonBody<ChecksBody>,
+) -> Result<Response, Problem> {
+    let id = id.map(|id| id.checked("id")).transpose()?;
+    let mut limits = Vec::with_capacity(checks.len());
+    let mut texts = Vec::with_capacity(checks.len());
+    for (at, CheckOf { limit, key, cost, group }) in checks.into_iter().enumerate() {
+        let found = caller.entity::<LimitState>(&app, &limit);
+        limits.push(found.map_err(|problem| {
+            let why = problem.code().title();
+            problem.detail(format!("checks[{at}].limit: {why}"))
+        })?);
+        let key = key.checked(format_args!("checks[{at}].key"))?;
+        let group = group.map(|group| group.checked(format_args!("checks[{at}].group")));
+        texts.push((key, group.transpose()?, cost));
+    }
+    let checks: Vec<_> = limits
+        .iter()
+        .zip(&texts)
+        .map(|(limit, (key, group, cost))| Check {
+            limit: &limit.name,
+            rule: limit.rule(),
+            key,
+            group: group.as_deref(),
+            cost: *cost,
+        })
+        .collect();
+    let call = Call::several(&checks, id.as_deref()).map_err(|error| refused(error, true))?;
+    let answer = app.limits.check(call).await;
+    let limits: Vec<&LimitState> = limits.iter().map(Arc::as_ref).collect();
+    match answer {
+        Ok(Answer::Decided { allowed, repeated, checks: told }) => {
+            for ((limit, told), check) in limits.iter().zip(&told).zip(&checks) {
+                limit.metrics.check(counted(check.cost, told, allowed, repeated));
+            }
+            let told = limits.iter().zip(&told);
+            let views = told.map(|(limit, told)| CheckView::new(limit.config.limit, told));
+            Ok(ChecksView::new(views.collect()).response(&limits))
+        }
+        Ok(Answer::Mismatch) => Err(Problem::new(Code::OPERATION_MISMATCH)),
+        Err(error @ Error::Reply { .. }) => Err(error.into()),
+        Err(error) => {
+            let views = limits.iter().map(|limit| without_store(&app, limit)).collect();
+            let view = ChecksView::new(views);
+            Ok(marked(view.response(&limits), view.tightest.allowed, &error))
+        }
+    }
+}
+
+/// What `on_store_error` says, and counts it. A shadow refuses nobody.
+fn without_store(app: &App, limit: &LimitState) -> CheckView {
+    let open = limit.config.on_store_error == LimitWithoutStore::Open || limit.config.shadow;
+    let counted = if open { Counted::DegradedAllowed } else { Counted::DegradedRefused };
+    limit.metrics.check(counted);
+    let wait = (!open).then(|| app.retries.schedule_anybody());
+    CheckView::degraded(limit.config.limit, wait)
+}
+
+/// A refusal because of the store counts as our failure, as at the gate.
+fn marked(mut response: Response, allowed: bool, error: &Error) -> Response {
+    if !allowed {
+        response.extensions_mut().insert(Code::STORE_UNAVAILABLE);
+        response.extensions_mut().insert(Cause(error.to_string()));
+    }
+    response
+}
+
+fn counted(cost: u64, told: &Checked, call_allowed: bool, repeated: bool) -> Counted {
+    match told.outcome {
+        _ if repeated => Counted::Repeated,
+        _ if cost == 0 => Counted::Asked,
+        Outcome::Refused => Counted::Refused,
+        Outcome::ShadowRefused => Counted::ShadowRefused,
+        Outcome::Allowed if call_allowed => Counted::Allowed,
+        Outcome::Allowed => Counted::Withheld,
+    }
+}
+
+/// What is wrong with a call, in the words of its body.
+fn refused(error: CallError, several: bool) -> Problem {
+    let field = |at: usize| if several { format!("checks[{at}].") } else { String::new() };
+    let (code, detail) = match error {
+        CallError::Count => (Code::INVALID_VALUE, "checks must be 1 to 16".to_owned()),
+        CallError::Cost { at, most } => {
+            let field = field(at);
+            let rule = format!(
+                "{field}cost must be at most {most}: the limit, and 100 of all logs of a call"
+            );
+            (Code::INVALID_VALUE, rule)
+        }
+        CallError::GroupsDiffer { at } => {
+            let rule = "(the key, where there is none) must be that of checks[0]";
+            (Code::GROUPS_DIFFER, format!("{}group {rule}", field(at)))
+        }
+        CallError::Twice { at, first } => {
+            let rule = format!("checks[{at}] must not name the same units as checks[{first}]");
+            (Code::INVALID_VALUE, rule)
+        }
+    };
+    Problem::new(code).detail(detail)
+}

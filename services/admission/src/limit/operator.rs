@@ -1,0 +1,38 @@
+//! What operators call.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use http::StatusCode;
+use serde_json::json;
+
+use super::body::ForgetBody;
+use super::problems::ForgetProblems;
+use crate::app::App;
+use crate::http::caller::Operator;
+use crate::http::extract::JsonBody;
+use crate::limit::state::LimitState;
+use crate::problem::Problem;
+
+/// Forgets what a key has taken of a limit: all units are there again. The same again when there is
+/// nothing.
+#[utoipa::path(
+    post, path = "/v1/admin/limits/{limit}/forget", tag = "operators",
+    operation_id = "forget_limit_key",
+    params(("limit" = String, Path, description = "name of the limit")),
+    request_body = ForgetBody,
+    security((), ("key" = [])),
+    responses((status = 204, description = "forgotten"), ForgetProblems),
+)]
+pub async fn forget(
+    State(app): State<Arc<App>>,
+    Operator { entry, entity: limit }: Operator<LimitState>,
+    JsonBody(ForgetBody { key, group }): JsonBody<ForgetBody>,
+) -> Result<StatusCode, Problem> {
+    let key = key.checked("key")?;
+    let group = group.map(|group| group.checked("group")).transpose()?;
+    let found = app.limits.forget(&limit.name, &key, group.as_deref()).await?;
+    // Whose units they were is nobody's business but the caller's.
+    entry.before(json!({ "found": found }));
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,25 @@
+//! The codes of limits, and the refusals of each call for the API document.
+
+use crate::http::document::problems;
+use crate::problem::code::codes;
+use crate::problem::edge::{BODY, CALLER, VALUE};
+use crate::problem::repeated::REPEATED;
+
+codes! {
+    /// What a check may meet.
+    LIMIT by Rule;
+    /// No limit of that name is configured.
+    UNKNOWN_LIMIT = NOT_FOUND, "unknown_limit", "There is no such limit";
+    /// The checks of one call are of several groups.
+    GROUPS_DIFFER = UNPROCESSABLE_ENTITY, "groups_differ",
+        "All checks of a call must have the same group";
+}
+
+problems! {
+    /// Refusals of a check. Without the store it is answered all the same.
+    CheckProblems: CALLER, BODY, VALUE, REPEATED, &[Code::UNKNOWN_LIMIT];
+    /// Refusals of several checks.
+    SeveralProblems: CALLER, BODY, VALUE, REPEATED, &[Code::UNKNOWN_LIMIT, Code::GROUPS_DIFFER];
+    /// Refusals of an operator's call.
+    ForgetProblems of Code::UNKNOWN_LIMIT: CALLER, BODY, VALUE;
+}

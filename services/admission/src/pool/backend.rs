@@ -1,0 +1,161 @@
+//! The calls of backends about a pool. Money is never advice: without the store all are refused.
+
+use anteroom_core::pool::HoldId;
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::body::{AskedBody, AskedDocument, SettleBody, amount};
+use super::problems::{
+    AskedProblems, CancelProblems, ExtendProblems, LookProblems, PoolProblems, SettleProblems,
+};
+use super::views::{BalanceView, HoldLookView, HoldView, PoolView};
+use crate::http::caller::Backend;
+use crate::http::extract::JsonBody;
+use crate::pool::state::PoolState;
+use crate::problem::{Code, Problem};
+
+/// The path of a hold; the pool in it is read by the caller's extractor.
+#[derive(Debug, Deserialize)]
+pub struct HoldPath {
+    hold_id: String,
+}
+
+/// What is in the pool, and which options it can pay.
+#[utoipa::path(
+    get, path = "/v1/pools/{pool}", tag = "backends", operation_id = "pool",
+    params(("pool" = String, Path, description = "name of the pool")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
+)]
+pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem> {
+    let snapshot = pool.pool.snapshot().await?;
+    Ok(Json(PoolView::from(&snapshot)).into_response())
+}
+
+/// Reserves an amount for `hold_ttl`; then it goes back into the balance, unless it is settled.
+#[utoipa::path(
+    post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
+    params(("pool" = String, Path, description = "name of the pool")),
+    request_body = AskedDocument,
+    security((), ("key" = [])),
+    responses((status = 201, description = "the hold", body = HoldView), AskedProblems),
+)]
+pub async fn hold(
+    Backend(pool): Backend<PoolState>,
+    JsonBody(body): JsonBody<AskedBody>,
+) -> Result<Response, Problem> {
+    let (asked, operation_id) = body.checked()?;
+    let hold = pool.told("hold", pool.pool.hold(&asked, &operation_id).await)?;
+    Ok((StatusCode::CREATED, Json(HoldView::from(hold))).into_response())
+}
+
+/// Where a hold stands. It is known for a day past its end.
+#[utoipa::path(
+    get, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends", operation_id = "look_at_hold",
+    params(
+        ("pool" = String, Path, description = "name of the pool"),
+        ("hold_id" = String, Path, description = "the hold"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the hold", body = HoldLookView), LookProblems),
+)]
+pub async fn look(
+    Backend(pool): Backend<PoolState>,
+    path: Result<Path<HoldPath>, PathRejection>,
+) -> Result<Response, Problem> {
+    let found = pool.pool.look(named(path)?).await?;
+    let found = found.ok_or_else(|| Problem::new(Code::UNKNOWN_HOLD))?;
+    Ok(Json(HoldLookView::from(found)).into_response())
+}
+
+/// Lets a hold last for a full `hold_ttl` from now.
+#[utoipa::path(
+    post, path = "/v1/pools/{pool}/holds/{hold_id}/extend", tag = "backends",
+    operation_id = "extend_hold",
+    params(
+        ("pool" = String, Path, description = "name of the pool"),
+        ("hold_id" = String, Path, description = "the hold"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the hold", body = HoldLookView), ExtendProblems),
+)]
+pub async fn extend(
+    Backend(pool): Backend<PoolState>,
+    path: Result<Path<HoldPath>, PathRejection>,
+) -> Result<Response, Problem> {
+    let hold = pool.told("extend", pool.pool.extend(named(path)?).await)?;
+    Ok(Json(HoldLookView::from(hold)).into_response())
+}
+
+/// Pays an amount of a hold, and frees the rest. One that has ended is paid while the balance
+/// covers it. The same again for the same amount.
+#[utoipa::path(
+    post, path = "/v1/pools/{pool}/holds/{hold_id}/settle", tag = "backends",
+    operation_id = "settle_hold",
+    params(
+        ("pool" = String, Path, description = "name of the pool"),
+        ("hold_id" = String, Path, description = "the hold"),
+    ),
+    request_body = SettleBody,
+    security((), ("key" = [])),
+    responses((status = 200, description = "paid", body = BalanceView), SettleProblems),
+)]
+pub async fn settle(
+    Backend(pool): Backend<PoolState>,
+    path: Result<Path<HoldPath>, PathRejection>,
+    JsonBody(body): JsonBody<SettleBody>,
+) -> Result<Response, Problem> {
+    let (hold, amount) = (named(path)?, amount(body.amount, 0)?);
+    let settled = pool.pool.settle(hold, amount).await;
+    let settled = pool.told_paid("settle", settled, |settled| settled.amount)?;
+    let view = BalanceView { amount: settled.amount, balance: settled.balance };
+    Ok(Json(view).into_response())
+}
+
+/// Ends a hold, and pays nothing. The same again when it is cancelled, or has ended.
+#[utoipa::path(
+    delete, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends",
+    operation_id = "cancel_hold",
+    params(
+        ("pool" = String, Path, description = "name of the pool"),
+        ("hold_id" = String, Path, description = "the hold"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 204, description = "it reserves nothing"), CancelProblems),
+)]
+pub async fn cancel(
+    Backend(pool): Backend<PoolState>,
+    path: Result<Path<HoldPath>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    pool.told("cancel", pool.pool.cancel(named(path)?).await)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Pays at once: a hold and its settlement in one.
+#[utoipa::path(
+    post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
+    params(("pool" = String, Path, description = "name of the pool")),
+    request_body = AskedDocument,
+    security((), ("key" = [])),
+    responses((status = 201, description = "paid", body = BalanceView), AskedProblems),
+)]
+pub async fn draw(
+    Backend(pool): Backend<PoolState>,
+    JsonBody(body): JsonBody<AskedBody>,
+) -> Result<Response, Problem> {
+    let (asked, operation_id) = body.checked()?;
+    let drawn = pool.pool.draw(&asked, &operation_id).await;
+    let drawn = pool.told_paid("draw", drawn, |drawn| drawn.amount)?;
+    let view = BalanceView { amount: drawn.amount, balance: drawn.balance };
+    Ok((StatusCode::CREATED, Json(view)).into_response())
+}
+
+/// The hold that a path names; what is no name of a hold names none.
+fn named(path: Result<Path<HoldPath>, PathRejection>) -> Result<HoldId, Problem> {
+    let hold = path.ok().and_then(|Path(HoldPath { hold_id })| HoldId::parse(&hold_id));
+    hold.ok_or_else(|| Problem::new(Code::UNKNOWN_HOLD))
+}

@@ -1,0 +1,106 @@
+//! What operators call: funds, confirmation, the ledger and its audit.
+
+use anteroom_core::pool::{Answer, MAX_LINES};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
+use serde_json::json;
+
+use super::body::{FundsBody, amount};
+use super::problems::{ConfirmProblems, FundProblems, PoolProblems};
+use super::views::{AuditView, BalanceView, LedgerView, PoolView};
+use crate::http::audit::CallerGone;
+use crate::http::caller::Operator;
+use crate::http::extract::JsonBody;
+use crate::http::pagination::{Asked, Page};
+use crate::pool::state::PoolState;
+use crate::problem::{Code, Problem};
+
+/// How many movements a page shows when nobody says.
+pub const DEFAULT_LINES: u64 = 100;
+
+/// Puts money in.
+#[utoipa::path(
+    post, path = "/v1/admin/pools/{pool}/funds", tag = "operators", operation_id = "fund_pool",
+    params(("pool" = String, Path, description = "name of the pool")),
+    request_body = FundsBody,
+    security((), ("key" = [])),
+    responses((status = 200, description = "put in", body = BalanceView), FundProblems),
+)]
+pub async fn fund(
+    Operator { entry, entity: pool }: Operator<PoolState>,
+    JsonBody(body): JsonBody<FundsBody>,
+) -> Result<Response, Problem> {
+    let operation_id = body.operation_id.checked("operation_id")?;
+    let amount = amount(body.amount, 1)?;
+    let funded = pool.told("fund", pool.pool.fund(amount, &operation_id).await)?;
+    entry.after(json!({ "amount": funded.amount, "balance": funded.balance }));
+    let view = BalanceView { amount: funded.amount, balance: funded.balance };
+    Ok(Json(view).into_response())
+}
+
+/// Lets money move again after a change of the store's primary. Look at the pool, its ledger and
+/// what was paid outside before: the latest movements may be lost.
+#[utoipa::path(
+    post, path = "/v1/admin/pools/{pool}/confirm", tag = "operators", operation_id = "confirm_pool",
+    params(("pool" = String, Path, description = "name of the pool")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
+)]
+pub async fn confirm(
+    Operator { entry, entity: pool }: Operator<PoolState>,
+) -> Result<Response, Problem> {
+    let answer = pool.pool.confirm().await;
+    let was_unconfirmed = matches!(answer, Ok(Answer::Done(())));
+    pool.told("confirm", answer)?;
+    entry.before(json!({ "unconfirmed": was_unconfirmed }));
+    let snapshot = pool.pool.snapshot().await?;
+    entry.after(json!({ "unconfirmed": snapshot.unconfirmed, "balance": snapshot.sums.balance }));
+    Ok(Json(PoolView::from(&snapshot)).into_response())
+}
+
+/// Which part of the ledger is asked for.
+pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
+
+/// The movements of a pool in order, page by page.
+///
+/// `next` of one page is `after` of the next, until it is null. Those older than `ledger_keep` are
+/// summed up in `opening`. For the newest, look at `last_seq` first, and then behind a number that
+/// is as many less.
+#[utoipa::path(
+    get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
+    params(
+        ("pool" = String, Path, description = "name of the pool"),
+        ("after" = Option<u64>, Query, description = "the number behind which the page begins"),
+        ("limit" = Option<u64>, Query, description = "how many movements at most"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the movements", body = LedgerView), PoolProblems),
+)]
+pub async fn ledger(
+    Operator { entity: pool, .. }: Operator<PoolState>,
+    Asked(page): Asked<LedgerPage>,
+) -> Result<Response, Problem> {
+    let ledger = pool.pool.ledger(page.after, page.limit).await?;
+    Ok(Json(LedgerView::from(ledger)).into_response())
+}
+
+/// Recomputes what the pool has from its ledger.
+///
+/// It may take five minutes, ends when the caller goes away, and is 503 `overloaded` while another
+/// of the same pool is under way in this process.
+#[utoipa::path(
+    post, path = "/v1/admin/pools/{pool}/audit", tag = "operators", operation_id = "audit_pool",
+    params(("pool" = String, Path, description = "name of the pool")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "what was found", body = AuditView), PoolProblems),
+)]
+pub async fn audit(
+    Operator { entry, entity: pool }: Operator<PoolState>,
+    Extension(CallerGone(gone)): Extension<CallerGone>,
+) -> Result<Response, Problem> {
+    let _alone = pool.audits_alone()?;
+    let audit = gone.run_until_cancelled(pool.pool.audit()).await;
+    let audit = audit.ok_or_else(|| Problem::new(Code::REQUEST_TIMEOUT))??;
+    entry.after(json!({ "holds": audit.holds(), "movements": audit.lines }));
+    Ok(Json(AuditView::from(audit)).into_response())
+}

@@ -1,0 +1,84 @@
+//! The codes of pools, and the refusals of each call for the API document.
+
+use anteroom_core::pool::Refusal;
+
+use crate::http::document::problems;
+use crate::problem::code::codes;
+use crate::problem::edge::{BODY, CALLER, VALUE};
+use crate::problem::repeated::REPEATED;
+use crate::problem::{Code, Problem};
+
+codes! {
+    /// What the pool itself refuses.
+    POOL by Rule;
+    /// No pool of that name is configured.
+    UNKNOWN_POOL = NOT_FOUND, "unknown_pool", "There is no such pool";
+    /// There is no such hold, or it ended more than a day ago.
+    UNKNOWN_HOLD = NOT_FOUND, "unknown_hold", "There is no such hold";
+    /// The pool has no option of that name.
+    UNKNOWN_OPTION = UNPROCESSABLE_ENTITY, "unknown_option", "The pool has no such option";
+    /// The balance does not cover the amount.
+    INSUFFICIENT_BALANCE = CONFLICT, "insufficient_balance", "The balance does not cover the amount";
+    /// The hold is over, and the balance does not cover the amount any more.
+    HOLD_EXPIRED = CONFLICT, "hold_expired", "The hold has ended";
+    /// The hold was settled, for another amount.
+    HOLD_SETTLED = CONFLICT, "hold_settled", "The hold was settled";
+    /// The hold was cancelled.
+    HOLD_CANCELLED = CONFLICT, "hold_cancelled", "The hold was cancelled";
+    /// All that was ever put in would be more than 2^53 - 1.
+    AMOUNT_TOO_LARGE = UNPROCESSABLE_ENTITY, "amount_too_large", "The sum would be too large";
+    /// The store's primary has changed, and no operator has confirmed the pool.
+    POOL_UNCONFIRMED = SERVICE_UNAVAILABLE, "pool_unconfirmed",
+        "No money moves until an operator confirms the pool";
+    /// The store's user lacks `+info`, without which the pool would be unconfirmed again at once.
+    PRIMARY_UNSEEN = CONFLICT, "primary_unseen", "The store's user needs the permission +info";
+}
+
+/// The refusal as it is told.
+pub fn problem(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::Mismatch => Problem::new(Code::OPERATION_MISMATCH),
+        Refusal::TooLarge => Problem::new(Code::AMOUNT_TOO_LARGE),
+        Refusal::Insufficient { balance } => {
+            Problem::new(Code::INSUFFICIENT_BALANCE).detail(format!("the balance is {balance}"))
+        }
+        Refusal::Unconfirmed => Problem::new(Code::POOL_UNCONFIRMED),
+        Refusal::Unseen => Problem::new(Code::PRIMARY_UNSEEN),
+        Refusal::NoOption => Problem::new(Code::UNKNOWN_OPTION),
+        Refusal::NoHold => Problem::new(Code::UNKNOWN_HOLD),
+        Refusal::Settled { amount } => {
+            Problem::new(Code::HOLD_SETTLED).detail(format!("it was settled for {amount}"))
+        }
+        Refusal::Cancelled => Problem::new(Code::HOLD_CANCELLED),
+        Refusal::Expired => Problem::new(Code::HOLD_EXPIRED),
+        Refusal::Exceeds { held } => Problem::new(Code::INVALID_VALUE)
+            .detail(format!("amount must be at most {held}, which is held")),
+    }
+}
+
+/// What a call that moves money may meet.
+const MOVES: &[Code] = &[Code::POOL_UNCONFIRMED];
+/// What one that needs a balance may.
+const PAYS: &[Code] = &[Code::INSUFFICIENT_BALANCE, Code::UNKNOWN_OPTION];
+
+problems! {
+    /// Refusals to who looks at a pool, or operates it.
+    PoolProblems of Code::UNKNOWN_POOL: CALLER;
+    /// Refusals of a confirmation.
+    ConfirmProblems of Code::UNKNOWN_POOL: CALLER, &[Code::PRIMARY_UNSEEN];
+    /// Refusals of a hold or a draw.
+    AskedProblems of Code::UNKNOWN_POOL: CALLER, BODY, VALUE, REPEATED, MOVES, PAYS;
+    /// Refusals to who looks at a hold.
+    LookProblems of Code::UNKNOWN_POOL: CALLER, &[Code::UNKNOWN_HOLD];
+    /// Refusals of an extension.
+    ExtendProblems of Code::UNKNOWN_POOL: CALLER,
+        &[Code::UNKNOWN_HOLD, Code::HOLD_EXPIRED, Code::HOLD_SETTLED, Code::HOLD_CANCELLED];
+    /// Refusals of a settlement.
+    SettleProblems of Code::UNKNOWN_POOL: CALLER, BODY, VALUE, MOVES,
+        &[Code::UNKNOWN_HOLD, Code::HOLD_EXPIRED, Code::HOLD_SETTLED, Code::HOLD_CANCELLED];
+    /// Refusals of a cancellation.
+    CancelProblems of Code::UNKNOWN_POOL: CALLER, MOVES, &[Code::UNKNOWN_HOLD, Code::HOLD_SETTLED];
+    /// Refusals of funds.
+    FundProblems of Code::UNKNOWN_POOL: CALLER, BODY, VALUE, REPEATED, MOVES,
+        &[Code::AMOUNT_TOO_LARGE];
+}

@@ -1,0 +1,94 @@
+//! The routes of the two ports, and the shell around them.
+//!
+//! Routes and their documentation are one: each handler carries its own, and `/openapi.json` is
+//! made from them. The gate answers any method, so its documentation is added by hand.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use futures_util::FutureExt as _;
+use futures_util::future::Either;
+use http::Request;
+use tower::Service as _;
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+use crate::http::audit::Audit;
+use crate::http::extract::Peer;
+use crate::http::fast_path::{FastPath, HotRoute};
+use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
+use crate::http::{document, openapi};
+use crate::problem::{Code, Problem};
+use crate::queue::gate;
+use crate::{breaker, event, limit, pool, queue};
+
+/// What one port answers with.
+pub struct PortService {
+    /// All its routes, each inside the shell.
+    router: Router,
+    /// Its calls that need no router, inside the same shell.
+    fast_path: FastPath,
+    /// Its requests in flight.
+    pub in_flight: InFlight,
+}
+
+impl PortService {
+    /// The answer to a request from this peer.
+    pub fn answer(&self, mut request: Request<Body>, peer: Peer) -> ResponseFuture {
+        if let Some(row) = self.fast_path.find(&request) {
+            return self.fast_path.answer(row, request, peer.0.ip());
+        }
+        request.extensions_mut().insert(peer);
+        // A router is always ready, its clone is a counted reference, and it cannot fail.
+        let routed = self.router.clone().call(request);
+        Either::Right(Box::pin(routed.map(|Ok(response)| response)))
+    }
+}
+
+/// What visitors and gateways reach.
+pub fn public(app: &Arc<App>) -> PortService {
+    let routes = OpenApiRouter::with_openapi(document::PublicDocument::openapi());
+    let routes = routes.merge(queue::public()).merge(event::public());
+    port(app, true, routes, queue::hot::PUBLIC)
+}
+
+/// What backends and operators reach.
+pub fn service(app: &Arc<App>) -> PortService {
+    let audit = Audit::default();
+    let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
+    let routes = routes
+        .merge(queue::service(&audit))
+        .merge(limit::service(&audit))
+        .merge(breaker::service())
+        .merge(event::service(&audit))
+        .merge(pool::service(&audit));
+    let hot = [queue::hot::SERVICE, limit::hot::SERVICE, breaker::hot::SERVICE].concat();
+    port(app, false, routes, &hot)
+}
+
+/// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them
+/// that go around the router.
+pub fn port(
+    app: &Arc<App>,
+    is_public: bool,
+    routes: OpenApiRouter<Arc<App>>,
+    hot: &[HotRoute],
+) -> PortService {
+    let (router, mut document) = routes.split_for_parts();
+    document::add::<openapi::Documented>(&mut document);
+    let port = if is_public { "public" } else { "service" };
+    let documented = document.paths.paths.keys().map(String::as_str);
+    let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
+    let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
+    let fast_path = FastPath::new(shell.clone(), hot);
+    let in_flight = shell.in_flight.clone();
+    let router = router
+        .route(openapi::PATH, openapi::route(&document))
+        .fallback(async || Problem::new(Code::NOT_FOUND))
+        .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
+        .layer(ShellLayer(shell))
+        .with_state(app.clone());
+    PortService { router, fast_path, in_flight }
+}

@@ -1,0 +1,125 @@
+//! The calls of a backend: join on a visitor's behalf, renew and finish for the protected service,
+//! and the state of a queue.
+
+use std::sync::Arc;
+
+use anteroom_core::queue::{JoinedFrom, PlaceId, PlaceRef};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::calls::present_state;
+use super::problems::{BackendJoinProblems, BackendRenewProblems, KeyProblems};
+use super::visits;
+use crate::app::App;
+use crate::http::caller::Backend;
+use crate::http::extract::JsonBody;
+use crate::http::identifier::Identifier;
+use crate::problem::{Code, Problem};
+use crate::queue::state::QueueState;
+use crate::queue::views::place::PlaceView;
+use crate::queue::views::queue::QueueView;
+
+/// The body of a join on behalf.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackendJoin {
+    /// Whom the backend speaks for; neither `.` nor `..`.
+    visitor_id: Identifier,
+}
+
+/// The path of a place; the queue in it is read by the caller's extractor.
+#[derive(Debug, Deserialize)]
+pub struct PlacePath {
+    place: String,
+}
+
+/// Joins on a visitor's behalf: the place of this visitor, the one it has or a new one.
+///
+/// The token in the answer is the visitor's: hand it over as it is.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/tokens", tag = "backends", operation_id = "join_on_behalf",
+    params(("queue" = String, Path, description = "name of the queue")),
+    request_body = BackendJoin,
+    security((), ("key" = [])),
+    responses(
+        (status = 201, description = "a new place", body = PlaceView<'static>),
+        (status = 200, description = "the same place again", body = PlaceView<'static>),
+        BackendJoinProblems,
+    ),
+)]
+pub async fn join(
+    State(app): State<Arc<App>>,
+    Backend(queue): Backend<QueueState>,
+    JsonBody(BackendJoin { visitor_id }): JsonBody<BackendJoin>,
+) -> Result<Response, Problem> {
+    let visitor_id = visitor_id.visitor_id()?;
+    let id = PlaceId::of_visitor(queue.name(), &visitor_id);
+    let joined = visits::join(&queue, id, JoinedFrom::default(), || true).await?;
+    let mut view = visits::view(&queue, &joined.place);
+    view.token = Some(joined.token(&app, &queue, Some(visitor_id)));
+    Ok(view.response(if joined.created { StatusCode::CREATED } else { StatusCode::OK }))
+}
+
+/// Lets a visitor's session live longer, by the handle that authorize gave.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/places/{place}/renew", tag = "backends",
+    operation_id = "renew_place",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("place" = String, Path, description = "the `x-anteroom-place` of authorize"),
+    ),
+    security((), ("key" = [])),
+    responses(
+        (status = 200, description = "the place", body = PlaceView<'static>),
+        BackendRenewProblems,
+    ),
+)]
+pub async fn renew(
+    Backend(queue): Backend<QueueState>,
+    path: Result<Path<PlacePath>, PathRejection>,
+) -> Result<Response, Problem> {
+    let place = visits::renew(&queue, named(path)?).await?;
+    Ok(visits::view(&queue, &place).response(StatusCode::OK))
+}
+
+/// Finishes a visitor's session, by the handle that authorize gave: the slot is free at once. The
+/// same again when already gone.
+#[utoipa::path(
+    delete, path = "/v1/queues/{queue}/places/{place}", tag = "backends",
+    operation_id = "finish_place",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("place" = String, Path, description = "the `x-anteroom-place` of authorize"),
+    ),
+    security((), ("key" = [])),
+    responses((status = 204, description = "gone"), KeyProblems),
+)]
+pub async fn finish(
+    Backend(queue): Backend<QueueState>,
+    path: Result<Path<PlacePath>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    visits::leave(&queue, named(path)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The public state of a queue, at most five seconds old.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security((), ("key" = [])),
+    responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
+)]
+pub async fn state(Backend(queue): Backend<QueueState>) -> Result<Response, Problem> {
+    present_state(&queue)
+}
+
+/// The place that a handle names. A handle that is none costs the store nothing.
+fn named(path: Result<Path<PlacePath>, PathRejection>) -> Result<PlaceRef, Problem> {
+    path.ok().and_then(|Path(PlacePath { place })| PlaceRef::from_handle(&place)).ok_or_else(|| {
+        Problem::new(Code::BAD_REQUEST).detail("the place must be an x-anteroom-place of authorize")
+    })
+}

@@ -1,0 +1,237 @@
+//! The calls of a visitor: join, look, claim, renew, leave; and the public state of a queue.
+
+use std::sync::Arc;
+
+use anteroom_core::queue::PlaceId;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::{HeaderMap, HeaderName, SET_COOKIE};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::problems::{
+    ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
+};
+use super::visitor::{Held, Visitor};
+use super::visits::{self, Joined};
+use crate::app::App;
+use crate::callers::single::single;
+use crate::http::extract::{At, json_body};
+use crate::problem::{Code, Problem};
+use crate::queue::state::QueueState;
+use crate::queue::views::place::PlaceView;
+use crate::queue::views::queue::QueueView;
+
+/// Names a join that may be sent again; as secret as the token.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The body of a join.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JoinBody {
+    /// What a trusted backend signed for a visitor it knows.
+    #[serde(default)]
+    assertion: Option<String>,
+}
+
+/// Joins the queue.
+///
+/// With an assertion: the place of the visitor it names. With a valid token: its place; when that
+/// is over and a backend had vouched for its visitor, `assertion_missing`. Else the place of the
+/// `Idempotency-Key`, or a new place when none came. A browser gets its token as a cookie, anybody
+/// else in the body.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
+    params(
+        ("queue" = String, Path, description = "name of the queue"),
+        ("Idempotency-Key" = Option<String>, Header, 
+            description = "at least 128 random bits, made before the join; as secret as the token"),
+    ),
+    request_body = JoinBody,
+    security((), ("token" = []), ("cookie" = [])),
+    responses(
+        (status = 201, description = "a new place", body = PlaceView<'static>),
+        (status = 200, description = "the same place again", body = PlaceView<'static>),
+        JoinProblems,
+    ),
+)]
+pub async fn join(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    request: Request,
+) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let (parts, body) = request.into_parts();
+    // Also where a token or an assertion decides: the same call may come again without.
+    let keyed = keyed(&visitor.queue, &parts.headers)?;
+    let body: JoinBody = json_body(&parts.headers, body, &app).await?;
+    let queue = &visitor.queue;
+    let (id, visitor_id) = match body.assertion {
+        Some(assertion) => {
+            let visitor_id = vouched(&app, queue, &assertion)?;
+            (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
+        }
+        None => {
+            if let Some((joined, visitor_id)) = held(&visitor).await? {
+                let token = joined.token(&app, queue, visitor_id);
+                return joined_response(&visitor, &joined, token);
+            }
+            (keyed, None)
+        }
+    };
+    let joined = visits::join_from(&app, &visitor, id).await?;
+    let token = joined.token(&app, queue, visitor_id);
+    joined_response(&visitor, &joined, token)
+}
+
+/// The place of the visitor's token and the visitor_id in it, while the place is there. The token
+/// of a gone place counts as none; but who an identified visitor is, only its backend can say.
+pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>, Problem> {
+    if visitor.held == Held::Nothing {
+        return Ok(None);
+    }
+    let token = visitor.holder()?;
+    match visits::held(&visitor.queue, token.place).await? {
+        Some(joined) => Ok(Some((joined, token.visitor_id.clone()))),
+        None if token.visitor_id.is_some() => Err(Problem::new(Code::ASSERTION_MISSING)),
+        None => Ok(None),
+    }
+}
+
+/// The identity that an `Idempotency-Key` stands for, if one came.
+fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Problem> {
+    match single(headers, IDEMPOTENCY_KEY)? {
+        None => Ok(None),
+        Some(key) if is_strong_key(key.as_bytes()) => {
+            Ok(Some(PlaceId::of_key(queue.name(), key.as_bytes())))
+        }
+        Some(_) => Err(Problem::new(Code::BAD_REQUEST)
+            .detail("Idempotency-Key must be 22 to 128 printable ASCII characters")),
+    }
+}
+
+/// 128 bits are 22 characters of base64url: whatever is shorter can be guessed.
+pub fn is_strong_key(key: &[u8]) -> bool {
+    (22..=128).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic)
+}
+
+/// The visitor for whom an assertion vouches.
+fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Problem> {
+    // Its expiry is judged by the store's clock; without one there is nothing to judge by.
+    let seen = queue
+        .latest
+        .get()
+        .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?;
+    let now = seen.store_time_us() / 1_000_000;
+    app.live()
+        .assertions
+        .verify(queue.name(), assertion, now)
+        .map_err(|error| Problem::new(Code::ASSERTION_INVALID).detail(error.to_string()))
+}
+
+fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
+    let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut view = visits::view(&visitor.queue, &joined.place);
+    if visitor.is_browser {
+        let mut response = view.response(status);
+        response.headers_mut().append(SET_COOKIE, visitor.cookie(&token)?);
+        Ok(response)
+    } else {
+        view.token = Some(token);
+        Ok(view.response(status))
+    }
+}
+
+/// My place; also the heartbeat. Never claims.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}/token", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
+)]
+pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
+    let of = visitor.holder()?.place;
+    let place = visits::place(&visitor.queue, of).await?;
+    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+}
+
+/// Takes the turn: ready → active. An active place stays as it is.
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/token/claim", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 200, description = "the place", body = PlaceView<'static>), ClaimProblems),
+)]
+pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let of = visitor.holder()?.place;
+    let place = visits::claim(&visitor.queue, of).await?;
+    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+}
+
+/// Lets the session live longer: until min(now + `session_ttl`, claimed + `session_max`).
+#[utoipa::path(
+    post, path = "/v1/queues/{queue}/token/renew", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 200, description = "the place", body = PlaceView<'static>), RenewProblems),
+)]
+pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let of = visitor.holder()?.place;
+    let place = visits::renew(&visitor.queue, of).await?;
+    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+}
+
+/// Leaves the line, or finishes: the slot is free at once. The same again when already gone.
+#[utoipa::path(
+    delete, path = "/v1/queues/{queue}/token", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses((status = 204, description = "gone"), LeaveProblems),
+)]
+pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
+    visitor.may_change()?;
+    let of = visitor.holder()?.place;
+    visits::leave(&visitor.queue, of).await?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Some(cookie) = visitor.no_cookie() {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// The public state of a queue, at most five seconds old.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
+)]
+pub async fn state(At(queue): At<QueueState>) -> Result<Response, Problem> {
+    present_state(&queue)
+}
+
+/// The state of a queue, while the store tells it.
+pub fn present_state(queue: &QueueState) -> Result<Response, Problem> {
+    let seen = queue
+        .latest
+        .fresh()
+        .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?;
+    Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_must_have_room_for_128_bits() {
+        assert!(is_strong_key(b"0123456789abcdefghijkl"));
+        assert!(is_strong_key(&[b'x'; 128]));
+        assert!(!is_strong_key(b"0123456789abcdefghijk"));
+        assert!(!is_strong_key(&[b'x'; 129]));
+        assert!(!is_strong_key(b"0123456789 bcdefghijkl"));
+        assert!(!is_strong_key("0123456789abcdefghijké".as_bytes()));
+    }
+}

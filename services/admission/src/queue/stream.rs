@@ -1,0 +1,215 @@
+//! `GET …/token/events`: the place as Server-Sent Events.
+//!
+//! Each event is a look at the store, which is also the heartbeat: as often as `poll_after_ms` says
+//! and at least every 15 s, and at once after a call of this process that changed the place. A
+//! place has two streams at most; a third ends the oldest with an event `replaced`, so that its
+//! page polls instead of coming back. Past the most streams of the process, or of one address, the
+//! answer is 204, which tells a browser not to reconnect either.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anteroom_core::queue::{Place, PlaceRef, Visit};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use futures_util::{Stream, stream};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use rand::Rng as _;
+
+use super::problems::HolderProblems;
+use super::visitor::Visitor;
+use super::visits;
+use crate::app::App;
+use crate::defences::stream_slots::StreamSlot;
+use crate::durations::millis;
+use crate::problem::Problem;
+use crate::problem::retry;
+use crate::queue::state::QueueState;
+use crate::queue::streams::{StreamHandle, Streams};
+
+const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
+
+/// My place as a stream of events.
+///
+/// `place` carries the same JSON as `GET …/token`; `gone` carries `{"reason": "…"}` and is the
+/// last; `replaced` is the last too: two newer streams of this place are open. Past the most
+/// streams that a process serves the answer is 204: poll instead.
+#[utoipa::path(
+    get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
+    params(("queue" = String, Path, description = "name of the queue")),
+    security(("token" = []), ("cookie" = [])),
+    responses(
+        (status = 200, description = "the stream", body = String,
+            content_type = "text/event-stream"),
+        (status = 204, description = "too many streams, or too many of this address: poll instead"),
+        HolderProblems,
+    ),
+)]
+pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, Problem> {
+    let of = visitor.holder()?.place;
+    let address = visitor.counted_address();
+    let queue = visitor.queue;
+    let slot = {
+        let config = &app.live().config.admission;
+        app.stream_slots.take(config.sse_max, config.sse_per_address, address)
+    };
+    let Some(slot) = slot.filter(|_| !app.stopping.is_cancelled()) else {
+        return Ok(empty(StatusCode::NO_CONTENT));
+    };
+    let place = visits::place(&queue, of).await?;
+    let open = OpenStream::new(&app, &queue, of, slot);
+    let watch = Watch { app, of, open, next_step: Next::Tell(place, queue), told_retry: false };
+    let mut response = Response::new(Body::from_stream(watch.into_stream()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // NGINX would otherwise collect the events.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// Until the next event: as long as a poll would wait, and never so long that a proxy takes the
+/// stream for dead.
+fn pause(poll_after: Duration) -> Duration {
+    poll_after.min(AT_LEAST_EVERY)
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// One stream on its way.
+struct Watch {
+    app: Arc<App>,
+    of: PlaceRef,
+    open: OpenStream,
+    next_step: Next,
+    /// Whether the client knows when to reconnect.
+    told_retry: bool,
+}
+
+enum Next {
+    Tell(Place, Arc<QueueState>),
+    Wait(Duration),
+    End,
+}
+
+impl Watch {
+    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        stream::unfold(self, async |mut watch| {
+            let bytes = watch.next().await?;
+            Some((Ok(Bytes::from(bytes)), watch))
+        })
+    }
+
+    /// The next event; `None` after the last.
+    async fn next(&mut self) -> Option<String> {
+        match std::mem::replace(&mut self.next_step, Next::End) {
+            Next::End => None,
+            Next::Tell(place, queue) => Some(self.tell(&place, &queue)),
+            Next::Wait(pause) => {
+                tokio::select! {
+                    () = self.open.stream.end.cancelled() => Some(self.final_event()),
+                    () = self.open.stream.changed.notified() => self.look().await,
+                    () = tokio::time::sleep(pause) => self.look().await,
+                }
+            }
+        }
+    }
+
+    /// Looks at the place, which counts as seen.
+    async fn look(&mut self) -> Option<String> {
+        // A queue that is no longer configured has no places to tell of.
+        let queue = self.app.queue(&self.open.queue_name)?;
+        let visit = queue.queue.place(self.of).await;
+        if let Ok(visit) = &visit {
+            queue.metrics.heard(visit);
+        }
+        Some(match visit {
+            Ok(Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) => {
+                self.tell(&place, &queue)
+            }
+            Ok(Visit::Gone(reason)) => {
+                format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
+            }
+            Err(_) => {
+                self.next_step = Next::Wait(queue.retry());
+                // A comment: it keeps the connection, and finds out whether anybody is there.
+                ": the store is away\n\n".to_owned()
+            }
+        })
+    }
+
+    fn tell(&mut self, place: &Place, queue: &QueueState) -> String {
+        let view = visits::view(queue, place);
+        self.next_step = Next::Wait(pause(view.poll_after()));
+        // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
+        let data = serde_json::to_string(&view).unwrap_or_default();
+        // Without a word browsers would all reconnect after the same few seconds.
+        let hint = if std::mem::replace(&mut self.told_retry, true) {
+            String::new()
+        } else {
+            format!("retry: {}\n", millis(self.reconnect_after()))
+        };
+        format!("{hint}event: place\ndata: {data}\n\n")
+    }
+
+    /// When the page is to open its stream anew, should this one end: all streams of this process
+    /// may end at once.
+    fn reconnect_after(&self) -> Duration {
+        let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
+        let delay = self.app.queue(&self.open.queue_name).map(|queue| queue.max_poll_delay());
+        let most = delay.unwrap_or(retry::DEFAULT_MAX_DELAY);
+        retry::after(streams, retry::MIN_DELAY, most, rand::rng().random())
+    }
+
+    /// On the way out all streams reconnect at once, to other processes: spread them.
+    fn final_event(&self) -> String {
+        if self.app.stopping.is_cancelled() {
+            format!("retry: {}\n\n", millis(self.reconnect_after()))
+        } else {
+            "event: replaced\ndata: {}\n\n".to_owned()
+        }
+    }
+}
+
+/// Holds a stream's slot and its place in the table, until it is dropped: at its end, or when
+/// the client went away.
+struct OpenStream {
+    stream: StreamHandle,
+    of: PlaceRef,
+    streams: Arc<Streams>,
+    queue_name: String,
+    _slot: StreamSlot,
+}
+
+impl OpenStream {
+    fn new(app: &App, queue: &QueueState, of: PlaceRef, slot: StreamSlot) -> Self {
+        let stream = StreamHandle { end: app.stopping.child_token(), ..StreamHandle::default() };
+        queue.streams.add(of, stream.clone());
+        let queue_name = queue.name().to_owned();
+        Self { stream, of, streams: queue.streams.clone(), queue_name, _slot: slot }
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.stream.end.cancel();
+        self.streams.remove_ended(self.of);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_back_of_the_line_hears_something_every_15_s_too() {
+        assert_eq!(pause(Duration::from_secs(1)), Duration::from_secs(1));
+        assert_eq!(pause(Duration::from_secs(20)), Duration::from_secs(15));
+    }
+}

@@ -1,0 +1,193 @@
+//! What a visitor can do, each one operation of the queue with its outcome as an answer: used by
+//! the visitor's calls, the gate, the page and the backend's calls alike.
+
+use std::time::Duration;
+
+use anteroom_core::queue::{
+    GoneReason, Join, JoinedFrom, Leave, Place, PlaceId, PlaceRef, Standing, Token, Visit,
+};
+use anteroom_core::store;
+use rand::Rng as _;
+
+use super::visitor::Visitor;
+use crate::app::App;
+use crate::defences::Asked;
+use crate::problem::retry;
+use crate::problem::{Code, Problem};
+use crate::queue::metrics::JoinRefusal;
+use crate::queue::state::QueueState;
+use crate::queue::views::place::PlaceView;
+
+/// When to ask again whether a closed queue has opened, while nobody knows when it will.
+const RETRY_CLOSED: Duration = Duration::from_secs(30);
+/// When to ask again whether a full queue has room, or an address that holds as many places as one
+/// may.
+const RETRY_FULL: Duration = Duration::from_secs(10);
+/// Up to this bound all places of an address are counted; above it the first one is not.
+const COUNTED_ALL: u64 = 8;
+
+/// A place that a join gave, or gave again.
+#[derive(Debug)]
+pub struct Joined {
+    pub created: bool,
+    /// Which place.
+    pub of: PlaceRef,
+    pub place: Place,
+}
+
+impl Joined {
+    /// The proof of the place.
+    pub fn token(&self, app: &App, queue: &QueueState, visitor_id: Option<String>) -> String {
+        app.live().tokens.sign(queue.name(), &Token { place: self.of, visitor_id })
+    }
+}
+
+/// Joins: the place of this identity, the one it has or a new one, which counts for the address
+/// that it is `from`. Of a refused one `is_counted` tells whether it counts among pending retries.
+pub async fn join(
+    queue: &QueueState,
+    id: PlaceId,
+    from: JoinedFrom,
+    is_counted: impl FnOnce() -> bool,
+) -> Result<Joined, Problem> {
+    let answer = queue.queue.join_from(id, from).await.map_err(|error| {
+        if error == store::Error::Full {
+            queue.metrics.join_refused(JoinRefusal::RedisFull);
+        }
+        queue.failed(&error)
+    })?;
+    match answer {
+        Join::Created(of, place) => {
+            queue.metrics.joined.inc();
+            if !matches!(place.standing, Standing::Waiting { .. }) {
+                // Nobody was waiting: the join promoted itself, so its wait was none.
+                queue.metrics.promoted.inc();
+                queue.metrics.wait.observe(0.0);
+            }
+            Ok(Joined { created: true, of, place })
+        }
+        Join::Same(of, place) => Ok(Joined { created: false, of, place }),
+        Join::Full => {
+            queue.metrics.join_refused(JoinRefusal::LineFull);
+            let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
+            Err(Problem::new(Code::QUEUE_FULL).retry_after(retry_in))
+        }
+        Join::AddressFull => {
+            queue.metrics.join_refused(JoinRefusal::AddressPlaces);
+            let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
+            let detail = "This address holds as many places as one address may \
+                          (places_per_address). Retry when one of them has ended.";
+            Err(Problem::new(Code::JOIN_LIMITED).detail(detail).retry_after(retry_in))
+        }
+        Join::Closed { retry_in } => {
+            queue.metrics.join_refused(JoinRefusal::Closed);
+            let (opens_in, least) =
+                retry_in.map_or((Duration::ZERO, RETRY_CLOSED), |opens| (opens, retry::MIN_DELAY));
+            let retry_in = queue.refused.schedule_from(opens_in, least, is_counted());
+            Err(Problem::new(Code::QUEUE_CLOSED).retry_after(retry_in))
+        }
+    }
+}
+
+/// Joins: the place of this identity, which may be asked for as often as any place, or without one
+/// a new place. Only a new place counts for the visitor's address.
+pub async fn join_from(
+    app: &App,
+    visitor: &Visitor,
+    id: Option<PlaceId>,
+) -> Result<Joined, Problem> {
+    if let Some(id) = id {
+        visitor.may_ask(Asked::Join(id))?;
+    }
+    let unit = visitor.may_join()?;
+    let id = id.unwrap_or_else(|| anonymous(&visitor.queue));
+    let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address());
+    let joined = join(&visitor.queue, id, joined_from(app, visitor), is_counted).await;
+    let may_be_new = match &joined {
+        Ok(joined) => joined.created,
+        Err(problem) => problem.code() == Code::EFFECT_UNKNOWN,
+    };
+    if !may_be_new {
+        unit.give_back();
+    }
+    joined
+}
+
+/// For which address a new place of the visitor counts in Redis.
+fn joined_from(app: &App, visitor: &Visitor) -> JoinedFrom {
+    let queue = &visitor.queue;
+    let counted = visitor.counted_address().zip(queue.most_per_address());
+    let Some((address, most)) = counted else { return JoinedFrom::default() };
+    let from = || app.live().tokens.joined_from(queue.name(), address);
+    if most <= COUNTED_ALL {
+        from()
+    } else if queue.first_places.is_first(address) {
+        JoinedFrom::default()
+    } else {
+        from().after_first()
+    }
+}
+
+/// The place that a token names, while it is there: a token acts on no other. Looked for before a
+/// join, which needs no script of its own, because what is gone stays gone.
+pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
+    match place(queue, of).await {
+        Ok(place) => Ok(Some(Joined { created: false, of, place })),
+        Err(problem) if problem.code() == Code::PLACE_GONE => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// An identity that nobody else has and nobody can guess.
+fn anonymous(queue: &QueueState) -> PlaceId {
+    PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())
+}
+
+/// Where a place stands.
+pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
+    queue.metrics.heard(&visit);
+    here(queue, visit)
+}
+
+/// Takes the turn.
+pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    let visit = queue.queue.claim(of).await.map_err(|error| queue.failed(&error))?;
+    queue.streams.changed(of);
+    here(queue, visit)
+}
+
+/// Lets an active place live longer.
+pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, queue.queue.renew(of).await.map_err(|error| queue.failed(&error))?)
+}
+
+/// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
+pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
+    let left = queue.queue.leave(of).await.map_err(|error| queue.failed(&error))?;
+    queue.active_cache.forget(of);
+    match left {
+        Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
+        Leave::Left(_) => queue.metrics.left.inc(),
+        Leave::Already => return Ok(()),
+    }
+    queue.streams.changed(of);
+    Ok(())
+}
+
+/// The place as its holder reads it.
+pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
+    // It looks at half of what it is told.
+    PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2)
+}
+
+/// The place of a visit that found it in the state it asked for.
+pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
+    match visit {
+        Visit::Here(place) => Ok(place),
+        Visit::NotReady(place) => Err(Problem::new(Code::NOT_READY)
+            .retry_after(view(queue, &place).poll_after().max(Duration::from_secs(1)))),
+        Visit::NotActive(_) => Err(Problem::new(Code::NOT_ACTIVE)),
+        Visit::Gone(reason) => Err(Problem::gone(reason)),
+    }
+}
