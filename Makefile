@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench estimates lint fuzz soak loadtest image load sbom k8s-e2e clean
+.PHONY: help run build test bench estimates lua lint fuzz soak loadtest image load sbom k8s-e2e clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,9 @@ bench: build ## Measures the queue beside a hello-world, the issuer beside BullM
 estimates: ## Prints how good the expected waits are in the situations of docs/ESTIMATES.md
 	cargo test --locked -p anteroom-core --test queue -- --exact --nocapture \
 		table::estimates_are_within_the_goal_in_every_situation
+
+lua: ## Prints the scripts as Redis runs them (SCRIPT=queue.join for one), for reading and redis-cli --eval
+	@cargo run --quiet --locked -p anteroom-core --example scripts -- $(SCRIPT)
 
 lint: ## Checks formatting, lints, documentation; where cargo-deny is installed, licences and who may depend on what
 	cargo fmt --all --check

@@ -10,9 +10,10 @@ mod permits;
 mod record;
 mod reply;
 mod rules;
-mod scripts;
 mod snapshot;
 mod state;
+
+crate::store::scripts!("breaker");
 
 use std::sync::Arc;
 

@@ -10,10 +10,11 @@ mod dead;
 mod metrics;
 mod reply;
 mod rules;
-mod scripts;
 mod stock;
 mod ticks;
 mod token;
+
+crate::store::scripts!("event");
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

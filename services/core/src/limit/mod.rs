@@ -17,7 +17,8 @@ mod batch;
 mod call;
 mod reply;
 mod rule;
-mod scripts;
+
+crate::store::scripts!("limit");
 
 pub use call::{Call, CallError, Check, MAX_CHECKS};
 pub use reply::{Answer, Checked, Outcome};

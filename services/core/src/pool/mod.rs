@@ -13,8 +13,9 @@ mod operate;
 mod reply;
 mod reserve;
 mod rules;
-mod scripts;
 mod ticks;
+
+crate::store::scripts!("pool");
 
 use std::sync::Arc;
 use std::time::Instant;

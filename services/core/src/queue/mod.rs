@@ -16,11 +16,12 @@ mod place;
 mod reply;
 mod revocations;
 mod rules;
-mod scripts;
 mod stored;
 mod ticks;
 mod token;
 mod visits;
+
+crate::store::scripts!("queue");
 
 use std::sync::Arc;
 

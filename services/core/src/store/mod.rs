@@ -6,7 +6,7 @@
 //! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`]
 //!   is one lane over several hash tags, or on Cluster a lane for each.
 //! - [`Subscription`] listens to a channel, on a connection of its own.
-//! - [`Script`] is one operation, embedded by [`script!`](crate::script!).
+//! - [`Script`] is one operation; `build.rs` makes each from the header of its file in `lua/`.
 
 mod address;
 mod args;
@@ -39,6 +39,7 @@ pub use error::{Error, Refused};
 pub use lane::{Batch, Lane};
 pub(crate) use reply::{Numbers, Reply, codes, millis};
 pub use script::Script;
+pub(crate) use script::scripts;
 pub use server::{ServerReport, Warning};
 pub use sharded::Sharded;
 pub use subscription::{Heard, Subscription};

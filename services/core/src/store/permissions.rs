@@ -10,10 +10,14 @@ use super::{
     command::command,
     fault::{Fault, judge},
 };
-use crate::script;
 
 /// Says what of the scripts is refused.
-static PERMISSIONS: Script = script!("store", "permissions", keys: "", lib: [], own: []);
+static PERMISSIONS: Script = Script::new(
+    "store.permissions",
+    "",
+    &[],
+    include_str!("../../../../lua/store/permissions.lua"),
+);
 /// Ours, like every key; nothing ever stands there.
 const KEY: &str = "anteroom:v1:permissions";
 

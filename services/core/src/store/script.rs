@@ -8,7 +8,7 @@ use super::{Args, constants};
 
 /// One operation: a Lua file with its keys and its shared parts in front.
 ///
-/// Made by [`script!`](crate::script!), so that the name, the file and the parts agree.
+/// `build.rs` makes one from the header of each file, so that the name, the file and the parts agree.
 #[derive(Debug)]
 pub struct Script {
     /// Name of the operation everywhere: method, file, metric label, span.
@@ -18,13 +18,14 @@ pub struct Script {
     pub keys: &'static str,
     /// Name and text of each shared part, in order, as the header's `Uses:` line lists them.
     pub parts: &'static [(&'static str, &'static str)],
-    text: &'static str,
+    /// The text of its file, with its header.
+    pub text: &'static str,
     source: OnceLock<String>,
     sha: OnceLock<String>,
 }
 
 impl Script {
-    /// A script of its parts; for [`script!`](crate::script!) and tests.
+    /// A script of its parts; for the registry and tests.
     pub const fn new(
         name: &'static str,
         keys: &'static str,
@@ -117,43 +118,16 @@ impl Key {
     }
 }
 
-/// Embeds `lua/{subsystem}/{operation}.lua` behind the parts `lua/lib/*.lua` that all subsystems
-/// share, and its own in `lua/{subsystem}/lib/*.lua`.
-#[macro_export]
-macro_rules! script {
-    (
-        $subsystem:literal, $operation:literal, $($rest:tt)*
-    ) => {
-        $crate::script!($subsystem in $subsystem, $operation, $($rest)*)
-    };
-    (
-        $subsystem:literal in $folder:literal, $operation:literal, keys: $keys:expr,
-        lib: [$($lib:literal),*], own: [$($part:literal),*] $(,)?
-    ) => {
-        $crate::store::Script::new(
-            concat!($subsystem, ".", $operation),
-            $keys,
-            &[
-                $((
-                    concat!("lib/", $lib),
-                    include_str!(concat!(
-                        env!("CARGO_MANIFEST_DIR"), "/../../lua/lib/", $lib, ".lua"
-                    )),
-                ),)*
-                $((
-                    $part,
-                    include_str!(concat!(
-                        env!("CARGO_MANIFEST_DIR"),
-                        "/../../lua/", $folder, "/lib/", $part, ".lua"
-                    )),
-                ),)*
-            ],
-            include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"), "/../../lua/", $folder, "/", $operation, ".lua"
-            )),
-        )
+/// Declares the module `scripts` of a subsystem: a static for each script in this folder of `lua/`,
+/// such as `JOIN`, and their list `SCRIPTS`. `build.rs` makes them from the headers.
+macro_rules! scripts {
+    ($folder:literal) => {
+        mod scripts {
+            include!(concat!(env!("OUT_DIR"), "/", $folder, ".rs"));
+        }
     };
 }
+pub(crate) use scripts;
 
 #[cfg(test)]
 mod tests {

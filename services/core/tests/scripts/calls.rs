@@ -6,7 +6,7 @@ use anteroom_core::scripts;
 use anteroom_core::store::{Config, Script, Store};
 use anteroom_testkit::{PATIENCE, Redis};
 
-use super::header::Header;
+use super::header::{describes, has_keys, header_of};
 use super::monitor::Monitor;
 use super::{SUBSYSTEMS, Subsystem};
 
@@ -28,10 +28,10 @@ async fn every_call_is_as_its_header_says() {
     let mut called = BTreeSet::new();
     for call in monitor.stop().await {
         let script = shas.get(&call.sha).expect("a script of ours");
-        let header = Header::of(script);
-        assert!(header.has_keys(script, &call.keys), "{}: {:?}", script.name, call.keys);
+        let header = header_of(script);
+        assert!(has_keys(&header, script, &call.keys), "{}: {:?}", script.name, call.keys);
         let sizes: Vec<_> = call.args.iter().map(Vec::len).collect();
-        let is_described = header.describes(Subsystem::of(script), &call.args);
+        let is_described = describes(&header, Subsystem::of(script), &call.args);
         assert!(is_described, "{}: arguments of {sizes:?} bytes", script.name);
         called.insert(script.name);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anteroom_core::scripts;
 use anteroom_core::store::Script;
 
-use super::header::Header;
+use super::header::header_of;
 use super::keys_of_the_readme;
 
 /// Lua without its comments.
@@ -44,23 +44,18 @@ fn codes(script: &Script) -> (BTreeSet<String>, String) {
     (names, rest)
 }
 
+/// The body of a script names every code of its header, and no other, unless a part answers with
+/// it.
 #[test]
-fn every_header_states_purpose_uses_keys_argv_reply_and_codes() {
+fn every_header_lists_the_codes_that_its_script_answers_with() {
     for script in scripts() {
-        let header = Header::of(script);
-        assert!(!header.purpose.is_empty(), "{}", script.name);
-        let parts: Vec<_> = script.parts.iter().map(|(name, _)| *name).collect();
-        assert_eq!(header.uses, parts, "{}", script.name);
-        assert_eq!(header.keys, script.keys, "{}", script.name);
-        assert_eq!(header.fixed.first().map(String::as_str), Some("now"), "{}", script.name);
-        assert!(header.reply.starts_with("OK"), "{}", script.name);
-        // The body names every code of the header, and no other, unless a part answers with it.
+        let listed: BTreeSet<_> = header_of(script).codes.into_iter().collect();
         let (codes, parts) = codes(script);
-        let (in_body, in_parts) = (words(&header.body), words(&parts));
-        assert!(codes.contains("OK") && header.codes.is_subset(&codes), "{}", script.name);
+        let (in_body, in_parts) = (words(script.text), words(&parts));
+        assert!(listed.is_subset(&codes), "{}", script.name);
         for code in codes.iter().filter(|code| !in_parts.contains_key(*code)) {
             let is_named = in_body.contains_key(code);
-            assert_eq!(is_named, header.codes.contains(code), "{}: {code}", script.name);
+            assert_eq!(is_named, listed.contains(code), "{}: {code}", script.name);
         }
     }
 }
@@ -74,10 +69,9 @@ fn a_name_in_capitals_is_defined_once_in_a_script() {
             && !name.contains(|c: char| c.is_ascii_lowercase())
     };
     for script in scripts() {
-        let body = Header::of(script).body;
         let mut defined = BTreeSet::new();
         let parts = script.parts.iter().map(|(_, part)| *part);
-        for line in parts.chain([body.as_str()]).flat_map(str::lines) {
+        for line in parts.chain([script.text]).flat_map(str::lines) {
             let names = line.strip_prefix("local ").and_then(|line| line.split_once(" = "));
             let names = names.map_or("", |(names, _)| names).split(", ");
             for name in names.filter(is_in_capitals) {
@@ -94,7 +88,7 @@ fn a_script_takes_the_keys_that_it_and_its_parts_name_and_no_others() {
         let all = keys_of_the_readme(script.name.split('.').next().unwrap_or_default());
         assert!(!all.is_empty(), "{}: the keys stand in the README", script.name);
         let parts = script.parts.iter().map(|(_, text)| *text);
-        let named = words(&parts.chain([Header::of(script).body.as_str()]).collect::<String>());
+        let named = words(&parts.chain([script.text]).collect::<String>());
         let taken: Vec<_> = script.keys.split_whitespace().collect();
         // Those that take all away name none.
         let needed: Vec<_> = if script.source().contains("unpack(KEYS") {
@@ -114,15 +108,15 @@ fn is_used(named: &BTreeMap<String, usize>, key: &str) -> bool {
 #[test]
 fn a_script_reads_the_arguments_of_its_header_by_their_numbers() {
     for script in scripts() {
-        let header = Header::of(script);
+        let header = header_of(script);
         let code = code(script.source());
         let numbers = code.split("ARGV[").skip(1);
         let numbers = numbers.filter_map(|rest| rest.split(']').next()?.parse::<usize>().ok());
         let read: BTreeSet<_> = numbers.collect();
-        let fixed: BTreeSet<_> = (1..=header.fixed.len()).collect();
-        assert_eq!(read, fixed, "{}: {:?}", script.name, header.fixed);
+        let fixed: BTreeSet<_> = (1..=header.args.len()).collect();
+        assert_eq!(read, fixed, "{}: {:?}", script.name, header.args);
         assert_eq!(
-            header.repeated.is_empty(),
+            header.repeated_args.is_empty(),
             !code.contains("#ARGV") && !code.contains("ARGV[at]") && !code.contains("unpack(ARGV"),
             "{}",
             script.name
