@@ -8,7 +8,7 @@ use super::{Args, constants};
 
 /// One operation: a Lua file with its keys and its shared parts in front.
 ///
-/// `build.rs` makes one from the header of each file, so that the name, the file and the parts agree.
+/// `build.rs` makes one from the header of each file in `lua/`.
 #[derive(Debug)]
 pub struct Script {
     /// Name of the operation everywhere: method, file, metric label, span.
