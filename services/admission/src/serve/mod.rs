@@ -56,6 +56,8 @@ use crate::ports::PortService;
 const PAUSE: Duration = Duration::from_millis(50);
 /// What a client has sent by the end of `drain_delay` has come within this time, and is answered.
 const LAST_LOOK: Duration = Duration::from_millis(50);
+/// How long the last connections may take to accept, should new ones keep coming.
+const LAST_ACCEPTS: Duration = Duration::from_millis(500);
 
 /// One port that is ready to serve.
 pub struct Server {
@@ -111,15 +113,7 @@ impl Server {
         }
         // Those whose handshake has begun have sent their request, or are about to.
         stop_handshakes(&self.listener);
-        let last = sleep(LAST_LOOK);
-        tokio::pin!(last);
-        loop {
-            tokio::select! {
-                biased;
-                accepted = self.listener.accept() => self.accepted(accepted).await,
-                () = &mut last => break,
-            }
-        }
+        accept_last(async || self.accepted(self.listener.accept().await).await).await;
         drop(self.listener);
         self.open.close();
         let drain_timeout = self.app.live().config.admission.drain_timeout;
@@ -140,8 +134,9 @@ impl Server {
         let slot = loop {
             match self.connections.enter() {
                 Ok(slot) => break slot,
-                Err(Full::Soon) => sleep(LOOK_AGAIN).await,
-                Err(Full::Served) => {
+                // At the end there is no time to wait for room.
+                Err(Full::Soon) if !self.app.stopping.is_cancelled() => sleep(LOOK_AGAIN).await,
+                Err(Full::Soon | Full::Served) => {
                     self.app.operations.record(false);
                     return self.load_shed.refuse(stream);
                 }
@@ -186,6 +181,24 @@ impl Server {
         tracing::warn!(%error, "cannot accept connections");
         sleep(PAUSE).await;
     }
+}
+
+/// Accepts until [`LAST_LOOK`] is over and no connection waits any more, but not for longer than
+/// [`LAST_ACCEPTS`].
+async fn accept_last(accept: impl AsyncFn()) {
+    let last = sleep(LAST_LOOK);
+    tokio::pin!(last);
+    let all = async {
+        loop {
+            tokio::select! {
+                biased;
+                () = accept() => {}
+                () = &mut last => break,
+            }
+        }
+    };
+    // Whatever still waits is reset.
+    let _ = timeout(LAST_ACCEPTS, all).await;
 }
 
 /// Whether the client sends anything in time. The protocol is told from the first bytes, and that
@@ -270,5 +283,19 @@ impl Future for ConnectionResponse {
             self.context.activity.streams();
         }
         Poll::Ready(Ok(response))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::consume_budget;
+
+    use super::*;
+
+    /// As in a flood, on a system without the filter of [`stop_handshakes`].
+    #[tokio::test]
+    async fn connections_that_never_stop_coming_do_not_delay_the_end() {
+        let accepted = timeout(20 * LAST_ACCEPTS, accept_last(consume_budget));
+        accepted.await.expect("the end");
     }
 }

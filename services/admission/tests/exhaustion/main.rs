@@ -3,6 +3,7 @@
 
 mod attack;
 mod descriptors;
+mod drain;
 mod floods;
 mod forged;
 mod siege;
