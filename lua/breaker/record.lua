@@ -11,7 +11,6 @@
 -- Codes: OK REPEATED MISMATCH TOO_MANY
 
 local KEYS_BEFORE, ARGS_BEFORE = 5, 2
-local MOST_LOGGED = 100 -- in one outcome
 
 -- Redis refuses for want of memory only what a script writes first, and what leaves the window is
 -- taken away before the rest is written.

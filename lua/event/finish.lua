@@ -36,7 +36,7 @@ for i, sequence in ipairs(sequences) do
     claims[i] = false
   end
 end
-local codes = m.issue == BY_CODES and #mine > 0 and call('LPOP', CODES, #mine) or {}
+local codes = m.issue == ISSUE_CODES and #mine > 0 and call('LPOP', CODES, #mine) or {}
 
 -- Whether an earlier call under the same fence has issued it: a repeat is told the same.
 local function is_repeat(i)
@@ -63,7 +63,7 @@ end
 
 local given_out = 0
 for i = 1, #sequences do
-  if claims[i] and m.issue == BY_CODES and not codes[given_out + 1] then
+  if claims[i] and m.issue == ISSUE_CODES and not codes[given_out + 1] then
     tell(i, LACKING, -1, '')
   elseif claims[i] then
     given_out = given_out + 1

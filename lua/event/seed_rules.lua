@@ -10,6 +10,6 @@
 
 read_file()
 seed_file(5)
-local reply = write_file(KNOWN_RULES, default_rules, fixed_rules())
+local reply = write_file(fixed_rules())
 create()
 return reply

@@ -24,5 +24,5 @@ local reply = {
   call('LLEN', CODES),
   unseen('file', ARGV[2]),
 }
-tell_rules(reply, default_rules())
+tell_rules(reply)
 return reply

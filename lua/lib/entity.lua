@@ -12,15 +12,13 @@ local function load_meta(fields)
   m.epoch = values[1]
   m.offset, m.last, m.tick = tonumber(values[3]), tonumber(values[4]), tonumber(values[5])
   for i = 1, #fields do m[fields[i]] = tonumber(values[i + 5]) or values[i + 5] or nil end
-  return true
-end
-
--- Gives each rule that the version which wrote the others did not know its default.
-local function fill_rules(known, defaults)
-  if m.known >= known then return end
-  for rule, value in pairs(defaults()) do
-    if m[rule] == nil then m[rule] = value end
+  -- A rule that the version which wrote the others did not know has its default.
+  if m.known < KNOWN_RULES then
+    for rule, value in pairs(DEFAULT_RULES) do
+      if m[rule] == nil then m[rule] = value end
+    end
   end
+  return true
 end
 
 -- Queue time never goes back and runs at most this far past the last tick.

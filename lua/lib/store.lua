@@ -1,8 +1,5 @@
--- What every script begins with: the store's clock, and the codes that all subsystems share.
--- KEYS: none. ARGV: now, the first of every script. Reply: none; sets `wall`, names the codes.
-
--- codes: services/core/src/store/reply.rs mirrors them; those of a subsystem follow
-local OK, NO_RULES = 0, 1
+-- What every script begins with: the store's clock.
+-- KEYS: none. ARGV: now, the first of every script. Reply: none; a part sets `wall`.
 
 local wall -- the store's clock, in microseconds
 

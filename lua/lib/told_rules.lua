@@ -9,9 +9,9 @@ local function unseen(name, seen)
   return revision, revision > tonumber(seen) and part[2] or ''
 end
 
--- Appends the name and the value of each rule in force that `rules` names.
-local function tell_rules(reply, rules)
-  for rule in pairs(rules) do
+-- Appends the name and the value of each rule in force.
+local function tell_rules(reply)
+  for _, rule in ipairs(RULES) do
     local value = m[rule]
     local text = type(value) == 'number' and string.format('%.0f', value) or value
     reply[#reply + 1], reply[#reply + 2] = rule, text

@@ -1,6 +1,6 @@
 -- limit.check: are so many units allowed now? If all checks of an item allow it they are taken,
 -- else none. A shadow limit refuses nobody: where it would, nothing is taken from it alone.
--- Uses: lib/store lib/forward lib/repeated codes kept log counter gcra
+-- Uses: lib/store lib/forward lib/repeated counters kept log counter gcra
 -- KEYS: ([name,] (counter)*)*
 -- ARGV: now, named, (checks)*
 --       named: 1 when the items have names, else 0
@@ -12,7 +12,7 @@
 -- Codes: OK REFUSED SHADOW_REFUSED REPEATED MISMATCH
 
 local CHECK, CHECK_SIZE = '>BBI4I4I4', 14
-local ALGORITHMS = { log, counter, gcra }
+local algorithms = ALGORITHMS -- functions, by their numbers
 
 read_wall()
 local KEYS, named = KEYS, ARGV[2] == '1'
@@ -23,7 +23,7 @@ local out, told = {}, 0
 local function decide(checks, from, key, takes)
   local algorithm, shadow, limit, window, cost = struct.unpack(CHECK, checks, from)
   local fits, remaining, reset, retry, now =
-    ALGORITHMS[algorithm](key, limit, window, max(cost, 1), takes and cost or 0)
+    algorithms[algorithm](key, limit, window, max(cost, 1), takes and cost or 0)
   local code = fits and OK or shadow == 1 and SHADOW_REFUSED or REFUSED
   out[told + 1], out[told + 2], out[told + 3] = code + 8 * remaining, reset, retry
   told = told + 3

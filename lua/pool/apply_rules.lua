@@ -9,6 +9,6 @@
 
 read_file()
 apply_file(5)
-local reply = write_file(KNOWN_RULES, default_rules)
+local reply = write_file()
 be_born()
 return reply

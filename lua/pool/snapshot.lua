@@ -20,5 +20,5 @@ local reply = {
     m.failovers or 0, m.holds_expired or 0),
   revision, file,
 }
-tell_rules(reply, default_rules())
+tell_rules(reply)
 return reply

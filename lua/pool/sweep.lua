@@ -10,7 +10,7 @@
 if not load() then return { NO_RULES } end
 write_even_if_full()
 local changed = m.unconfirmed ~= 1 and watch_primary()
-if m.unconfirmed == 1 and m.on_failover ~= HOLD then
+if m.unconfirmed == 1 and m.on_failover ~= ON_FAILOVER_HOLD then
   -- The rule has changed: nobody is to be asked any more.
   m.unconfirmed = 0
   save({ 'unconfirmed' })

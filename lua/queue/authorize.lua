@@ -9,10 +9,7 @@
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua; active: pass); or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
--- how: the session is renewed; a join at the gate has just given the place
-local RENEWING, JOINED = '1', '2'
-
-if not load({}) then return { NO_RULES } end
+if not load_meta({}) then return { NO_RULES } end
 read_clock()
 local promotes -- looked up for the first place in line
 

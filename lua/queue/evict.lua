@@ -7,7 +7,7 @@
 -- Reply: OK, status (0: nobody holds it); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
+if not load_meta({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
   return { NO_RULES }
 end
 read_clock()

@@ -7,7 +7,7 @@
 --        NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
+if not load_meta({ 'ticket', 'heard' }) then return { NO_RULES } end
 read_clock()
 local ticket = tonumber(ARGV[2])
 if ticket > counter('ticket') then return { OK, 0, 0, 0, 0, 0 } end

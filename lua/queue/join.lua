@@ -11,15 +11,14 @@
 --       have given uncounted; an epoch and the estimates of some of its places, 4 doubles each:
 --       ticket, queue time and heard time of the join, ms)
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua), each behind its ticket (0 when there is none); for
---        CLOSED left_ms is the time until joins are taken (0: unknown), for FULL the status is 1
---        when it is the store that has no room left, 2 when the address holds as many places as
---        one may; or NO_RULES
+--        CLOSED left_ms is the time until joins are taken (0: unknown), for FULL the status is
+--        STORE_FULL when Redis has no memory left, ADDRESS_FULL when the address holds as many
+--        places as one may, else 0; or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
-local LAST_TICKET = 9007199254740991
 local MARK_EVERY = 1000000
 
-if not load({
+if not load_meta({
   'marked_at', 'credit', 'credit_at', 'withheld_until', 'counted_upto', unpack(LINE_FIELDS),
 }) then
   return { NO_RULES }
@@ -92,7 +91,7 @@ end
 local function free_at_once()
   if m.batch == 0 then return math.huge end
   local allowed = m.batch - promoted_since(now - m.interval)
-  if m.pace == EVEN then
+  if m.pace == PACE_EVEN then
     local slice = slice_length()
     local share = math.ceil(m.batch * slice / m.interval)
     allowed = math.min(allowed, share - promoted_since(now - slice))
@@ -177,10 +176,10 @@ for i = 1, #ids do
     answer(CLOSED, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
   elseif full_store or depth >= max_waiting or last_ticket >= LAST_TICKET then
     tell(0)
-    answer(FULL, full_store and 1 or 0, 0)
+    answer(FULL, full_store and STORE_FULL or 0, 0)
   elseif is_close and addresses.is_full(i) then
     tell(0)
-    answer(FULL, 2, 0)
+    answer(FULL, ADDRESS_FULL, 0)
   else
     ticket = last_ticket + 1
     last_ticket, used, made = ticket, used + 1, made + 1

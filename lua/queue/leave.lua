@@ -10,7 +10,7 @@
 --        left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if not load({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
+if not load_meta({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
   return { NO_RULES }
 end
 read_clock()

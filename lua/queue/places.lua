@@ -19,7 +19,7 @@ local PORTION = 50
 -- tickets stand far apart so many more are looked up one by one, and then the page ends.
 local LOOKUPS = 40
 
-if not load({ 'ticket', 'heard' }) then return { NO_RULES } end
+if not load_meta({ 'ticket', 'heard' }) then return { NO_RULES } end
 read_clock()
 local after, most, wanted = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local sets, looks = { WAITING, RETURNED, AWAY, ADMITTED }, most

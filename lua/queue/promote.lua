@@ -2,7 +2,7 @@
 -- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
 -- would promote more.
 -- Uses: lib/store lib/entity meta state withheld rules notes addresses bury marks join_times held
---       log health pace slices presence absent outlook turns adaptive
+--       log health pace slices presence absent turns adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals
@@ -16,12 +16,11 @@
 --        then the number of estimates and for each its ms and the true ms; or NO_RULES
 -- Codes: OK NO_RULES
 
-local COMPARED = 64
 -- Heads that are looked at together, and absent ones after which a call ends: each costs as much as
 -- several turns. So do heads that stand far apart: with them a call ends at once.
 local HEADS, MOST_ABSENT = 50, 50
 
-if not load({
+if not load_meta({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'busy', 'turns', 'counts_since', 'dropped', 'withheld_until', 'late', 'health_state',
   'health_at', 'counted_upto', unpack(SLICE_FIELDS),
@@ -56,7 +55,7 @@ local function take_reading(state, version, probes, open_for)
   local before = health()
   if before == 0 or version > m.health_version then
     -- Also after a lapse: that the store lost the reading does not mean that the target recovered.
-    if state == HEALTHY and m.health_state > HEALTHY then m.ramp_at = now end
+    if state == BREAKER_CLOSED and m.health_state > BREAKER_CLOSED then m.ramp_at = now end
     m.health_state, m.health_version = state, version
   elseif version < m.health_version then
     return
@@ -185,7 +184,7 @@ then
   save({ 'adaptive_used' })
 end
 -- While the target is probed and the pace comes back turns say nothing of how fast the line moves.
-if stands or health() == PROBING or quarters() < QUARTERS then
+if stands or health() == BREAKER_HALF_OPEN or quarters() < QUARTERS then
   count_nothing()
 else
   local turns = left > 0 and count or math.max(count, free)

@@ -7,7 +7,7 @@
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua); or NO_RULES
 -- Codes: OK NOT_ACTIVE IS_GONE NO_RULES
 
-if not load(LINE_FIELDS) then return { NO_RULES } end
+if not load_meta(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
 local _, _, promotes = state_now()
 

@@ -9,7 +9,7 @@
 -- Reply: OK, done (0: this epoch is in force already); or NO_RULES
 -- Codes: OK NO_RULES
 
-if not load({}) then return { NO_RULES } end
+if not load_meta({}) then return { NO_RULES } end
 if m.epoch == ARGV[2] then return { OK, 0 } end
 read_clock()
 create_empty()

@@ -11,7 +11,7 @@
 
 local MOST = 1000
 
-if not load({ 'revised', 'forgotten' }) then return { NO_RULES } end
+if not load_meta({ 'revised', 'forgotten' }) then return { NO_RULES } end
 read_clock()
 local since = tonumber(ARGV[2])
 local whole, ended = 0, {}

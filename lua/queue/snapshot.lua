@@ -9,12 +9,12 @@
 --        pace that it leaves, the adaptive batch (0 none), its bounds, and why it took the last
 --        step (lib/adaptive.lua); of the file and of the overrides the revision and, when the
 --        caller has not seen it, the packed part, else an empty text; the rules in force as texts
---        in the order of lib/rules.lua; for each override in force its name, value and end (µs, 0
+--        in the order of their table; for each override in force its name, value and end (µs, 0
 --        none); or NO_RULES
 -- Codes: OK NO_RULES
 
 if
-  not load({
+  not load_meta({
     'ticket', 'rate', 'health_state', 'health_at', 'adaptive_min', 'adaptive_max',
     'adaptive_reason',
   })
@@ -27,7 +27,7 @@ load_health()
 local state, _, _, by_health = state_now()
 local over, adaptive = read_overrides(), is_adaptive() and 1 or 0
 local from = '(' .. string.format('%.0f', now)
-local bypass = state == BYPASS and over.state[2] or 0
+local bypass = state == STATE_BYPASS and over.state[2] or 0
 local file_revision, file = unseen('file', ARGV[2])
 local over_revision, over_part = unseen('over', ARGV[3])
 local reply = {
@@ -38,7 +38,7 @@ local reply = {
   call('ZCOUNT', ACTIVE, from, '+inf'),
   call('ZCOUNT', READY, '-inf', now) + call('ZCOUNT', ACTIVE, '-inf', now),
   counter('ticket'), m.rate or -1, bypass, by_health and 1 or 0,
-  health(), health() > HEALTHY and 0 or quarters(),
+  health(), health() > BREAKER_CLOSED and 0 or quarters(),
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,
   file_revision, file, over_revision, over_part,

@@ -15,7 +15,7 @@
 -- one step alone.
 local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 60, 150, 30, 30, 50, 1000
 
-if not load({
+if not load_meta({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'credit', 'credit_at', 'dropped', 'gone_at', 'walk_waiting', 'walk_returned',
   'walk_away', 'counted_upto', 'counted_from',

@@ -63,7 +63,7 @@ fn registry(folder: &str) -> Result<String, String> {
             statics,
             "/// `lua/{folder}/{operation}.lua`\n\
              pub(super) static {constant}: Script =\n    \
-             Script::new({name:?}, {keys:?}, &[{uses}], {});",
+             Script::new({name:?}, {keys:?}, &[{uses}], {}, super::constants);",
             included(&format!("{folder}/{operation}")),
         );
         _ = writeln!(list, "    &{constant},");
@@ -78,9 +78,8 @@ fn registry(folder: &str) -> Result<String, String> {
     }
     _ = write!(
         file,
-        "{statics}/// Every script of this folder, to be given to\n\
-         /// [`Store::open`](crate::store::Store::open).\n\
-         pub static SCRIPTS: [&Script; {count}] = [\n{list}];\n"
+        "{statics}/// Every script of this folder.\n\
+         pub(super) static SCRIPTS: [&Script; {count}] = [\n{list}];\n"
     );
     Ok(file)
 }

@@ -6,8 +6,7 @@
 -- A bucket is the field of its number modulo 21: successes, failures, latencies by upper bound.
 local RING = 21
 local BUCKET = '>' .. string.rep('I4', COUNTS)
--- Maximum of each in a bucket: 21 buckets, successes and failures, × 10^6 are exact in a double.
-local FULL = 200000000
+-- At most MOST_IN_BUCKET of each: 21 buckets, successes and failures, × 10^6 are exact in a double.
 
 local left, all_left = {}, false -- the fields that have left the window
 local counts, is_first -- the present bucket, once it is counted; nothing stands in the store for it
@@ -63,7 +62,7 @@ local function count(i, n)
       counts = { struct.unpack(BUCKET, packed) }
     end
   end
-  if n > FULL - counts[i] then n = FULL - counts[i] end
+  if n > MOST_IN_BUCKET - counts[i] then n = MOST_IN_BUCKET - counts[i] end
   counts[i] = counts[i] + n
   return n
 end

@@ -1,7 +1,7 @@
 -- The outcomes of a target that logs them: one member each, at its time, so that the window is
 -- exact; at most 100 000 of them, then the oldest go. Needs meta.lua and others.lua.
 -- KEYS: successes, failures. ARGV: none. Reply: none; a part counts and adds.
-local LONGEST, MOST_EVICTED = 100000, 128
+local MOST_EVICTED = 128
 
 local log -- what can be done with it, where there is one
 
@@ -54,7 +54,7 @@ if others or keeps == IN_LOG then
 
   -- Makes room for `n` more: the oldest of both sets go.
   function log.make_room(n)
-    local over = good_size + bad_size + n - LONGEST
+    local over = good_size + bad_size + n - MOST_IN_LOG
     if over <= 0 then return end
     local last = text(over - 1)
     local goods = call('ZRANGE', SUCCESSES, 0, last, 'WITHSCORES')

@@ -37,8 +37,8 @@ if packed_others or window ~= ring_window or kept_in ~= keeps then
 
   local function add_to(other, slot, good, bad)
     local at = 2 * (slot % RING) + 1
-    other[at] = min(other[at] + good, FULL)
-    other[at + 1] = min(other[at + 1] + bad, FULL)
+    other[at] = min(other[at] + good, MOST_IN_BUCKET)
+    other[at + 1] = min(other[at + 1] + bad, MOST_IN_BUCKET)
   end
 
   local function empty(other)
@@ -162,7 +162,7 @@ if packed_others or window ~= ring_window or kept_in ~= keeps then
     for number, of in pairs(read_ring()) do
       local to = slot_of(view, end_of(number, ring_window))
       local there = ring[to]
-      for i = 3, there and COUNTS or 0 do there[i] = min(there[i] + of[i], FULL) end
+      for i = 3, there and COUNTS or 0 do there[i] = min(there[i] + of[i], MOST_IN_BUCKET) end
       ring[to] = there or of
     end
     for i = #others, 1, -1 do
@@ -257,7 +257,7 @@ if packed_others or window ~= ring_window or kept_in ~= keeps then
     more_good, more_bad = more_good + good, more_bad + bad
     if not view then return end
     local at = 2 * (slot_of(view, now) % RING) + 1
-    good, bad = min(good, FULL - view[at]), min(bad, FULL - view[at + 1])
+    good, bad = min(good, MOST_IN_BUCKET - view[at]), min(bad, MOST_IN_BUCKET - view[at + 1])
     view[at], view[at + 1] = view[at] + good, view[at + 1] + bad
     view_good, view_bad = view_good + good, view_bad + bad
   end

@@ -9,7 +9,7 @@
 local function count_units()
   local returned = call('ZCARD', RETURNED)
   local free = m.given - m.issued - (call('HLEN', TAKEN) - returned)
-  if m.issue == BY_CODES then
+  if m.issue == ISSUE_CODES then
     free = math.min(free, call('LLEN', CODES) - call('ZCARD', LEASES))
   end
   local waiting = returned + m.tail - m.head

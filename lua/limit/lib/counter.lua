@@ -1,6 +1,6 @@
 -- The limit by two counters: units of the present window, and of the one before, which weigh as
 -- much as of it lies less than a window ago. Windows begin at multiples of their length in limit
--- time. Needs lib/store, lib/forward, codes, kept.
+-- time. Needs lib/store, lib/forward, counters, kept.
 -- KEYS: the counter. ARGV: none. Reply: none; a part gives `counter`.
 
 -- The latest time and the offset (µs), units of the present window and of the one before, and the

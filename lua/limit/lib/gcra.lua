@@ -1,5 +1,5 @@
 -- The limit as a leaky bucket (the generic cell rate algorithm): `limit` units at once, then one
--- every window ÷ limit. Needs lib/store, lib/forward, codes, kept.
+-- every window ÷ limit. Needs lib/store, lib/forward, counters, kept.
 -- KEYS: the counter. ARGV: none. Reply: none; a part gives `gcra`.
 
 -- The debt, the latest time and the offset (µs), and the window (s) for which the TTL was set. Each

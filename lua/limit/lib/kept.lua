@@ -1,5 +1,5 @@
 -- Counters that are one string: read together when the first is needed, written together at the
--- end, however often a call decides on the same. Needs lib/store, codes.
+-- end, however often a call decides on the same. Needs lib/store, counters.
 -- KEYS: the counters of the call. ARGV: none. Reply: none; a part gives `value_of`, `keep`,
 -- `write_kept`.
 local values -- of each key; nil until one is needed

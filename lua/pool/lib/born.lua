@@ -25,7 +25,7 @@ local function be_born()
   m.opening_seq = m.seq
   call('UNLINK', HOLDS)
   if m.funds > 0 then record(FUNDED, m.funds, 0, '') end
-  m.unconfirmed = m.on_failover == HOLD and ARGV[3] ~= '0' and 1 or 0
+  m.unconfirmed = m.on_failover == ON_FAILOVER_HOLD and ARGV[3] ~= '0' and 1 or 0
   save_sums()
   save({ 'unconfirmed', 'opening_seq' })
   know_primary()

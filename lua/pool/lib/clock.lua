@@ -4,7 +4,7 @@
 -- `read_pool_clock`.
 
 -- Whether no money moves until an operator confirms.
-local function is_unconfirmed() return m.on_failover == HOLD and m.unconfirmed == 1 end
+local function is_unconfirmed() return m.on_failover == ON_FAILOVER_HOLD and m.unconfirmed == 1 end
 
 local function read_pool_clock()
   local last = m.last

@@ -20,9 +20,9 @@ local function watch_primary()
   local found = primary()
   if found and found == call('HGET', META, 'primary') then return false end
   -- Who must look at a change must see it.
-  if not found and m.on_failover ~= HOLD then return false end
+  if not found and m.on_failover ~= ON_FAILOVER_HOLD then return false end
   m.failovers = (m.failovers or 0) + 1
-  m.unconfirmed = m.on_failover == HOLD and 1 or 0
+  m.unconfirmed = m.on_failover == ON_FAILOVER_HOLD and 1 or 0
   save({ 'failovers', 'unconfirmed' })
   -- While it waits to be confirmed, it is the same change.
   if m.unconfirmed == 0 then call('HSET', META, 'primary', found) end
@@ -31,6 +31,6 @@ end
 
 -- Reads queue time after a look at the primary, for whoever may move money.
 local function read_watched_clock()
-  if m.on_failover == HOLD and m.unconfirmed ~= 1 then watch_primary() end
+  if m.on_failover == ON_FAILOVER_HOLD and m.unconfirmed ~= 1 then watch_primary() end
   read_pool_clock()
 end

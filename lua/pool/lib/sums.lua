@@ -2,10 +2,8 @@
 -- rules.lua.
 -- KEYS: meta ledger. ARGV: now, by store.lua. Reply: none; a part moves money and writes it down.
 
--- what a line of the ledger tells of: `Movement` in services/core/src/pool/ledger.rs
-local FUNDED, HELD, SETTLED, CANCELLED, EXPIRED, DRAWN = 1, 2, 3, 4, 5, 6
--- amount, what it released of what was held, balance after it, queue time, the store's clock; the
--- hold's id follows, or the name of the call of who drew or funded
+-- the kind of a movement, its amount, what it released of what was held, balance after it, queue
+-- time, the store's clock; the hold's id follows, or the name of the call of who drew or funded
 local LINE = '>Bddddd'
 local SUMS = { 'balance', 'held', 'paid', 'funded', 'seq' } -- and the number of the last line
 local before = {} -- as the store has them
@@ -16,7 +14,6 @@ local function load()
     'balance', 'held', 'paid', 'funded', 'seq', 'unconfirmed', 'failovers', 'holds_expired',
   }
   if not load_meta(fields) then return false end
-  fill_rules(KNOWN_RULES, default_rules)
   for _, sum in ipairs(SUMS) do
     m[sum] = m[sum] or 0
     before[sum] = m[sum]

@@ -9,8 +9,6 @@
 -- Schedulers with different aims share the batch and the step: latencies are kept by their bounds,
 -- and each scheduler splits them by its own.
 
--- reasons: `StepReason` in services/core/src/queue/health.rs mirrors them
-local START, RAISED, HIGHEST, UNUSED, CUT_SUCCESS, CUT_P95 = 1, 2, 3, 4, 5, 6
 local ADAPTIVE_FIELDS = {
   'adaptive_min', 'adaptive_max', 'adaptive_reason', 'adaptive_at', 'adaptive_used',
   'adaptive_successes', 'adaptive_failures', 'adaptive_quick', 'adaptive_slow',
@@ -65,12 +63,12 @@ local function judge(totals, success_target, min_samples)
   local outcomes, batch = since.successes + since.failures, m.adaptive_batch
   if outcomes < min_samples then return end
   local cut = math.max(m.adaptive_min, math.floor(batch * 4 / 5))
-  if since.successes * 1000000 < success_target * outcomes then return cut, CUT_SUCCESS end
-  if 20 * since.quick < 19 * (since.quick + since.slow) then return cut, CUT_P95 end
-  if m.adaptive_used == 0 then return batch, UNUSED end
-  if batch == m.adaptive_max then return batch, HIGHEST end
+  if since.successes * 1000000 < success_target * outcomes then return cut, STEP_CUT_SUCCESS end
+  if 20 * since.quick < 19 * (since.quick + since.slow) then return cut, STEP_CUT_P95 end
+  if m.adaptive_used == 0 then return batch, STEP_UNUSED end
+  if batch == m.adaptive_max then return batch, STEP_HIGHEST end
   local rise = math.max(1, math.floor((m.adaptive_max - m.adaptive_min) / 20))
-  return math.min(m.adaptive_max, batch + rise), RAISED
+  return math.min(m.adaptive_max, batch + rise), STEP_RAISED
 end
 
 -- The batch between these bounds, with a step when one is due; why there was one, 0 for none.
@@ -80,12 +78,12 @@ local function adapt(promotes, least, most, success_target, min_samples, bounds,
   local values = call('HMGET', META, 'adaptive_latencies', unpack(ADAPTIVE_FIELDS))
   m.adaptive_latencies = values[1]
   for i, field in ipairs(ADAPTIVE_FIELDS) do m[field] = tonumber(values[i + 1]) or 0 end
-  if m.adaptive_batch == 0 then m.adaptive_batch, m.adaptive_reason = m.batch, START end
+  if m.adaptive_batch == 0 then m.adaptive_batch, m.adaptive_reason = m.batch, STEP_START end
   m.adaptive_batch = math.min(math.max(m.adaptive_batch, least), most)
   m.adaptive_min, m.adaptive_max = least, most
   local lapsed, step = now - m.adaptive_seen > STEP, 0
   m.adaptive_seen = now
-  local judges = promotes and health() == HEALTHY and quarters() == QUARTERS and adapts()
+  local judges = promotes and health() == BREAKER_CLOSED and quarters() == QUARTERS and adapts()
   if lapsed or not judges then m.adaptive_at = 0 end
   if judges and packed ~= '' then
     local totals = { latencies = { struct.unpack('>dddddddddddddd', packed, 17) }, bounds = bounds }

@@ -58,11 +58,11 @@ end
 
 -- How many places may be promoted to find out how the target is.
 local function probes_left()
-  return health() == PROBING and m.probes - probed() or math.huge
+  return health() == BREAKER_HALF_OPEN and m.probes - probed() or math.huge
 end
 
 local function spend_probes(n)
-  if health() ~= PROBING then return end
+  if health() ~= BREAKER_HALF_OPEN then return end
   lots[#lots + 1], lots[#lots + 2] = now, n
   if #lots > 2 * MOST_LOTS then
     -- The oldest two count as one, of the later.

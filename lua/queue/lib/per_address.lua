@@ -2,8 +2,7 @@
 -- counts no address.
 --
 -- Where no number is configured, an address may hold this part of `capacity`, at least so many; a
--- /48 may hold TIMES as many as an address.
-local PART, LEAST, TIMES = 4, 60, 8
+-- /48 may hold SITE_TIMES as many as an address.
 
 if ARGV[2] ~= '' then
   local counts = count_addresses().counts
@@ -40,7 +39,8 @@ if ARGV[2] ~= '' then
   function addresses.begin(packed, packed_times)
     most = m.places_per_address
     if most < 0 then
-      most = m.capacity > 0 and math.max(LEAST, math.floor(m.capacity / PART)) or 0
+      local part = math.floor(m.capacity / PART_OF_ADDRESS)
+      most = m.capacity > 0 and math.max(LEAST_OF_ADDRESS, part) or 0
     end
     if most == 0 then return false end
     most = math.max(1, most - tonumber(ARGV[4]))
@@ -53,7 +53,7 @@ if ARGV[2] ~= '' then
     end
     addresses.read(named)
     for k, field in ipairs(named) do
-      local bound = #field == 2 and most or TIMES * most
+      local bound = #field == 2 and most or SITE_TIMES * most
       is_close = is_close or counts[field] + times[k] > bound
     end
     return true, is_close
@@ -75,7 +75,7 @@ if ARGV[2] ~= '' then
   -- place, which counts.
   function addresses.is_full(i)
     local address, site = addresses.fields(from, 4 * i - 3)
-    if address and counts[address] >= most or site and counts[site] >= TIMES * most then
+    if address and counts[address] >= most or site and counts[site] >= SITE_TIMES * most then
       return true
     end
     addresses.count(i)

@@ -2,11 +2,6 @@
 -- two packed parts, `file` (rule → value) and `over` (rule → value and end), each under a revision
 -- that only grows, and as `force` what follows from both, with the times of the store's clock
 -- between which it does. Needs withheld.lua.
-local RULES = {
-  'state', 'reason', 'capacity', 'batch', 'interval', 'pace', 'claim_ttl', 'session_ttl',
-  'session_max', 'unproven_ttl', 'idle_ttl', 'keep_ttl', 'first_poll_ttl', 'max_waiting',
-  'joins_at', 'opens_at', 'closes_at', 'local_answers', 'places_per_address',
-}
 
 -- An override is kept this long past its end: a clock that leapt ahead may leap back.
 local ENDED_KEPT = 86400000000
@@ -21,8 +16,8 @@ local function holds(override) return override[2] == 0 or wall < override[2] end
 local function settle_rules()
   write_even_if_full()
   local file, over = cmsgpack.unpack(call('HGET', META, 'file')), read_overrides()
-  local force = { last_change = 0, next_change = 0, known = #RULES, overrides_batch = 0 }
-  local defaults = default_rules()
+  local force = { last_change = 0, next_change = 0, known = KNOWN_RULES, overrides_batch = 0 }
+  local defaults = DEFAULT_RULES
   local answered, dropped = m.local_answers or 0, false
   for _, rule in ipairs(RULES) do
     local value, override = file[rule] or defaults[rule], over[rule]

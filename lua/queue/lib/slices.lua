@@ -9,7 +9,7 @@ end
 
 -- Starts the slice or batch that is due; returns how late it is in microseconds.
 local function start_slice()
-  local even = m.pace == EVEN
+  local even = m.pace == PACE_EVEN
   local length = even and slice_length() or m.interval
   local before = (m.slice_at or 0) > 0 and m.slice_at
   local since = before and now - before or length
@@ -41,10 +41,10 @@ local function free_by_rate(waited_at)
   local late = start_slice()
   if (m.left or 0) > 0 and now > m.left_until then m.left = 0 end
   local free = m.left or 0
-  if m.pace == EVEN then
+  if m.pace == PACE_EVEN then
     -- One that began under a larger batch gives no more than one of the batch in force.
     free = math.min(free, most_of_a_slice())
-  elseif health() == PROBING then
+  elseif health() == BREAKER_HALF_OPEN then
     -- Those who find out how the target is do not wait for the next batch.
     free = m.batch
   else

@@ -1,5 +1,6 @@
 -- How fast the line moves: what the ticks count, and the outlook that they work out of it for those
--- in line. Needs outlook.lua, slices.lua, turns and counts_since.
+-- in line. Needs slices.lua, turns and counts_since. The outlook is
+-- `Left` in services/core/src/queue/outlook.rs.
 --
 -- Time counts between two ticks where the first left places in line, and in a queue with a capacity
 -- the room was full when counting began: turns that fill an empty room say nothing of how fast room
@@ -257,7 +258,7 @@ local function look_out(turns, room, counts)
       end
     end
   end
-  if m.batch > 0 and m.pace ~= EVEN then
+  if m.batch > 0 and m.pace ~= PACE_EVEN then
     o[WAVE] = m.batch
     o[WAVE_AT], o[FIRST_WAVE] = next_batch()
     if m.capacity == 0 then o[GAP], o[NEAR], o[JITTER], o[SPREAD], o[DRIFT] = 0, 0, 0, 0, 0 end

@@ -4,8 +4,9 @@
 //! - [`limit`]: how many units a key may take in any window of time.
 //! - [`event`]: a limited stock, given out first come, first served.
 //! - `entity`: what every entity shares whose rules the store keeps.
-//! - [`target`]: success-rate windows of what is called downstream.
+//! - [`breaker`]: success-rate windows of what is called downstream.
 //! - [`pool`]: budgets that are given out and never overdrawn.
+//! - [`Kind`]: what these have in common, and their list.
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
@@ -13,7 +14,9 @@ pub mod breaker;
 mod entity;
 pub mod event;
 pub mod identifier;
+mod kind;
 pub mod limit;
+mod numbered;
 mod operation;
 pub mod pool;
 pub mod queue;
@@ -21,8 +24,14 @@ pub mod rules;
 mod signed;
 pub mod store;
 
-/// The scripts of every subsystem, to be given to [`Store::open`](store::Store::open).
+pub use kind::Kind;
+
+/// The scripts of every kind, to be given to [`Store::open`](store::Store::open).
 pub fn scripts() -> Vec<&'static store::Script> {
-    [queue::SCRIPTS.as_slice(), &limit::SCRIPTS, &breaker::SCRIPTS, &event::SCRIPTS, &pool::SCRIPTS]
-        .concat()
+    fn add<K: Kind>(scripts: &mut Vec<&'static store::Script>) {
+        scripts.extend(K::scripts());
+    }
+    let mut scripts = Vec::new();
+    for_each_kind!(add(&mut scripts));
+    scripts
 }

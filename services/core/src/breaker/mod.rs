@@ -15,17 +15,23 @@ mod state;
 
 crate::store::scripts!("breaker");
 
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    let all = Constants::shared().codes(reply::Code::OWN).numbered("", State::NAMES);
+    rules::constants(all)
+}
+
 use std::sync::Arc;
 
 pub use latency::MAX_LATENCY_MS;
 pub use permits::{Permission, PermitId};
 pub use record::{Outcome, Recorded};
 pub use rules::{Kept, Rules};
-pub use scripts::SCRIPTS;
 pub use snapshot::Snapshot;
 pub use state::{LATENCY_BOUNDS_MS, State, Totals, Window};
 
-use crate::store::{Clock, Store};
+use crate::kind::Kind;
+use crate::store::{Clock, Constants, Script, Store};
 
 /// One target in the store. A clone is another handle.
 #[derive(Clone)]
@@ -37,6 +43,15 @@ struct BreakerInner {
     clock: Clock,
     record: record::Lanes,
     permit: permits::PermitLane,
+}
+
+impl Kind for Breaker {
+    const NAME: &str = "target";
+    const FOLDER: &str = "breaker";
+
+    fn scripts() -> &'static [&'static Script] {
+        &scripts::SCRIPTS
+    }
 }
 
 impl Breaker {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::store::Args;
+use crate::store::{Args, Constants};
 
-/// Where the outcomes of a window stand. The scripts name the same numbers, from 1.
+/// Where the outcomes of a window are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Counted by buckets of 5 % of the window: the window is exact to one of them.
@@ -21,6 +21,15 @@ impl Kept {
             Self::InLog => 100_000,
         }
     }
+}
+
+/// What the scripts know of it.
+pub(super) fn constants(all: Constants) -> Constants {
+    all.value("IN_BUCKETS", Kept::InBuckets as u8)
+        .value("IN_LOG", Kept::InLog as u8)
+        .value("MOST_IN_BUCKET", Kept::InBuckets.most())
+        .value("MOST_IN_LOG", Kept::InLog.most())
+        .value("MOST_LOGGED", MOST_LOGGED)
 }
 
 /// The rules of a target. They travel with each call; callers may have different ones.
@@ -43,12 +52,15 @@ pub struct Rules {
     pub probes: u32,
 }
 
+/// The most outcomes that one call may put into a log.
+const MOST_LOGGED: u32 = 100;
+
 impl Rules {
     /// The most outcomes that one call may report.
     pub fn most_outcomes(&self) -> u32 {
         match self.kept {
             Kept::InBuckets => 1_000_000,
-            Kept::InLog => 100,
+            Kept::InLog => MOST_LOGGED,
         }
     }
 
@@ -88,20 +100,6 @@ mod tests {
     use super::*;
 
     const LUA: &str = include_str!("../../../../lua/breaker/lib/rules.lua");
-
-    #[test]
-    fn where_outcomes_are_kept_is_as_the_scripts_have_it() {
-        let (buckets, log) = (Kept::InBuckets as u8, Kept::InLog as u8);
-        assert!(LUA.contains(&format!("local IN_BUCKETS, IN_LOG = {buckets}, {log}\n")));
-    }
-
-    #[test]
-    fn a_window_holds_as_much_as_the_scripts_say() {
-        const BUCKETS: &str = include_str!("../../../../lua/breaker/lib/buckets.lua");
-        const LOG: &str = include_str!("../../../../lua/breaker/lib/log.lua");
-        assert!(BUCKETS.contains(&format!("local FULL = {}\n", Kept::InBuckets.most())));
-        assert!(LOG.contains(&format!("MOST_EVICTED = {}, 128\n", Kept::InLog.most())));
-    }
 
     #[test]
     fn the_scripts_read_as_many_rules() {

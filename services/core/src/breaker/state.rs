@@ -1,29 +1,20 @@
 //! What a target is found to be.
 
-/// Whether calls to a target go on. The scripts name the same numbers, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It is healthy.
-    Closed = 1,
-    /// Its window was unhealthy: callers take their fallback.
-    Open = 2,
-    /// A few calls at a time find out whether it has recovered; all others take their fallback.
-    HalfOpen = 3,
+use crate::numbered::numbered;
+
+numbered! {
+    /// Whether calls to a target go on.
+    pub State {
+        /// It is healthy.
+        Closed = "closed",
+        /// Its window was unhealthy: callers take their fallback.
+        Open = "open",
+        /// A few calls at a time find out whether it has recovered; all others take their fallback.
+        HalfOpen = "half_open",
+    }
 }
 
 impl State {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
-
-    /// Its name in answers: `closed`, `open`, `half_open`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
-        }
-    }
-
     /// Whether callers take their fallback.
     pub fn is_fallback(self) -> bool {
         self != Self::Closed
@@ -68,14 +59,6 @@ pub struct Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn states_are_those_of_the_scripts() {
-        let lua = include_str!("../../../../lua/breaker/lib/rules.lua");
-        let names = State::ALL.map(|state| state.name().to_uppercase()).join(", ");
-        let numbers = State::ALL.map(|state| (state as u8).to_string()).join(", ");
-        assert!(lua.contains(&format!("local {names} = {numbers}\n")));
-    }
 
     #[test]
     fn without_outcomes_there_is_no_rate() {

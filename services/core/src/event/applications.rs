@@ -8,6 +8,7 @@ use redis::Value;
 
 use super::reply::{Code, Texts};
 use super::{Event, scripts, visitor};
+use crate::numbered::numbered;
 use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
 
 /// Where an application stands.
@@ -185,25 +186,40 @@ impl Batch for Looks {
     }
 }
 
+numbered! {
+    /// Where an application stands, as the scripts number it.
+    pub(super) State {
+        /// In line, or given back.
+        Pending = "pending",
+        /// An issuer has it, or it is to be tried again.
+        Claimed = "claimed",
+        /// It has got its unit.
+        Issued = "issued",
+        /// The last unit went to another one.
+        SoldOut = "sold_out",
+        /// It is a dead letter.
+        Failed = "failed",
+    }
+}
+
 /// What `lua/event/lib/applications.lua` tells of one application.
 struct Told {
-    state: u64,
+    /// `None` beside a code that refuses.
+    state: Option<State>,
     detail: u64,
     code: Option<String>,
 }
 
-const ISSUED: u64 = 3;
-
 impl Told {
     fn application(self, numbers: &Numbers) -> Result<Application, Error> {
-        Ok(match self.state {
-            1 => Application::Pending { position: self.detail },
-            2 if self.detail == 0 => Application::Claimed,
-            2 => Application::ToRetry { again_in: Duration::from_millis(self.detail) },
-            ISSUED => Application::Issued { issued_at: self.detail, code: self.code },
-            4 => Application::SoldOut,
-            5 => Application::Failed,
-            other => return Err(numbers.error(format!("unknown state {other}"))),
+        let state = self.state.ok_or_else(|| numbers.error("no known state"))?;
+        Ok(match state {
+            State::Pending => Application::Pending { position: self.detail },
+            State::Claimed if self.detail == 0 => Application::Claimed,
+            State::Claimed => Application::ToRetry { again_in: Duration::from_millis(self.detail) },
+            State::Issued => Application::Issued { issued_at: self.detail, code: self.code },
+            State::SoldOut => Application::SoldOut,
+            State::Failed => Application::Failed,
         })
     }
 }
@@ -223,7 +239,8 @@ fn outcomes<T>(
     let mut next = || {
         let head = numbers.count()?;
         let (state, detail) = (head >> 4, numbers.count()?);
-        let code = if state == ISSUED {
+        let state = State::numbered(state);
+        let code = if state == Some(State::Issued) {
             let length = numbers.count()?;
             Some(texts.next(length, &numbers)?).filter(|code| !code.is_empty())
         } else {
@@ -235,14 +252,4 @@ fn outcomes<T>(
     let outcomes = (0..items).map(|_| next()).collect::<Result<_, _>>()?;
     numbers.end()?;
     Ok(outcomes)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn states_are_those_of_the_scripts() {
-        let meta = include_str!("../../../../lua/event/lib/meta.lua");
-        let line = "local S_PENDING, S_CLAIMED, S_ISSUED, S_SOLD_OUT, S_FAILED = 1, 2, 3, 4, 5\n";
-        assert!(meta.contains(line));
-    }
 }

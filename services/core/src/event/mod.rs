@@ -16,6 +16,15 @@ mod token;
 
 crate::store::scripts!("event");
 
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    Constants::shared()
+        .codes(reply::Code::OWN)
+        .codes(reply::StockCode::OWN)
+        .numbered("s_", applications::State::NAMES)
+        .rules(RULES)
+}
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -23,7 +32,6 @@ pub use applications::{Application, Apply};
 pub use claims::{ClaimName, Claimed, Failed, Finished, MAX_CLAIM, Work};
 pub use dead::{DeadLetter, DeadLetters, MAX_DEAD, Retried};
 pub use rules::{Issue, RELATIONS, RULES, Rules};
-pub use scripts::SCRIPTS;
 pub use stock::{AddStock, Loaded, MAX_CODE, MAX_CODES};
 pub use ticks::{Reclaimed, Snapshot};
 pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
@@ -31,8 +39,9 @@ pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
 use rand::Rng as _;
 
 use crate::entity::{Entity, Ruled};
+use crate::kind::Kind;
 use crate::operation::digest;
-use crate::store::{Args, Clock, Error, Script, Store};
+use crate::store::{Args, Clock, Constants, Error, Script, Store};
 
 /// One event in the store. A clone is another handle.
 #[derive(Clone)]
@@ -52,6 +61,14 @@ impl Ruled for Rules {
 
     fn seed_script() -> &'static Script {
         &scripts::SEED_RULES
+    }
+}
+
+impl Kind for Event {
+    const NAME: &str = "event";
+
+    fn scripts() -> &'static [&'static Script] {
+        &scripts::SCRIPTS
     }
 }
 

@@ -47,28 +47,3 @@ rules! {
         ends_at >= opens_at;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rules::write;
-
-    const META: &str = include_str!("../../../../lua/event/lib/meta.lua");
-
-    /// The scripts fill a rule that an older version did not write with a default of their own.
-    #[test]
-    fn the_scripts_know_the_same_rules_with_the_same_defaults() {
-        let (_, rest) = META.split_once("  return {").expect("the defaults");
-        let defaults = rest.split_once('}').expect("their end").0.split(',');
-        let defaults = defaults.filter_map(|pair| pair.split_once('='));
-        let mut defaults: Vec<_> = defaults
-            .map(|(name, value)| (name.trim(), value.trim().replace("BY_COUNT", "1")))
-            .collect();
-        defaults.sort();
-        let mut rules: Vec<_> = write(&Rules::default()).collect();
-        rules.sort();
-        assert_eq!(defaults, rules);
-        assert!(META.contains(&format!("local KNOWN_RULES = {}\n", RULES.len())));
-        assert!(META.contains("local BY_COUNT, BY_CODES, BY_WEBHOOK = 1, 2, 3\n"));
-    }
-}

@@ -20,15 +20,22 @@ mod rule;
 
 crate::store::scripts!("limit");
 
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    let algorithms = Algorithm::ALL.map(|(_, name)| name).join(", ");
+    let all = Constants::shared().codes(reply::Code::OWN);
+    all.value("ALGORITHMS", format!("{{ {algorithms} }}"))
+}
+
 pub use call::{Call, CallError, Check, MAX_CHECKS};
 pub use reply::{Answer, Checked, Outcome};
 pub use rule::{Algorithm, MAX_LOG_COST, Rule};
-pub use scripts::SCRIPTS;
 
 use batch::Checks;
 use call::{SHARDS, counter_id, shard_of};
 
-use crate::store::{Args, Clock, Error, Repeat, Reply, Sharded, Store};
+use crate::kind::Kind;
+use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Script, Sharded, Store};
 
 /// The way to all limits.
 pub struct Limits {
@@ -38,6 +45,14 @@ pub struct Limits {
     named: Sharded<Checks>,
     /// Those that would count again.
     nameless: Sharded<Checks>,
+}
+
+impl Kind for Limits {
+    const NAME: &str = "limit";
+
+    fn scripts() -> &'static [&'static Script] {
+        &scripts::SCRIPTS
+    }
 }
 
 impl Limits {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::store::{Error, Numbers, codes, millis};
+use crate::store::{Error, Numbers, millis, reply_codes};
 
-codes! {
-    /// What the script answers, as `lua/limit/lib/codes.lua` names it.
-    enum Code {
+reply_codes! {
+    /// What the script answers.
+    pub(super) enum Code {
         Ok,
         Refused = 2 "REFUSED",
         ShadowRefused = 3 "SHADOW_REFUSED",
@@ -87,17 +87,5 @@ impl Checked {
             millis(told).ok_or_else(|| numbers.error(format!("a time of {told} ms")))
         };
         Ok(Self { outcome, remaining, reset: time()?, retry_after: time()? })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_those_of_the_scripts() {
-        let lua = include_str!("../../../../lua/limit/lib/codes.lua");
-        let line = Code::line();
-        assert!(lua.contains(&line), "{line}");
     }
 }

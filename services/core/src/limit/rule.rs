@@ -6,7 +6,7 @@ use std::time::Duration;
 /// of a set.
 pub const MAX_LOG_COST: u64 = 100;
 
-/// How units are counted. `lua/limit/check.lua` names the same numbers.
+/// How units are counted: in the scripts, by the function of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Every unit by itself: exact.

@@ -2,48 +2,33 @@
 
 use super::reserve::HoldId;
 use super::{Pool, scripts};
+use crate::numbered::numbered;
 use crate::store::{Error, Numbers, Repeat, Reply};
 
 /// The most lines that one look at the ledger shows.
 pub const MAX_LINES: u64 = 200;
 
-/// What moved. `lua/pool/lib/sums.lua` names the same numbers, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Movement {
-    /// Money was put in.
-    Funded = 1,
-    /// A hold reserved it.
-    Held = 2,
-    /// Of a hold, the amount was paid; what it released of it is freed.
-    Settled = 3,
-    /// A hold was cancelled.
-    Cancelled = 4,
-    /// A hold has ended.
-    Expired = 5,
-    /// It was paid at once.
-    Drawn = 6,
+numbered! {
+    /// What moved.
+    pub Movement {
+        /// Money was put in.
+        Funded = "funded",
+        /// A hold reserved it.
+        Held = "held",
+        /// Of a hold, the amount was paid; what it released of it is freed.
+        Settled = "settled",
+        /// A hold was cancelled.
+        Cancelled = "cancelled",
+        /// A hold has ended.
+        Expired = "expired",
+        /// It was paid at once.
+        Drawn = "drawn",
+    }
 }
 
 impl Movement {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Funded, Self::Held, Self::Settled, Self::Cancelled, Self::Expired, Self::Drawn];
-
-    /// Its name in answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Funded => "funded",
-            Self::Held => "held",
-            Self::Settled => "settled",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-            Self::Drawn => "drawn",
-        }
-    }
-
     pub(super) fn of(number: u64, numbers: &Numbers) -> Result<Self, Error> {
-        let known = Self::ALL.into_iter().find(|kind| *kind as u64 == number);
-        known.ok_or_else(|| numbers.error(format!("unknown movement {number}")))
+        Self::numbered(number).ok_or_else(|| numbers.error(format!("unknown movement {number}")))
     }
 }
 
@@ -206,17 +191,4 @@ fn line(reply: &mut Reply) -> Result<Line, Error> {
         }
     };
     Ok(Line { seq, movement, amount, released, balance, at_us, hold, operation_id })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn movements_are_those_of_the_scripts() {
-        let lua = include_str!("../../../../lua/pool/lib/sums.lua");
-        let names = Movement::ALL.map(|kind| kind.name().to_uppercase()).join(", ");
-        let numbers = Movement::ALL.map(|kind| (kind as u8).to_string()).join(", ");
-        assert!(lua.contains(&format!("local {names} = {numbers}\n")));
-    }
 }

@@ -17,6 +17,16 @@ mod ticks;
 
 crate::store::scripts!("pool");
 
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    Constants::shared()
+        .codes(reply::Code::OWN)
+        .codes(reply::OtherCode::OWN)
+        .numbered("", Movement::NAMES)
+        .value("MAX_AMOUNT", MAX_AMOUNT)
+        .rules(RULES)
+}
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,11 +35,12 @@ pub use ledger::{Audit, Ledger, Line, MAX_LINES, Movement, Sums};
 pub use reply::{Answer, Refusal};
 pub use reserve::{Asked, Drawn, Hold, HoldId};
 pub use rules::{MAX_OPTIONS, OnFailover, RULES, Rules};
-pub use scripts::SCRIPTS;
 pub use ticks::{Snapshot, Sweep};
 
 use crate::entity::Entity;
-use crate::store::{Clock, Error, Store};
+use crate::kind::Kind;
+use crate::rules::MAX_AMOUNT;
+use crate::store::{Clock, Constants, Error, Script, Store};
 
 /// One pool in the store. A clone is another handle.
 #[derive(Clone)]
@@ -38,6 +49,14 @@ pub struct Pool(Arc<PoolInner>);
 struct PoolInner {
     entity: Entity<Rules>,
     lanes: reserve::Lanes,
+}
+
+impl Kind for Pool {
+    const NAME: &str = "pool";
+
+    fn scripts() -> &'static [&'static Script] {
+        &scripts::SCRIPTS
+    }
 }
 
 impl Pool {

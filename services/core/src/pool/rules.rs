@@ -44,32 +44,3 @@ impl Ruled for Rules {
         &scripts::SEED_RULES
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rules::write;
-
-    const LUA: &str = include_str!("../../../../lua/pool/lib/rules.lua");
-
-    #[test]
-    fn the_scripts_know_the_same_rules_with_the_same_defaults() {
-        let (_, rest) = LUA.split_once("  return {").expect("the defaults");
-        let defaults = rest.split_once('}').expect("their end").0.split(',');
-        let defaults = defaults.filter_map(|pair| pair.split_once('='));
-        let mut defaults: Vec<_> = defaults
-            .map(|(name, value)| {
-                let value = value.trim().replace("CONTINUE", "1").replace("''", "");
-                (name.trim().to_owned(), value)
-            })
-            .collect();
-        defaults.sort();
-        let mut rules: Vec<_> =
-            write(&Rules::default()).map(|(name, value)| (name.to_owned(), value)).collect();
-        rules.sort();
-        assert_eq!(defaults, rules);
-        assert!(LUA.contains(&format!("local KNOWN_RULES = {}\n", RULES.len())));
-        assert!(LUA.contains(&format!("local MAX_AMOUNT = {MAX_AMOUNT}\n")));
-        assert!(LUA.contains("local CONTINUE, HOLD = 1, 2\n"));
-    }
-}

@@ -106,11 +106,6 @@ impl Health {
     }
 }
 
-/// The state of this number in the scripts.
-pub(super) fn state(number: u64) -> Option<State> {
-    State::ALL.into_iter().find(|state| *state as u64 == number)
-}
-
 /// How many of the bounds of the latency histogram are within this aim. A call that may have taken
 /// longer counts as past it.
 fn bounds_within(p95_target: Duration) -> u64 {
@@ -127,32 +122,6 @@ fn packed(totals: &Totals) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The numbers that a line `local A, B = 1, 2` of a script gives to its names.
-    fn numbers(lua: &str, first_name: &str) -> Vec<(String, u64)> {
-        let start = format!("local {first_name}, ");
-        let line = lua.lines().find(|line| line.starts_with(&start)).expect("the line");
-        let (names, values) = line["local ".len()..].split_once(" = ").expect("an assignment");
-        let values = values.split(", ").map(|value| value.parse().expect("a number"));
-        names.split(", ").map(str::to_owned).zip(values).collect()
-    }
-
-    #[test]
-    fn reasons_are_those_of_the_scripts() {
-        let lua = include_str!("../../../../lua/queue/lib/adaptive.lua");
-        let names = StepReason::NAMES.iter().map(|name| name.to_uppercase());
-        assert_eq!(numbers(lua, "START"), names.zip(1..).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn states_are_those_of_the_scripts() {
-        let lua = include_str!("../../../../lua/queue/lib/state.lua");
-        let named = numbers(lua, "HEALTHY").into_iter();
-        let named: Vec<_> = named.map(|(name, number)| (name, state(number))).collect();
-        let states =
-            [("HEALTHY", State::Closed), ("FALLBACK", State::Open), ("PROBING", State::HalfOpen)];
-        assert_eq!(named, states.map(|(name, state)| (name.to_owned(), Some(state))));
-    }
 
     #[test]
     fn a_call_counts_as_quick_when_its_whole_bucket_is() {

@@ -12,15 +12,21 @@ use super::place::{Epoch, Place, PlaceId, PlaceRef, Standing, Ticket, Wait};
 use super::reply::{Code, PackedOutcome};
 use super::scripts;
 use super::visits::{Join, MOST_ITEMS};
-use crate::store::{Args, Batch, Clock, Error, Numbers, Reply, Script};
+use crate::store::{Args, Batch, Clock, Constants, Error, Numbers, Reply, Script};
 
-/// What is full, by the status of `FULL` in `lua/queue/join.lua`; 0: the line.
+/// What is full, by the status behind that code; 0: the line.
 const STORE_FULL: u64 = 1;
 const ADDRESS_FULL: u64 = 2;
 
-/// Every so many tickets the estimate is compared with the true wait: `COMPARED` in
-/// `lua/queue/promote.lua`.
+/// Every so many tickets the estimate is compared with the true wait.
 const COMPARED: Ticket = 64;
+
+/// What the scripts know of all this.
+pub(super) fn constants(all: Constants) -> Constants {
+    all.value("STORE_FULL", STORE_FULL)
+        .value("ADDRESS_FULL", ADDRESS_FULL)
+        .value("COMPARED", COMPARED)
+}
 
 /// Who joins, and from where.
 #[derive(Clone, Copy)]

@@ -23,6 +23,19 @@ mod visits;
 
 crate::store::scripts!("queue");
 
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    let all = Constants::shared()
+        .codes(reply::Code::OWN)
+        .numbered("s_", Status::NAMES)
+        .numbered("", GoneReason::NAMES)
+        .numbered("breaker_", breaker::State::NAMES)
+        .numbered("step_", StepReason::NAMES)
+        .value("LAST_TICKET", MAX_TICKET)
+        .rules(RULES);
+    visits::constants(joins::constants(outlook::constants(rules::constants(all))))
+}
+
 use std::sync::Arc;
 
 pub use address::JoinedFrom;
@@ -36,13 +49,14 @@ pub use place::{
 };
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
-pub use scripts::SCRIPTS;
 pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};
 
+use crate::breaker;
 use crate::entity::Entity;
-use crate::store::{Clock, Store};
+use crate::kind::Kind;
+use crate::store::{Clock, Constants, Script, Store};
 
 /// One queue in the store. A clone is another handle.
 #[derive(Clone)]
@@ -51,6 +65,14 @@ pub struct Queue(Arc<QueueInner>);
 struct QueueInner {
     entity: Entity<Rules>,
     lanes: visits::Lanes,
+}
+
+impl Kind for Queue {
+    const NAME: &str = "queue";
+
+    fn scripts() -> &'static [&'static Script] {
+        &scripts::SCRIPTS
+    }
 }
 
 impl Queue {

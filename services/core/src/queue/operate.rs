@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Status, Ticket};
-use super::reply::{Code, reason};
+use super::reply::Code;
 use super::rules::{Override, Rules};
 use super::stored;
 use super::{Queue, scripts};
@@ -96,7 +96,9 @@ impl Queue {
         let args = self.entity().args().with(ticket);
         let mut reply = self.entity().ask(&scripts::INSPECT, args, Repeat::IfUnknown).await?;
         let (status, why) = (reply.count()?, reply.count()?);
-        let gone = || reason(why).ok_or_else(|| reply.error(format!("unknown reason {why}")));
+        let gone = || {
+            GoneReason::numbered(why).ok_or_else(|| reply.error(format!("unknown reason {why}")))
+        };
         let status = match status {
             0 => return Ok(None),
             IS_GONE => Inspected::Gone(gone()?),
@@ -149,8 +151,9 @@ impl Queue {
 
 /// Where a place stands, by its number.
 fn here(reply: &Reply, number: u64) -> Result<Inspected, Error> {
-    let found = Status::ALL.into_iter().find(|status| *status as u64 == number);
-    found.map(Inspected::Here).ok_or_else(|| reply.error(format!("unknown status {number}")))
+    Status::numbered(number)
+        .map(Inspected::Here)
+        .ok_or_else(|| reply.error(format!("unknown status {number}")))
 }
 
 /// The times that follow a status.

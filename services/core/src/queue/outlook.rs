@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use super::place::Wait;
-use crate::store::{Error, Numbers, Reply};
+use super::rules::Pace;
+use crate::store::{Constants, Error, Numbers, Reply};
 
 /// Declares numbers that the scripts pack in this order.
 macro_rules! packed {
@@ -24,7 +25,7 @@ macro_rules! packed {
             /// How many.
             const LEN: usize = size_of::<Self>() / size_of::<f64>();
             /// Their names, in order.
-            #[cfg(test)]
+            #[allow(dead_code, reason = "where the scripts use them")]
             const NAMES: &[&str] = &[$(stringify!($field)),+];
 
             fn read(numbers: &mut Numbers) -> Result<Self, Error> {
@@ -45,20 +46,38 @@ packed! {
 }
 
 packed! {
-    /// What the last tick left: `lua/queue/lib/outlook.lua`. Times in µs.
+    /// What the last tick left, as `lua/queue/lib/turns.lua` writes it; times in µs. In order:
+    ///
+    /// - when it was written; the time from one turn to the next; the variance of turns: `near`
+    ///   times their number for few, `jitter` + `spread` times their number for many; that of the
+    ///   rate in parts of its square; drop-outs of a place in a µs, and how unsure that is
+    /// - turns that only the batch delays (below 0: that come first, because the room is fuller
+    ///   than the capacity); the first end of a slot (0: unknown), the time from one end to the
+    ///   next, else from one slot that is freed before its end to the next; the time that turns
+    ///   wait for each other; the time between ticks
+    /// - with the pace `batch`: its size, the time of the next one and how many come with that; the
+    ///   time between turns that the batch allows
+    /// - the rules
     Left {
         written, gap, near, jitter, spread, drift, drop, unsure, spare, opens, opens_gap, early_gap,
         lull, spacing, wave, wave_at, first_wave, rule_gap, of_capacity, of_batch, of_interval,
     }
 }
 
-/// All of the pace: `QUARTERS` in `lua/queue/lib/state.lua`.
-const QUARTERS: f64 = 4.0;
-/// `EVEN` in `lua/queue/lib/meta.lua`.
-const EVEN: f64 = 1.0;
+/// All of the pace, which comes back in so many parts after a fallback.
+pub(super) const QUARTERS: f64 = 4.0;
+const EVEN: f64 = Pace::Even as u8 as f64;
 /// The 90th percentile, in standard deviations above the mean: a little more than the 1.28 of a
 /// normal distribution, because waits have a long tail.
 const SLOW: f64 = 1.33;
+
+/// What the scripts know of all this.
+pub(super) fn constants(all: Constants) -> Constants {
+    all.numbered("", Left::NAMES)
+        .doubles("OUTLOOK", Left::LEN)
+        .doubles("CALL", Call::LEN)
+        .value("QUARTERS", QUARTERS)
+}
 
 /// What the estimates of one call follow from.
 pub(super) struct Outlook {
@@ -212,24 +231,6 @@ mod tests {
     use super::*;
 
     const S: f64 = 1e6;
-
-    #[test]
-    fn numbers_are_those_of_the_scripts() {
-        let lua = include_str!("../../../../lua/queue/lib/outlook.lua");
-        let names = |names: &str| names.split(", ").map(str::to_lowercase).collect::<Vec<_>>();
-        let lists = lua.lines().filter_map(|line| line.strip_prefix("local ")?.split_once(" = "));
-        let listed: Vec<_> = lists
-            .filter(|(list, _)| list.contains(", "))
-            .flat_map(|(list, _)| names(list))
-            .collect();
-        assert_eq!(listed, Left::NAMES);
-        let lua = include_str!("../../../../lua/queue/lib/waits.lua");
-        assert!(lua.contains(&format!("'>{}'", "d".repeat(Call::NAMES.len()))));
-        let lua = include_str!("../../../../lua/queue/lib/state.lua");
-        assert!(lua.contains(&format!("local QUARTERS = {QUARTERS}\n")));
-        let lua = include_str!("../../../../lua/queue/lib/meta.lua");
-        assert!(lua.contains(&format!("local EVEN = {EVEN}\n")));
-    }
 
     /// A batch of 10 in 10 s, no capacity.
     fn call() -> Call {

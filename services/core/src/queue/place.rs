@@ -5,6 +5,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::numbered::numbered;
+
 /// The number of a place: 1, 2, 3 … in the order in which the store saw the joins.
 pub type Ticket = u64;
 
@@ -180,80 +182,39 @@ impl Place {
     }
 }
 
-/// Where a place stands that is there, by the numbers that the scripts use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// In line, and present.
-    Waiting = 1,
-    /// Its turn has come; it must be claimed.
-    Ready = 2,
-    /// Claimed.
-    Active = 3,
-    /// In line, not seen for `idle_ttl`; its holder, by asking, is back.
-    Away = 4,
-}
-
-impl Status {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Ready, Self::Active, Self::Away];
-
-    /// The stable name, as the API shows it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Ready => "ready",
-            Self::Active => "active",
-            Self::Away => "away",
-        }
+numbered! {
+    /// The status of a place that has not ended.
+    pub Status {
+        /// In line, and present.
+        Waiting = "waiting",
+        /// Its turn has come; it must be claimed.
+        Ready = "ready",
+        /// Claimed.
+        Active = "active",
+        /// In line, not seen for `idle_ttl`; its holder, by asking, is back.
+        Away = "away",
     }
 }
 
-/// Why a place is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GoneReason {
-    /// Its visitor, or the protected service, finished.
-    Completed,
-    /// It gave up its place in line or its turn.
-    Left,
-    /// Its turn was not claimed in time.
-    Unclaimed,
-    /// Its session ended.
-    Expired,
-    /// It was never polled, or stayed away too long.
-    Abandoned,
-    /// An operator removed it.
-    Evicted,
-    /// The store lost it, or the queue began a new life.
-    Lost,
-    /// It ended too long ago to say why.
-    Ended,
-}
-
-impl GoneReason {
-    /// Every reason, in the order of the numbers that the scripts use (1 is the first).
-    pub const ALL: [Self; 8] = [
-        Self::Completed,
-        Self::Left,
-        Self::Unclaimed,
-        Self::Expired,
-        Self::Abandoned,
-        Self::Evicted,
-        Self::Lost,
-        Self::Ended,
-    ];
-
-    /// The stable name, as the API and the metrics show it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Left => "left",
-            Self::Unclaimed => "unclaimed",
-            Self::Expired => "expired",
-            Self::Abandoned => "abandoned",
-            Self::Evicted => "evicted",
-            Self::Lost => "lost",
-            Self::Ended => "ended",
-        }
+numbered! {
+    /// Why a place is gone.
+    pub GoneReason {
+        /// Its visitor, or the protected service, finished.
+        Completed = "completed",
+        /// It gave up its place in line or its turn.
+        Left = "left",
+        /// Its turn was not claimed in time.
+        Unclaimed = "unclaimed",
+        /// Its session ended.
+        Expired = "expired",
+        /// It was never polled, or stayed away too long.
+        Abandoned = "abandoned",
+        /// An operator removed it.
+        Evicted = "evicted",
+        /// The store lost it, or the queue began a new life.
+        Lost = "lost",
+        /// It ended too long ago to say why.
+        Ended = "ended",
     }
 }
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::outlook::Outlook;
-use super::place::{GoneReason, Place, Standing, Ticket, Wait};
+use super::place::{GoneReason, Place, Standing, Status, Ticket, Wait};
 pub(super) use crate::store::Reply;
-use crate::store::{Error, Numbers, codes};
+use crate::store::{Error, Numbers, reply_codes};
 
-codes! {
-    /// What a script answers for one visitor, as `lua/queue/lib/meta.lua` names it.
+reply_codes! {
+    /// What a script answers for one visitor.
     pub(super) enum Code {
         Ok,
         Created = 2 "CREATED",
@@ -18,12 +18,6 @@ codes! {
         Closed = 6 "CLOSED",
         IsGone = 7 "IS_GONE",
     }
-}
-
-/// The reason behind a number of the scripts.
-pub(super) fn reason(number: u64) -> Option<GoneReason> {
-    let at = usize::try_from(number).ok()?.checked_sub(1)?;
-    GoneReason::ALL.get(at).copied()
 }
 
 /// One visitor's outcome, as `lua/queue/lib/outcomes.lua` packs it.
@@ -50,7 +44,8 @@ impl PackedOutcome {
 
     /// Why the place is gone.
     pub(super) fn reason(&self, numbers: &Numbers) -> Result<GoneReason, Error> {
-        reason(self.status).ok_or_else(|| numbers.error(format!("unknown reason {}", self.status)))
+        GoneReason::numbered(self.status)
+            .ok_or_else(|| numbers.error(format!("unknown reason {}", self.status)))
     }
 
     /// The place that it shows; for a waiting one its turn follows.
@@ -60,38 +55,17 @@ impl PackedOutcome {
         outlook: Option<&Outlook>,
         ticket: Ticket,
     ) -> Result<Place, Error> {
-        let standing = match self.status {
-            1 => {
+        let standing = match Status::numbered(self.status) {
+            Some(Status::Waiting) => {
                 let turn = numbers.count()?;
                 let unknown = || Wait::Unknown { before: turn.saturating_sub(1) };
                 let wait = outlook.map_or_else(unknown, |outlook| outlook.wait(turn));
                 Standing::Waiting { position: self.value, wait }
             }
-            2 => Standing::Ready { expires_in: self.left() },
-            3 => Standing::Active { expires_in: self.left() },
-            other => return Err(numbers.error(format!("unknown status {other}"))),
+            Some(Status::Ready) => Standing::Ready { expires_in: self.left() },
+            Some(Status::Active) => Standing::Active { expires_in: self.left() },
+            _ => return Err(numbers.error(format!("unknown status {}", self.status))),
         };
         Ok(Place { ticket, standing })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const META: &str = include_str!("../../../../lua/queue/lib/meta.lua");
-
-    #[test]
-    fn codes_are_those_of_the_scripts() {
-        let line = Code::line();
-        assert!(META.contains(&line), "{line}");
-    }
-
-    #[test]
-    fn reasons_are_those_of_the_scripts() {
-        let names: Vec<_> = GoneReason::ALL.iter().map(|it| it.name().to_uppercase()).collect();
-        let numbers: Vec<_> = (1..=names.len()).map(|number| number.to_string()).collect();
-        let line = format!("local {} = {}\n", names.join(", "), numbers.join(", "));
-        assert!(META.contains(&line), "{line}");
     }
 }

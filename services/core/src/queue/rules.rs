@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::rules::{DAY, HOUR, Kind, MINUTE, SECOND, choice, rules, span, whole};
+use crate::store::Constants;
 
 choice! {
     /// How a batch is spread over its interval.
@@ -86,8 +87,17 @@ rules! {
 
 /// Without a value for `places_per_address` an address may hold this part of `capacity`, …
 const PART_OF_ADDRESS: u64 = 4;
-/// … but at least so many places. `lua/queue/lib/per_address.lua` names the same numbers.
+/// … but at least so many places.
 const LEAST_OF_ADDRESS: u64 = 60;
+/// A /48 may hold so many times as many as an address.
+const SITE_TIMES: u64 = 8;
+
+/// What the scripts know of it.
+pub(super) fn constants(all: Constants) -> Constants {
+    all.value("PART_OF_ADDRESS", PART_OF_ADDRESS)
+        .value("LEAST_OF_ADDRESS", LEAST_OF_ADDRESS)
+        .value("SITE_TIMES", SITE_TIMES)
+}
 
 impl Rules {
     /// How many places one client address may hold; `None` for any number.
@@ -102,10 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_may_hold_what_the_script_says() {
-        let script = include_str!("../../../../lua/queue/lib/per_address.lua");
-        let line = format!("local PART, LEAST, TIMES = {PART_OF_ADDRESS}, {LEAST_OF_ADDRESS}, 8\n");
-        assert!(script.contains(&line), "{line}");
+    fn an_address_may_hold_a_part_of_the_capacity() {
         let most = |capacity, places_per_address| {
             Rules { capacity, places_per_address, ..Rules::default() }.most_per_address()
         };

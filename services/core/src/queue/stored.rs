@@ -27,7 +27,7 @@ pub(super) fn read_override(name: &str, value: &str) -> Option<Override> {
     Override::new(rule, rule.kind.stored(value)?)
 }
 
-/// The rules in force and the reason of the state, in the order of `lua/queue/lib/rules.lua`.
+/// The rules in force and the reason of the state, in the order of the table.
 pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> {
     let mut value = |rule: &Rule| -> Result<Option<Value>, Error> {
         let text = reply.text()?;
@@ -49,15 +49,6 @@ mod tests {
     use super::*;
     use crate::rules::{Amounts, Kind, write};
 
-    const RULES_LUA: &str = include_str!("../../../../lua/queue/lib/rules.lua");
-    const META: &str = include_str!("../../../../lua/queue/lib/meta.lua");
-
-    /// What stands between these, in one line.
-    fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
-        let (_, rest) = text.split_once(start).expect("the start");
-        rest.split_once(end).expect("the end").0
-    }
-
     /// A value of each kind that no default is.
     fn some_value(rule: &Rule) -> Value {
         match rule.kind {
@@ -72,28 +63,6 @@ mod tests {
                 Value::Amounts(Amounts::new([("small".to_owned(), 7)]).expect("an amount"))
             }
         }
-    }
-
-    #[test]
-    fn the_scripts_know_the_same_rules_in_the_same_order() {
-        let names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
-        let list = between(RULES_LUA, "local RULES = {", "}");
-        let listed: Vec<_> = list.split('\'').skip(1).step_by(2).collect();
-        assert_eq!(listed, names);
-        assert!(META.contains(&format!("local KNOWN_RULES = {}\n", names.len())));
-    }
-
-    #[test]
-    fn the_scripts_have_the_same_defaults() {
-        let defaults = between(META, "return {", "}").split(',');
-        let defaults = defaults.filter_map(|pair| pair.split_once('='));
-        let numbers = [("OPEN", "1"), ("''", "")];
-        let defaults = defaults.map(|(name, value)| {
-            let value = value.trim();
-            let number = numbers.iter().find(|(name, _)| *name == value);
-            (name.trim(), number.map_or(value, |(_, number)| number).to_owned())
-        });
-        assert_eq!(defaults.collect::<Vec<_>>(), write(&Rules::default()).collect::<Vec<_>>());
     }
 
     #[test]

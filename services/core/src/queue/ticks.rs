@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::health::{self, AdaptiveBatch, Health, StepReason};
+use super::health::{AdaptiveBatch, Health, StepReason};
+use super::outlook::QUARTERS;
 use super::place::{Epoch, Ticket};
 use super::rules::{Override, Rules, State};
 use super::stored;
@@ -159,9 +160,9 @@ impl Queue {
         let rate_per_second = reply.known()?.map(|rate| rate as f64 / 1e6);
         let bypass_until_us = Some(reply.count()?).filter(|until| *until > 0);
         let paused_by_health = reply.count()? == 1;
-        let health = health::state(reply.count()?);
+        let health = breaker::State::numbered(reply.count()?);
         let quarters = u8::try_from(reply.count()?).unwrap_or(u8::MAX);
-        let health_pace = health.map(|_| f64::from(quarters) / 4.0);
+        let health_pace = health.map(|_| f64::from(quarters) / QUARTERS);
         let adaptive = adaptive(&mut reply)?;
         let has_all = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = stored::read(&mut reply)?;

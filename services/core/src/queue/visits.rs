@@ -12,7 +12,7 @@ use super::outlook::Outlook;
 use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
 use super::reply::{Code, PackedOutcome};
 use super::{Queue, scripts};
-use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
+use crate::store::{Args, Batch, Clock, Constants, Error, Lane, Numbers, Reply, Script, Store};
 
 /// The answer to a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ struct NamedPlace {
     how: How,
 }
 
-/// How authorize is asked. `lua/queue/authorize.lua` names the same numbers.
+/// How authorize is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Plain = 0,
@@ -165,6 +165,12 @@ enum How {
     Renewing = 1,
     /// A join at the gate has just given the place, and nobody has shown its token.
     Joined = 2,
+}
+
+/// What the scripts know of it: the numbers, as they are sent.
+pub(super) fn constants(all: Constants) -> Constants {
+    all.value("RENEWING", format!("'{}'", How::Renewing as u8))
+        .value("JOINED", format!("'{}'", How::Joined as u8))
 }
 
 impl NamedPlace {

@@ -103,36 +103,15 @@ typed!(bool, Flag);
 typed!(String, Text);
 typed!(Amounts, Amounts);
 
-/// Declares an enum whose values have names; in the store they are numbers, from 1, in their order.
+/// Declares an enum that is the type of a rule: its values have names in the configuration, and in
+/// the store numbers.
 macro_rules! choice {
-    ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $each:literal])+ $value:ident = $text:literal,)+ }) => {
-        $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[doc = $each])+ $value,)+
-        }
-
-        impl $name {
-            /// Every one, in the order of the numbers that the scripts use (1 is the first).
-            pub const ALL: &'static [Self] = &[$(Self::$value,)+];
-            /// Their names, in the same order.
-            pub const NAMES: &'static [&'static str] = &[$($text,)+];
-
-            /// The one of this number.
-            #[allow(dead_code, reason = "where the scripts tell one by its number")]
-            pub(crate) fn numbered(number: u64) -> Option<Self> {
-                Self::ALL.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
-            }
-
-            /// The name in the configuration and the API.
-            pub fn name(self) -> &'static str {
-                Self::NAMES[self as usize]
-            }
-        }
+    ($(#[doc = $doc:literal])+ $name:ident { $($values:tt)+ }) => {
+        $crate::numbered::numbered! { $(#[doc = $doc])+ pub $name { $($values)+ } }
 
         impl $crate::rules::Typed for $name {
             fn value(self, _: $crate::rules::Kind) -> $crate::rules::Value {
-                $crate::rules::Value::Choice(self.name(), self as usize)
+                $crate::rules::Value::Choice(self.name(), self as usize - 1)
             }
 
             fn typed(value: $crate::rules::Value) -> Option<Self> {

@@ -4,10 +4,86 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The text with the values of its constants in their places. A constant is a name in capitals to
-/// which a `local` line without indentation gives a number or a text. Line numbers stay.
-pub(super) fn inlined(text: &str) -> String {
-    let (mut constants, mut rest) = (BTreeMap::new(), Vec::new());
+use super::reply::CODES;
+use crate::rules::{Kind, Rule};
+
+/// What tables in Rust give to the scripts of a subsystem: names in capitals, and what is written
+/// in their places. A script has only those in its text that it names.
+#[derive(Clone, Debug)]
+pub struct Constants {
+    values: BTreeMap<String, String>,
+    codes: Vec<&'static str>,
+}
+
+impl Constants {
+    /// What the scripts of every subsystem have: the codes of any operation.
+    pub fn shared() -> Self {
+        Self { values: BTreeMap::new(), codes: Vec::new() }.codes(&CODES)
+    }
+
+    /// The names of all.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// The names of those that are codes.
+    pub fn code_names(&self) -> &[&'static str] {
+        &self.codes
+    }
+
+    /// Codes of replies, by name.
+    pub(crate) fn codes(mut self, codes: &[(&'static str, u64)]) -> Self {
+        self.codes.extend(codes.iter().map(|(name, _)| *name));
+        codes.iter().fold(self, |all, (name, number)| all.value(name, number))
+    }
+
+    /// One value: a number, or other Lua.
+    pub(crate) fn value(mut self, name: &str, value: impl ToString) -> Self {
+        let before = self.values.insert(name.to_owned(), value.to_string());
+        debug_assert_eq!(before, None, "{name} has one value");
+        self
+    }
+
+    /// Names in their order, numbered from 1, behind a prefix.
+    pub(crate) fn numbered(self, prefix: &str, names: &[&str]) -> Self {
+        let names = names.iter().map(|name| format!("{prefix}{name}").to_uppercase());
+        names.zip(1..).fold(self, |all, (name, number)| all.value(&name, number))
+    }
+
+    /// The format of so many doubles, as `struct.pack` and `struct.unpack` take it.
+    pub(crate) fn doubles(self, name: &str, count: usize) -> Self {
+        self.value(name, format!("'>{}'", "d".repeat(count)))
+    }
+
+    /// The rules of a table: `RULES`, their names in the order of the table; `KNOWN_RULES`, how
+    /// many there are; `DEFAULT_RULES`, their values where neither a file nor an operator sets
+    /// them; and each value of a rule that is one of several, such as `PACE_EVEN`.
+    pub(crate) fn rules(self, rules: &[Rule]) -> Self {
+        let (mut names, mut defaults, mut all) = (Vec::new(), Vec::new(), self);
+        for Rule { name, kind, default, .. } in rules {
+            let value = default().map_or_else(|| kind.none().to_owned(), |value| value.stored());
+            let quote = match kind {
+                Kind::Text { .. } | Kind::Amounts { .. } => "'",
+                _ => "",
+            };
+            names.push(format!("'{name}'"));
+            defaults.push(format!("{name} = {quote}{value}{quote}"));
+            if let Kind::Choice(values) = kind {
+                all = all.numbered(&format!("{name}_"), values);
+            }
+        }
+        all.value("KNOWN_RULES", rules.len())
+            .value("RULES", format!("{{ {} }}", names.join(", ")))
+            .value("DEFAULT_RULES", format!("{{ {} }}", defaults.join(", ")))
+    }
+}
+
+/// The text with the values of its constants in their places: those given, and its own. One of its
+/// own is a name in capitals to which a `local` line without indentation gives a number or a text.
+/// Line numbers stay.
+pub(super) fn inlined(text: &str, given: &Constants) -> String {
+    let given = given.values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let (mut constants, mut rest) = (given.collect(), Vec::new());
     for line in text.lines() {
         rest.push(defined(line, &mut constants).map_or(Cow::Borrowed(line), Cow::Owned));
     }
@@ -79,7 +155,11 @@ fn is_of_a_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::inlined;
+    use super::*;
+
+    fn inlined(text: &str) -> String {
+        super::inlined(text, &Constants::shared().numbered("s_", &["waiting", "ready"]))
+    }
 
     #[test]
     fn values_stand_in_the_places_of_the_names() {
@@ -92,6 +172,28 @@ mod tests {
             call(META, KEYS[5 + 1], '>Bd', 1) -- A\n\
             if x == 1 - 0.75 or x == AA or x.A == 'A' then return \"A\" end\n";
         assert_eq!(inlined(text), expected);
+    }
+
+    #[test]
+    fn what_rust_gives_is_written_where_a_script_names_it() {
+        let text = "if status == S_READY then return { NO_RULES, 'S_READY' } end -- S_READY\n";
+        let expected = "if status == 2 then return { 1, 'S_READY' } end -- S_READY\n";
+        assert_eq!(inlined(text), expected);
+    }
+
+    #[test]
+    fn a_table_of_rules_gives_names_defaults_and_the_values_of_choices() {
+        use crate::rules::{Value, whole};
+        let rule = |name, kind, default| Rule { name, kind, default, doc: "", in_file: true };
+        let rules = [
+            rule("pace", Kind::Choice(&["even", "batch"]), || Some(Value::Choice("batch", 1))),
+            rule("reason", Kind::Text { most: 9 }, || None),
+            rule("most", whole(0, 9), || None),
+        ];
+        let text = "f(RULES, KNOWN_RULES, PACE_BATCH, DEFAULT_RULES)\n";
+        let expected = "f({ 'pace', 'reason', 'most' }, 3, 2, \
+            { pace = 2, reason = '', most = -1 })\n";
+        assert_eq!(super::inlined(text, &Constants::shared().rules(&rules)), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use redis::{RedisError, RedisResult, Value};
 
 use super::{
-    Script,
+    Constants, Script,
     client::Link,
     command::command,
     fault::{Fault, judge},
@@ -17,6 +17,7 @@ static PERMISSIONS: Script = Script::new(
     "",
     &[],
     include_str!("../../../../lua/store/permissions.lua"),
+    Constants::shared,
 );
 /// Ours, like every key; nothing ever stands there.
 const KEY: &str = "anteroom:v1:permissions";

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use redis::RedisWrite as _;
 
-use super::{Args, constants};
+use super::{Args, Constants, constants};
 
 /// One operation: a Lua file with its keys and its shared parts in front.
 ///
@@ -20,6 +20,8 @@ pub struct Script {
     pub parts: &'static [(&'static str, &'static str)],
     /// The text of its file, with its header.
     pub text: &'static str,
+    /// What tables in Rust give to it.
+    pub constants: fn() -> Constants,
     source: OnceLock<String>,
     sha: OnceLock<String>,
 }
@@ -31,8 +33,9 @@ impl Script {
         keys: &'static str,
         parts: &'static [(&'static str, &'static str)],
         text: &'static str,
+        constants: fn() -> Constants,
     ) -> Self {
-        Self { name, keys, parts, text, source: OnceLock::new(), sha: OnceLock::new() }
+        Self { name, keys, parts, text, constants, source: OnceLock::new(), sha: OnceLock::new() }
     }
 
     /// The whole text that the store runs: the names of the keys, the parts, the operation, with
@@ -41,7 +44,7 @@ impl Script {
         self.source.get_or_init(|| {
             let parts: String = self.parts.iter().flat_map(|(_, text)| [*text, "\n"]).collect();
             let text = format!("{}{parts}{}\nend\nreturn run()\n", self.names(), self.text);
-            constants::inlined(&text)
+            constants::inlined(&text, &(self.constants)())
         })
     }
 
@@ -138,6 +141,7 @@ mod tests {
         "meta gone:{0-1} marks",
         &[("lib/a", "a = 1")],
         "return KEYS[GONE + a]\n",
+        Constants::shared,
     );
 
     #[test]

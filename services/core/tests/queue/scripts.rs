@@ -1,6 +1,7 @@
 //! The scripts of a queue of which the store knows nothing.
 
-use anteroom_core::queue::SCRIPTS;
+use anteroom_core::Kind as _;
+use anteroom_core::queue::Queue;
 
 use super::support::TimedStore;
 
@@ -11,7 +12,7 @@ async fn a_script_without_rules_writes_nothing() {
     let world = TimedStore::new().await;
     let mut connection = world.redis.connection().await;
     let needs_none = ["queue.seed_rules", "queue.apply_rules", "queue.purge"];
-    for script in SCRIPTS.iter().filter(|script| !needs_none.contains(&script.name)) {
+    for script in Queue::scripts().iter().filter(|script| !needs_none.contains(&script.name)) {
         let keys = script.keys_of("q");
         let mut eval = redis::cmd("EVAL");
         eval.arg(script.source()).arg(keys.len());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use anteroom_core::Kind as _;
 use anteroom_core::queue::{
-    GoneReason, Override, Pace, PlaceId, Queue, Rules, SCRIPTS, State, Status, Visit,
+    GoneReason, Override, Pace, PlaceId, Queue, Rules, State, Status, Visit,
 };
 use redis::Value;
 
@@ -12,7 +13,8 @@ use super::support::TimedStore;
 
 /// Joins these identities in one call; code and status of each.
 async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Vec<(i64, i64)> {
-    let script = SCRIPTS.iter().find(|script| script.name == "queue.join").expect("the join");
+    let script =
+        Queue::scripts().iter().find(|script| script.name == "queue.join").expect("the join");
     let keys = script.keys_of(queue.name());
     let mut eval = redis::cmd("EVAL");
     eval.arg(script.source()).arg(keys.len());

@@ -1,5 +1,6 @@
 //! The targets' part: every operation called, and what its arguments repeat.
 
+use anteroom_core::Kind as _;
 use anteroom_core::breaker::{Breaker, Kept, Outcome, PermitId, Rules};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -7,8 +8,8 @@ use futures_util::future::join_all;
 use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
-    name: "target",
-    folder: "breaker",
+    name: Breaker::NAME,
+    folder: Breaker::FOLDER,
     repeated: &[
         ("(outcome)*", |outcomes| outcomes.iter().all(|it| [17, 25, 33, 41].contains(&it.len()))),
         ("(permit)*", |permits| permits.iter().all(|permit| permit.len() == 16)),

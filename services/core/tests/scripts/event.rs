@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::Kind as _;
 use anteroom_core::event::{Event, Issue, Retried, Rules};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -9,8 +10,8 @@ use futures_util::future::join_all;
 use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
-    name: "event",
-    folder: "event",
+    name: Event::NAME,
+    folder: Event::FOLDER,
     repeated: &[
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
         ("(visitor)*", |visitors| visitors.iter().all(|it| (15..=14 + 128).contains(&it.len()))),

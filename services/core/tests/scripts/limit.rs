@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::Kind as _;
 use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Rule};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -9,8 +10,8 @@ use futures_util::future::join_all;
 use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
-    name: "limit",
-    folder: "limit",
+    name: Limits::NAME,
+    folder: Limits::FOLDER,
     repeated: &[("(checks)*", |items| items.iter().all(|item| are_checks(item)))],
     call_everything: |store| Box::pin(call_everything(store)),
 };

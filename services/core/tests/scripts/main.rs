@@ -32,9 +32,14 @@ struct Subsystem {
 /// Whether the arguments behind the fixed ones are what a header says.
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
-/// Those that have operations.
-const SUBSYSTEMS: &[Subsystem] =
-    &[queue::SUBSYSTEM, limit::SUBSYSTEM, breaker::SUBSYSTEM, event::SUBSYSTEM, pool::SUBSYSTEM];
+macro_rules! subsystems {
+    (; $(($module:ident $handle:ident))+) => {
+        &[$($module::SUBSYSTEM),+]
+    };
+}
+
+/// One for each kind.
+const SUBSYSTEMS: &[Subsystem] = anteroom_core::kinds!(subsystems! {});
 
 impl Subsystem {
     fn of(script: &Script) -> &'static Self {

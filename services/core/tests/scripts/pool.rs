@@ -1,5 +1,6 @@
 //! The pools' part: every operation called, and what its arguments repeat.
 
+use anteroom_core::Kind as _;
 use anteroom_core::pool::{Answer, Asked, Pool, Rules};
 use anteroom_core::rules::Amounts;
 use anteroom_core::store::Store;
@@ -8,8 +9,8 @@ use futures_util::future::join_all;
 use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
-    name: "pool",
-    folder: "pool",
+    name: Pool::NAME,
+    folder: Pool::FOLDER,
     repeated: &[
         ("(asked)*", |items| items.iter().all(|item| item.len() >= 16)),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),

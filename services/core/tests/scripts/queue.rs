@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::Kind as _;
 use anteroom_core::breaker::{State, Totals};
 use anteroom_core::queue::{
     Adaptive, BreakerReading, Health, Join, Override, PlaceId, PlaceRef, Queue, Rules,
@@ -12,8 +13,8 @@ use futures_util::future::join_all;
 use super::Subsystem;
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
-    name: "queue",
-    folder: "queue",
+    name: Queue::NAME,
+    folder: Queue::FOLDER,
     repeated: &[
         ("(id)*", |ids| ids.iter().all(|id| is_id(id))),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anteroom_core::scripts;
-use anteroom_core::store::Script;
 
 use super::header::header_of;
 use super::keys_of_the_readme;
@@ -25,58 +24,67 @@ fn words(text: &str) -> BTreeMap<String, usize> {
     words
 }
 
-/// The codes that the parts of a script give names, and the parts without the lines that do.
-fn codes(script: &Script) -> (BTreeSet<String>, String) {
-    let (mut names, mut rest) = (BTreeSet::new(), String::new());
-    for (_, part) in script.parts {
-        let mut lines = part.lines();
-        while let Some(line) = lines.next() {
-            if line.starts_with("-- codes:") {
-                let line = lines.next().expect("the codes");
-                let listed = line["local ".len()..].split(" = ").next().unwrap_or_default();
-                names.extend(listed.split(", ").map(str::to_owned));
-            } else {
-                rest += line;
-                rest.push('\n');
-            }
-        }
-    }
-    (names, rest)
-}
-
 /// The body of a script names every code of its header, and no other, unless a part answers with
 /// it.
 #[test]
 fn every_header_lists_the_codes_that_its_script_answers_with() {
     for script in scripts() {
-        let listed: BTreeSet<_> = header_of(script).codes.into_iter().collect();
-        let (codes, parts) = codes(script);
+        let listed = header_of(script).codes;
+        let constants = (script.constants)();
+        let codes = constants.code_names();
+        let is_known = |code: &String| codes.contains(&code.as_str());
+        assert!(listed.iter().all(is_known), "{}: {listed:?}", script.name);
+        let parts: String = script.parts.iter().map(|(_, part)| *part).collect();
         let (in_body, in_parts) = (words(script.text), words(&parts));
-        assert!(listed.is_subset(&codes), "{}", script.name);
-        for code in codes.iter().filter(|code| !in_parts.contains_key(*code)) {
-            let is_named = in_body.contains_key(code);
-            assert_eq!(is_named, listed.contains(code), "{}: {code}", script.name);
+        for code in codes.iter().filter(|code| !in_parts.contains_key(**code)) {
+            let is_listed = listed.iter().any(|listed| listed == code);
+            assert_eq!(in_body.contains_key(*code), is_listed, "{}: {code}", script.name);
         }
     }
 }
 
-/// Core writes the value of a constant in place of its name, in all parts of a script: a name that
-/// two of them define would have the value of the last in both.
+/// The names in capitals that lines like `local A, B = …` of a text define, at any depth if so.
+fn defined(text: &str, at_any_depth: bool) -> Vec<&str> {
+    let lines = text.lines().map(|line| if at_any_depth { line.trim_start() } else { line });
+    let names = lines.filter_map(|line| line.strip_prefix("local "));
+    let names = names.filter(|line| !line.starts_with("function "));
+    let names = names.flat_map(|line| line.split(" = ").next().unwrap_or_default().split(", "));
+    names.filter(|name| is_in_capitals(name)).collect()
+}
+
+fn is_in_capitals(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && !name.contains(|c: char| !c.is_ascii_uppercase() && !c.is_ascii_digit() && c != '_')
+}
+
+/// Core writes the value of a constant in place of its name, in all parts of a script: of a name
+/// that two of them define, or a table in Rust too, both would have the value of the last.
 #[test]
 fn a_name_in_capitals_is_defined_once_in_a_script() {
-    let is_in_capitals = |name: &&str| {
-        name.starts_with(|c: char| c.is_ascii_uppercase())
-            && !name.contains(|c: char| c.is_ascii_lowercase())
-    };
     for script in scripts() {
-        let mut defined = BTreeSet::new();
+        let constants = (script.constants)();
+        let mut all: BTreeSet<_> = constants.names().collect();
         let parts = script.parts.iter().map(|(_, part)| *part);
-        for line in parts.chain([script.text]).flat_map(str::lines) {
-            let names = line.strip_prefix("local ").and_then(|line| line.split_once(" = "));
-            let names = names.map_or("", |(names, _)| names).split(", ");
-            for name in names.filter(is_in_capitals) {
-                assert!(defined.insert(name), "{}: {name}", script.name);
-            }
+        for name in parts.chain([script.text]).flat_map(|text| defined(text, false)) {
+            assert!(all.insert(name), "{}: {name}", script.name);
+        }
+        for key in script.keys.to_uppercase().split_whitespace() {
+            let key = key.split(':').next().unwrap_or_default();
+            assert!(!all.contains(key), "{}: {key} is a key", script.name);
+        }
+    }
+}
+
+/// Every other name in capitals is nil, and Redis ends a script that names it.
+#[test]
+fn every_name_in_capitals_is_known() {
+    for script in scripts() {
+        let code = code(script.source());
+        let texts = code.split(['\'', '"']).step_by(2).collect::<Vec<_>>().join("''");
+        let defined = defined(&code, true);
+        for name in words(&texts).into_keys().filter(|name| is_in_capitals(name)) {
+            let is_known = defined.contains(&name.as_str());
+            assert!(is_known, "{}: {name} is no constant of Lua or Rust", script.name);
         }
     }
 }

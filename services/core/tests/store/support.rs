@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use anteroom_core::store::{Args, Batch, Config, Error, Repeat, Script, Sharded, Store};
+use anteroom_core::store::{Args, Batch, Config, Constants, Error, Repeat, Script, Sharded, Store};
 use anteroom_testkit::{Log, PATIENCE};
 use prometheus::Registry;
 use redis::Value;
 
 const fn script(name: &'static str, source: &'static str) -> Script {
-    Script::new(name, "", &[], source)
+    Script::new(name, "", &[], source, Constants::shared)
 }
 
 pub static ADD: Script = script("test.add", include_str!("../lua/add.lua"));

@@ -1,9 +1,5 @@
--- What every limit has: the codes, and the smallest parts of the rules. Needs lib/store.
--- KEYS: none. ARGV: none. Reply: none; a part names the codes, and gives `text`,
--- `ttl_does`.
-
--- codes: services/core/src/limit/reply.rs mirrors them
-local REFUSED, SHADOW_REFUSED, REPEATED, MISMATCH = 2, 3, 4, 5
+-- What every counter needs, whatever its algorithm. Needs lib/store.
+-- KEYS: none. ARGV: none. Reply: none; a part gives `text`, `ttl_does`.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
