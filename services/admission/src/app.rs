@@ -18,17 +18,13 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::breaker::state::{self as breaker, BreakerState};
 use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
-use crate::entities::{Entities, EntityContext};
-use crate::event::state::{self as event, EventState};
-use crate::limit::state::{self as limit, LimitState};
+use crate::entities::{Entity, EntityContext, InForce};
 use crate::metrics::AdmissionMetrics;
-use crate::pool::state::{self as pool, PoolState};
 use crate::problem::retry::PendingRetries;
-use crate::queue::state::{self as queue, QueueState};
+use crate::queue::state::QueueState;
 
 /// The state behind every handler.
 pub struct App {
@@ -67,11 +63,8 @@ pub(crate) struct LiveConfig {
     pub origins: Origins,
     /// Tells of forwarding headers that were not believed.
     pub forwarding: Arc<Forwarding>,
-    pub queues: Entities<QueueState>,
-    pub limits: Entities<LimitState>,
-    pub targets: Entities<BreakerState>,
-    pub events: Entities<EventState>,
-    pub pools: Entities<PoolState>,
+    /// What the configuration names.
+    pub in_force: InForce,
 }
 
 impl App {
@@ -87,8 +80,10 @@ impl App {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
         let retries = Arc::new(PendingRetries::default());
-        let context = EntityContext { store: &store, retries: &retries, lane_bound };
-        let live = LiveConfig::new(config, None, &context, &metrics, &own_secret);
+        let context =
+            EntityContext { config: &config, store: &store, retries: &retries, lane_bound };
+        let in_force = InForce::reload(&InForce::default(), &metrics.kinds, &context);
+        let live = LiveConfig::new(config.clone(), in_force, &metrics, &own_secret);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
             live: ArcSwap::from_pointee(live),
@@ -111,35 +106,25 @@ impl App {
 
     /// The queue of this name, if one is configured.
     pub fn queue(&self, name: &str) -> Option<Arc<QueueState>> {
-        self.live.load().queues.get(name)
+        self.entity(name)
     }
 
-    /// The target of this name, if one is configured.
-    pub(crate) fn target(&self, name: &str) -> Option<Arc<BreakerState>> {
-        self.live.load().targets.get(name)
-    }
-
-    /// The pool of this name, if one is configured.
-    pub(crate) fn pool(&self, name: &str) -> Option<Arc<PoolState>> {
-        self.live.load().pools.get(name)
+    /// The entity of this kind and name, if one is configured.
+    pub(crate) fn entity<K: Entity>(&self, name: &str) -> Option<Arc<K>> {
+        K::of(&self.live.load().in_force).get(name)
     }
 
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
-        let before = self.live.load_full();
-        let (store, retries) = (&self.store, &self.retries);
-        let context = EntityContext { store, retries, lane_bound: self.lane_bound };
-        let metrics = &self.metrics;
-        let live = LiveConfig::new(config, Some(&before), &context, metrics, &self.own_secret);
-        for name in before.queues.left_out(&live.queues) {
-            metrics.queues.gauges.forget(name);
-        }
-        for name in before.targets.left_out(&live.targets) {
-            metrics.targets.gauges.forget(name);
-        }
-        for name in before.pools.left_out(&live.pools) {
-            metrics.pools.gauges.forget(name);
-        }
+        let context = EntityContext {
+            config: &config,
+            store: &self.store,
+            retries: &self.retries,
+            lane_bound: self.lane_bound,
+        };
+        let before = &self.live.load_full().in_force;
+        let in_force = InForce::reload(before, &self.metrics.kinds, &context);
+        let live = LiveConfig::new(config.clone(), in_force, &self.metrics, &self.own_secret);
         self.live.store(Arc::new(live));
     }
 }
@@ -147,21 +132,10 @@ impl App {
 impl LiveConfig {
     fn new(
         config: Arc<Config>,
-        before: Option<&Self>,
-        context: &EntityContext<'_>,
+        in_force: InForce,
         metrics: &AdmissionMetrics,
         own_secret: &SecretString,
     ) -> Self {
-        let queues = before.map(|before| &before.queues);
-        let queues = queue::reload(&config, queues, context, &metrics.queues);
-        let limits = before.map(|before| &before.limits);
-        let limits = limit::reload(&config, limits, &metrics.limits);
-        let targets = before.map(|before| &before.targets);
-        let targets = breaker::reload(&config, targets, context, &metrics.targets);
-        let events = before.map(|before| &before.events);
-        let events = event::reload(&config, events, context, &metrics.events);
-        let pools = before.map(|before| &before.pools);
-        let pools = pool::reload(&config, pools, context, &metrics.pools);
         let own_secret = std::slice::from_ref(own_secret);
         let secrets = Some(config.admission.token_secrets.as_slice());
         let secrets = secrets.filter(|secrets| !secrets.is_empty()).unwrap_or(own_secret);
@@ -171,49 +145,7 @@ impl LiveConfig {
         let allowed = config.admission.allowed_origins.iter();
         let origins = Origins::new(allowed.map(AllowedOrigin::as_str));
         let forwarding = metrics.forwarding.clone();
-        Self {
-            tokens,
-            applications,
-            assertions,
-            origins,
-            forwarding,
-            queues,
-            limits,
-            targets,
-            events,
-            pools,
-            config,
-        }
-    }
-}
-
-impl AsRef<Entities<QueueState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<QueueState> {
-        &self.queues
-    }
-}
-
-impl AsRef<Entities<LimitState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<LimitState> {
-        &self.limits
-    }
-}
-
-impl AsRef<Entities<BreakerState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<BreakerState> {
-        &self.targets
-    }
-}
-
-impl AsRef<Entities<EventState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<EventState> {
-        &self.events
-    }
-}
-
-impl AsRef<Entities<PoolState>> for LiveConfig {
-    fn as_ref(&self) -> &Entities<PoolState> {
-        &self.pools
+        Self { tokens, applications, assertions, origins, forwarding, in_force, config }
     }
 }
 

@@ -1,6 +1,9 @@
-//! Durations as answers tell them: in whole milliseconds in a body, in whole seconds in a header.
+//! Times in answers: durations in whole milliseconds in a body, in whole seconds in a header,
+//! moments as RFC 3339.
 
 use std::time::Duration;
+
+use anteroom_runtime::config::Moment;
 
 /// A duration in whole milliseconds.
 pub fn millis(duration: Duration) -> u64 {
@@ -10,6 +13,11 @@ pub fn millis(duration: Duration) -> u64 {
 /// A duration in whole seconds, rounded up and at least one: what `Retry-After` can say.
 pub fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+/// A moment as RFC 3339 writes it, in UTC; `None` for one that the store cannot hold.
+pub fn moment(seconds: u64) -> Option<String> {
+    Moment::from_seconds(seconds).map(|moment| moment.to_string())
 }
 
 #[cfg(test)]

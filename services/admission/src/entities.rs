@@ -1,34 +1,196 @@
-//! What the configuration names, by name.
+//! What the configuration names: queues, limits, targets, events and pools.
 //!
-//! Queues are one kind of it. A kind says by [`Entity`] where the name stands in a path and what a
-//! key's scope, an audit line and a refusal call it; [`Entities`] holds those in force.
+//! [`Entity`] is what admission needs to know of a kind, [`Entities`] are those in force, by name.
+//! What is done for every kind alike iterates over the one list of them, [`for_each_kind`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ahash::RandomState;
-use anteroom_core::store::Store;
+use anteroom_core::store::{Error, Store};
+use anteroom_runtime::Config;
+use prometheus::Registry;
+use utoipa_axum::router::OpenApiRouter;
 
+use crate::app::App;
+use crate::http::audit::Audit;
+use crate::http::fast_path::HotRoute;
+use crate::latest::{Latest, Seen};
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
+use crate::tasks::Tasks;
 
-/// One thing that the configuration names.
-pub trait Entity: Send + Sync + 'static {
-    /// Its section of the configuration, in paths and in the scopes of keys: `queues`.
-    const SECTION: &'static str;
-    /// What one of them is called, in audit lines and in what callers are told: `queue`.
-    const LABEL: &'static str;
-    /// The refusal where the configuration names none.
-    const UNKNOWN: Code;
+/// The kinds: folder, section of the configuration, state of one entity. A new subsystem is one
+/// line here.
+macro_rules! for_each_kind {
+    ($each:ident) => {
+        $each! {
+            queue queues QueueState,
+            limit limits LimitState,
+            breaker targets BreakerState,
+            event events EventState,
+            pool pools PoolState,
+        }
+    };
 }
 
-/// What entities of every kind are made with; it stays while the process runs.
+pub(crate) use for_each_kind;
+
+/// A kind of the list.
+pub trait Listed: Sized {
+    /// Those of this kind.
+    fn of(in_force: &InForce) -> &Entities<Self>;
+}
+
+/// One thing that the configuration names, and what admission does for each kind of it.
+pub trait Entity: Listed + Send + Sync + 'static {
+    /// Its section of the configuration, in paths and in the scopes of keys: `queues`.
+    const SECTION: &'static str;
+    /// What one of them is called, in audit lines and in messages to callers: `queue`.
+    const LABEL: &'static str;
+    /// The refusal if the configuration names none.
+    const UNKNOWN: Code;
+    /// The calls that go around the router, on the public and on the service port.
+    const HOT: Hot = Hot { public: &[], service: &[] };
+
+    /// Its part of the configuration.
+    type Config;
+    /// The metrics of all of its kind.
+    type Families: Families;
+
+    /// All of its kind in a configuration.
+    fn configured(config: &Config) -> &BTreeMap<String, Self::Config>;
+
+    /// One of a new configuration, which carries over what `before` remembers.
+    fn make(
+        name: &str,
+        config: &Self::Config,
+        before: Option<&Self>,
+        families: &Self::Families,
+        context: &EntityContext<'_>,
+    ) -> Self;
+
+    /// The calls of visitors and gateways.
+    fn public() -> OpenApiRouter<Arc<App>> {
+        OpenApiRouter::new()
+    }
+
+    /// The calls of backends and operators.
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>>;
+
+    /// Starts what runs beside the requests.
+    fn spawn(_tasks: &Tasks<'_>) {}
+}
+
+/// A kind whose snapshots this process reads about once a second.
+pub trait Snapshots: Entity {
+    /// The name of the task that reads them, for the log.
+    const TASK: &'static str;
+
+    /// What Redis returns of the entity as a whole.
+    type Snapshot: Send + Sync + 'static;
+
+    /// The newest of them.
+    fn latest(&self) -> &Latest<Self::Snapshot>;
+
+    /// Reads one from Redis.
+    fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot, Error>> + Send;
+
+    /// Acts on one that was just read, before others see it.
+    fn act_on(&self, _families: &Self::Families, _snapshot: &Self::Snapshot) {}
+
+    /// What GET answers with: the newest snapshot if it is at most a second old, else a new one.
+    fn recent(&self) -> impl Future<Output = Result<Arc<Seen<Self::Snapshot>>, Error>> + Send {
+        self.latest().at_most_a_second_old(async || self.snapshot().await)
+    }
+}
+
+/// The metrics of one kind.
+pub trait Families: Sized {
+    /// Registers everything.
+    ///
+    /// # Errors
+    ///
+    /// When a name is taken.
+    fn register(registry: &Registry) -> prometheus::Result<Self>;
+
+    /// Shows nothing more of an entity that is no longer configured.
+    fn forget(&self, _name: &str) {}
+}
+
+/// The calls of a kind that go around the router.
+pub struct Hot {
+    /// Those of visitors and gateways.
+    pub public: &'static [HotRoute],
+    /// Those of backends.
+    pub service: &'static [HotRoute],
+}
+
+/// What entities of every kind are made with.
 pub struct EntityContext<'a> {
+    pub config: &'a Config,
     pub store: &'a Store,
     pub retries: &'a Arc<PendingRetries>,
     /// How many calls may wait in a lane.
     pub lane_bound: usize,
 }
+
+macro_rules! define_in_force {
+    ($($folder:ident $section:ident $state:ident,)*) => {
+        /// The entities of one configuration, of every kind.
+        #[derive(Default)]
+        pub struct InForce {
+            $(pub $section: Entities<crate::$folder::state::$state>,)*
+        }
+
+        impl InForce {
+            /// Those of a new configuration. What has a memory is carried over from the entity of
+            /// the same name in `before`; what is no longer configured shows nothing more.
+            pub fn reload(before: &Self, metrics: &KindMetrics, context: &EntityContext<'_>) -> Self {
+                let new = Self {
+                    $($section: before.$section.reload(&metrics.$section, context),)*
+                };
+                $(for name in before.$section.left_out(&new.$section) {
+                    metrics.$section.forget(name);
+                })*
+                new
+            }
+        }
+
+        /// The metrics of every kind.
+        #[derive(Debug)]
+        pub struct KindMetrics {
+            $(pub $section: <crate::$folder::state::$state as Entity>::Families,)*
+        }
+
+        impl KindMetrics {
+            /// Registers everything.
+            ///
+            /// # Errors
+            ///
+            /// When a name is taken.
+            pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+                Ok(Self { $($section: Families::register(registry)?,)* })
+            }
+        }
+
+        $(
+            impl Listed for crate::$folder::state::$state {
+                fn of(in_force: &InForce) -> &Entities<Self> {
+                    &in_force.$section
+                }
+            }
+
+            impl AsRef<<crate::$folder::state::$state as Entity>::Families> for KindMetrics {
+                fn as_ref(&self) -> &<crate::$folder::state::$state as Entity>::Families {
+                    &self.$section
+                }
+            }
+        )*
+    };
+}
+
+for_each_kind!(define_in_force);
 
 /// The name in a path: the part behind the section, where every template has it; a name needs no
 /// escapes. The decoded parameters of the router fail as a whole when another one is no UTF-8, and
@@ -52,10 +214,8 @@ impl<T> Default for Entities<T> {
     }
 }
 
-impl<T: Entity> Entities<T> {
-    /// Those of a new configuration. `make` is given what had the name before, if anything, to
-    /// carry over what has a memory.
-    pub fn reload<C>(
+impl<T> Entities<T> {
+    fn with<C>(
         &self,
         configured: &BTreeMap<String, C>,
         make: impl Fn(&str, &C, Option<&T>) -> T,
@@ -67,9 +227,23 @@ impl<T: Entity> Entities<T> {
         Self(made.collect())
     }
 
-    /// The one of this name.
+    /// Looks up an entity by its name.
     pub fn get(&self, name: &str) -> Option<Arc<T>> {
         self.0.get(name).cloned()
+    }
+
+    /// The names that a newer configuration has left out.
+    fn left_out<'a>(&'a self, newer: &'a Self) -> impl Iterator<Item = &'a str> {
+        self.0.keys().filter(|name| !newer.0.contains_key(*name)).map(String::as_str)
+    }
+}
+
+impl<T: Entity> Entities<T> {
+    /// Those of a new configuration, each made with the one that had the name before, if any.
+    fn reload(&self, families: &T::Families, context: &EntityContext<'_>) -> Self {
+        self.with(T::configured(context.config), |name, config, before| {
+            T::make(name, config, before, families, context)
+        })
     }
 
     /// The one that a path names.
@@ -81,37 +255,32 @@ impl<T: Entity> Entities<T> {
         let found = name_in::<T>(path).and_then(|name| self.get(name));
         found.ok_or_else(|| Problem::new(T::UNKNOWN))
     }
-
-    /// The names that a newer configuration has left out.
-    pub fn left_out<'a>(&'a self, newer: &'a Self) -> impl Iterator<Item = &'a str> {
-        self.0.keys().filter(|name| !newer.0.contains_key(*name)).map(String::as_str)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Sample(u32);
-
-    impl Entity for Sample {
-        const SECTION: &'static str = "samples";
-        const LABEL: &'static str = "sample";
-        const UNKNOWN: Code = Code::NOT_FOUND;
-    }
+    use crate::queue::state::QueueState;
 
     #[test]
     fn the_name_is_the_part_behind_the_section() {
         for (path, name) in [
-            ("/v1/samples/a", Some("a")),
-            ("/v1/admin/samples/a/places", Some("a")),
-            ("/samples/samples/authorize/%ff/samples/b", Some("samples")),
-            ("/v1/samples//x", Some("")),
-            ("/v1/samples", None),
-            ("/v1/others/a", None),
+            ("/v1/queues/a", Some("a")),
+            ("/v1/admin/queues/a/places", Some("a")),
+            ("/queues/queues/authorize/%ff/queues/b", Some("queues")),
+            ("/v1/queues//x", Some("")),
+            ("/v1/queues", None),
+            ("/v1/pools/a", None),
         ] {
-            assert_eq!(name_in::<Sample>(path), name, "{path}");
+            assert_eq!(name_in::<QueueState>(path), name, "{path}");
         }
+    }
+
+    #[test]
+    fn an_unknown_name_is_the_refusal_of_its_kind() {
+        let none = Entities::<QueueState>::default();
+        let refusal = none.at("/v1/queues/a").err().map(|problem| problem.code());
+        assert_eq!(refusal, Some(Code::UNKNOWN_QUEUE));
     }
 
     #[test]
@@ -119,19 +288,11 @@ mod tests {
         let configured = |names: &[&str]| -> BTreeMap<String, u32> {
             names.iter().map(|name| ((*name).to_owned(), 1)).collect()
         };
-        let make = |_: &str, add: &u32, before: Option<&Sample>| {
-            Sample(before.map_or(0, |Sample(age)| *age) + add)
-        };
-        let first = Entities::default().reload(&configured(&["a", "b"]), make);
-        let second = first.reload(&configured(&["b", "c"]), make);
-        let age = |name| second.get(name).map(|sample| sample.0);
-        assert_eq!((age("a"), age("b"), age("c")), (None, Some(2), Some(1)));
+        let make = |_: &str, add: &u32, before: Option<&u32>| before.unwrap_or(&0) + add;
+        let first = Entities::<u32>::default().with(&configured(&["a", "b"]), make);
+        let second = first.with(&configured(&["b", "c"]), make);
+        let ages = ["a", "b", "c"].map(|name| second.get(name).map(|age| *age));
+        assert_eq!(ages, [None, Some(2), Some(1)]);
         assert_eq!(first.left_out(&second).collect::<Vec<_>>(), ["a"]);
-        assert_eq!(second.0.len(), 2);
-        assert_eq!(second.at("/v1/samples/b/x").map(|found| found.0).ok(), Some(2));
-        assert_eq!(
-            second.at("/v1/samples/a").err().map(|problem| problem.code()),
-            Some(Code::NOT_FOUND)
-        );
     }
 }

@@ -12,6 +12,7 @@ mod durations;
 mod entities;
 mod event;
 mod http;
+mod latest;
 mod limit;
 mod metrics;
 mod pool;

@@ -8,12 +8,8 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
-use crate::breaker::metrics::BreakerFamilies;
 use crate::callers::client_address::Forwarding;
-use crate::event::metrics::EventFamilies;
-use crate::limit::metrics::LimitFamilies;
-use crate::pool::metrics::PoolFamilies;
-use crate::queue::metrics::QueueFamilies;
+use crate::entities::KindMetrics;
 
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
@@ -57,16 +53,8 @@ const STATUSES: [(u16, &str); 23] = [
 #[derive(Debug)]
 pub struct AdmissionMetrics {
     http: HistogramVec,
-    /// Those of the queues.
-    pub queues: QueueFamilies,
-    /// Those of the limits.
-    pub limits: LimitFamilies,
-    /// Those of the targets.
-    pub targets: BreakerFamilies,
-    /// Those of the events.
-    pub events: EventFamilies,
-    /// Those of the pools.
-    pub pools: PoolFamilies,
+    /// Those of the queues, limits, targets, events and pools.
+    pub kinds: KindMetrics,
     /// Event streams open at the moment.
     pub streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
@@ -95,11 +83,7 @@ impl AdmissionMetrics {
                 .buckets(HTTP_BUCKETS.to_vec()),
                 &["port", "method", "route", "status"],
             )?,
-            queues: QueueFamilies::register(registry)?,
-            limits: LimitFamilies::register(registry)?,
-            targets: BreakerFamilies::register(registry)?,
-            events: EventFamilies::register(registry)?,
-            pools: PoolFamilies::register(registry)?,
+            kinds: KindMetrics::register(registry)?,
             streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
             connections_closed: IntCounter::new(
                 "anteroom_connections_closed_total",

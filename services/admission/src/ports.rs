@@ -15,6 +15,7 @@ use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::entities::{Entity as _, for_each_kind};
 use crate::http::audit::Audit;
 use crate::http::extract::Peer;
 use crate::http::fast_path::{FastPath, HotRoute};
@@ -49,22 +50,34 @@ impl PortService {
 
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> PortService {
-    let routes = OpenApiRouter::with_openapi(document::PublicDocument::openapi());
-    let routes = routes.merge(queue::public()).merge(event::public());
-    port(app, true, routes, queue::hot::PUBLIC)
+    let mut routes = OpenApiRouter::with_openapi(document::PublicDocument::openapi());
+    let mut hot = Vec::new();
+    macro_rules! add_each {
+        ($($folder:ident $section:ident $state:ident,)*) => {
+            $(
+                routes = routes.merge($folder::state::$state::public());
+                hot.extend_from_slice($folder::state::$state::HOT.public);
+            )*
+        };
+    }
+    for_each_kind!(add_each);
+    port(app, true, routes, &hot)
 }
 
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> PortService {
     let audit = Audit::default();
-    let routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
-    let routes = routes
-        .merge(queue::service(&audit))
-        .merge(limit::service(&audit))
-        .merge(breaker::service())
-        .merge(event::service(&audit))
-        .merge(pool::service(&audit));
-    let hot = [queue::hot::SERVICE, limit::hot::SERVICE, breaker::hot::SERVICE].concat();
+    let mut routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
+    let mut hot = Vec::new();
+    macro_rules! add_each {
+        ($($folder:ident $section:ident $state:ident,)*) => {
+            $(
+                routes = routes.merge($folder::state::$state::service(&audit));
+                hot.extend_from_slice($folder::state::$state::HOT.service);
+            )*
+        };
+    }
+    for_each_kind!(add_each);
     port(app, false, routes, &hot)
 }
 

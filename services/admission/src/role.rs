@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use anteroom_core::store::Store;
-use anteroom_runtime::{
-    Changes, Config, Context, PortName, Supervisor, listen, watch_store, write_listening,
-};
+use anteroom_runtime::{Changes, Config, Context, PortName, listen, watch_store, write_listening};
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -14,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::metrics::AdmissionMetrics;
 use crate::serve::{Server, descriptors};
-use crate::tasks::{breaker_snapshots, pool_snapshots, revocations, snapshots};
-use crate::{http, ports};
+use crate::{http, ports, tasks};
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -35,15 +32,8 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
 
     let (tell, in_force) = watch::channel(app.live().config.clone());
     tokio::spawn(follow_changes(app.clone(), changes, tell));
-    let config = app.live().config.clone();
-    // Limits run a script only when they are asked.
-    let nothing_to_run =
-        config.queues.is_empty() && config.targets.is_empty() && config.pools.is_empty();
+    let nothing_to_run = tasks::spawn(&app, &supervisor, &in_force);
     watch_store(&app.store, &readiness, nothing_to_run, &registry)?;
-    spawn_for(QUEUES, &supervisor, "queue_snapshots", &app, &in_force, snapshots::keep);
-    spawn_for(QUEUES, &supervisor, "queue_revocations", &app, &in_force, revocations::keep);
-    spawn_for(TARGETS, &supervisor, "target_snapshots", &app, &in_force, breaker_snapshots::keep);
-    spawn_for(POOLS, &supervisor, "pool_snapshots", &app, &in_force, pool_snapshots::keep);
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
@@ -80,29 +70,4 @@ async fn follow_changes(app: Arc<App>, mut changes: Changes, tell: watch::Sender
         app.reload(config.clone());
         tell.send_replace(config);
     }
-}
-
-/// The names of the entities of a kind.
-type Names = fn(&Config) -> Vec<String>;
-const QUEUES: Names = |config| config.queues.keys().cloned().collect();
-const POOLS: Names = |config| config.pools.keys().cloned().collect();
-const TARGETS: Names = |config| config.targets.keys().cloned().collect();
-
-/// Keeps one such task for each of these names in the configuration in force, until the process
-/// stops.
-fn spawn_for<F: Future<Output = ()> + Send + 'static>(
-    names: Names,
-    supervisor: &Supervisor,
-    task: &'static str,
-    app: &Arc<App>,
-    in_force: &Changes,
-    run: fn(Arc<App>, String, CancellationToken) -> F,
-) {
-    let (supervisor, app, in_force) = (supervisor.clone(), app.clone(), in_force.clone());
-    tokio::spawn(async move {
-        let names = |config: &Arc<Config>| names(config);
-        let stop = app.stopping.clone();
-        let run = move |name, stop| run(app.clone(), name, stop);
-        supervisor.keep(task, in_force, names, stop, run).await;
-    });
 }

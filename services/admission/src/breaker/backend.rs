@@ -11,6 +11,7 @@ use super::problems::{LookProblems, PermitProblems, RecordProblems};
 use super::views::{LookView, PermitView, StateView, TargetView};
 use crate::breaker::state::{BreakerState, Degraded};
 use crate::durations::millis;
+use crate::entities::Snapshots as _;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
 use crate::problem::{Code, Problem};
@@ -96,11 +97,8 @@ pub async fn permit(
 )]
 pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Response, Problem> {
     let rules = &target.rules;
-    Ok(match target.target.snapshot(rules).await {
-        Ok(snapshot) => {
-            target.last_known.note(snapshot.window());
-            LookView::new(rules, &snapshot).response()
-        }
+    Ok(match target.recent().await {
+        Ok(seen) => LookView::new(rules, &seen.snapshot, seen.age()).response(),
         Err(error) => LookView::degraded(rules, target.without_store(&error)?).response(),
     })
 }

@@ -4,6 +4,8 @@ use anteroom_core::breaker::Snapshot;
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
+use crate::entities::Families;
+
 /// A gauge: its name, its meaning, and its value in a snapshot, if it has one there.
 type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
 
@@ -28,9 +30,8 @@ pub struct BreakerFamilies {
     pub(crate) gauges: SnapshotGauges<Snapshot>,
 }
 
-impl BreakerFamilies {
-    /// Registers everything.
-    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+impl Families for BreakerFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
         let families = Self {
             outcomes: IntCounterVec::new(
                 Opts::new(
@@ -55,6 +56,12 @@ impl BreakerFamilies {
         Ok(families)
     }
 
+    fn forget(&self, name: &str) {
+        self.gauges.forget(name);
+    }
+}
+
+impl BreakerFamilies {
     /// The children of one target, so that no request formats a label.
     pub fn of(&self, name: &str) -> BreakerMetrics {
         BreakerMetrics {

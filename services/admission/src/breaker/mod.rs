@@ -16,13 +16,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::http::audit::Audit;
 use crate::http::document;
 
 /// These operations take an empty body for `{}`.
 const MAY_BE_EMPTY: &[&str] = &["ask_for_permit"];
 
 /// What backends call.
-pub fn service() -> OpenApiRouter<Arc<App>> {
+pub fn service(_audit: &Audit) -> OpenApiRouter<Arc<App>> {
     let mut routes = OpenApiRouter::new()
         .routes(routes!(backend::record))
         .routes(routes!(backend::permit))

@@ -1,18 +1,27 @@
 //! What this process keeps of a target between requests, and what a target refuses.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_core::breaker::{Breaker, Rules, Window};
+use anteroom_core::breaker::{Breaker, Rules, Snapshot, Window};
 use anteroom_core::store::Error;
 use anteroom_runtime::Config;
+use anteroom_runtime::config::BreakerConfig;
+use utoipa_axum::router::OpenApiRouter;
 
+use super::hot;
 use super::last_known::LastKnown;
 use super::metrics::{BreakerFamilies, BreakerMetrics};
-use crate::entities::{Entities, Entity, EntityContext};
+use crate::app::App;
+use crate::entities::{Entity, EntityContext, Hot, Snapshots};
+use crate::http::audit::Audit;
+use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
+use crate::tasks::Tasks;
 
 /// One target as handlers see it.
+#[derive(Clone)]
 pub struct BreakerState {
     /// The operations.
     pub target: Breaker,
@@ -20,6 +29,7 @@ pub struct BreakerState {
     pub rules: Rules,
     /// What the store told last.
     pub(crate) last_known: Arc<LastKnown>,
+    latest: Arc<Latest<Snapshot>>,
     pub(crate) metrics: Arc<BreakerMetrics>,
     /// The retries that this process has scheduled, of any entity.
     pub(crate) retries: Arc<PendingRetries>,
@@ -58,30 +68,61 @@ impl Entity for BreakerState {
     const SECTION: &'static str = "targets";
     const LABEL: &'static str = "target";
     const UNKNOWN: Code = Code::UNKNOWN_TARGET;
+    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
+
+    type Config = BreakerConfig;
+    type Families = BreakerFamilies;
+
+    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
+        &config.targets
+    }
+
+    fn make(
+        name: &str,
+        config: &Self::Config,
+        before: Option<&Self>,
+        families: &Self::Families,
+        context: &EntityContext<'_>,
+    ) -> Self {
+        let rules = config.rules();
+        if let Some(before) = before {
+            return Self { rules, ..before.clone() };
+        }
+        Self {
+            target: Breaker::open(context.store, name, context.lane_bound),
+            rules,
+            last_known: Arc::default(),
+            latest: Arc::default(),
+            metrics: Arc::new(families.of(name)),
+            retries: context.retries.clone(),
+        }
+    }
+
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        super::service(audit)
+    }
+
+    fn spawn(tasks: &Tasks<'_>) {
+        tasks.snapshots::<Self>();
+    }
 }
 
-/// The targets of a new configuration, each with what it remembers from before.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<BreakerState>>,
-    context: &EntityContext<'_>,
-    metrics: &BreakerFamilies,
-) -> Entities<BreakerState> {
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.targets, |name, target, before| match before {
-        Some(before) => BreakerState {
-            target: before.target.clone(),
-            rules: target.rules(),
-            last_known: before.last_known.clone(),
-            metrics: before.metrics.clone(),
-            retries: before.retries.clone(),
-        },
-        None => BreakerState {
-            target: Breaker::open(context.store, name, context.lane_bound),
-            rules: target.rules(),
-            last_known: Arc::default(),
-            metrics: Arc::new(metrics.of(name)),
-            retries: context.retries.clone(),
-        },
-    })
+impl Snapshots for BreakerState {
+    const TASK: &'static str = "target_snapshots";
+
+    type Snapshot = Snapshot;
+
+    fn latest(&self) -> &Latest<Snapshot> {
+        &self.latest
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let snapshot = self.target.snapshot(&self.rules).await?;
+        self.last_known.note(snapshot.window());
+        Ok(snapshot)
+    }
+
+    fn act_on(&self, families: &BreakerFamilies, snapshot: &Snapshot) {
+        families.gauges.show(self.name(), snapshot);
+    }
 }

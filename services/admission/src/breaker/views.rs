@@ -1,5 +1,7 @@
 //! What backends are told of a target.
 
+use std::time::Duration;
+
 use anteroom_core::breaker::{Permission, Rules, Snapshot, State, Window};
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -113,16 +115,20 @@ pub struct LookView {
     latency_p95_ms: Option<u64>,
     /// How many reporters were heard within the window, of at most 64 that are known.
     reporters: u64,
+    /// How old this is, in milliseconds: at most 1 000. Absent with `degraded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_ms: Option<u64>,
 }
 
 impl LookView {
     /// What the store tells.
-    pub fn new(rules: &Rules, snapshot: &Snapshot) -> Self {
+    pub fn new(rules: &Rules, snapshot: &Snapshot, age: Duration) -> Self {
         Self {
             target: TargetView::new(rules, snapshot.window()),
             latency_p50_ms: snapshot.latency_percentile_ms(50),
             latency_p95_ms: snapshot.latency_percentile_ms(95),
             reporters: snapshot.reporters,
+            age_ms: Some(millis(age)),
         }
     }
 
@@ -133,6 +139,7 @@ impl LookView {
             latency_p50_ms: None,
             latency_p95_ms: None,
             reporters: 0,
+            age_ms: None,
         }
     }
 

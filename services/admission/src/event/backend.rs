@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use super::problems::{ApplyProblems, LookProblems, StatusProblems};
 use super::views::{ApplicationView, EventView};
 use crate::app::App;
+use crate::entities::Snapshots as _;
 use crate::event::state::EventState;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
@@ -100,8 +101,8 @@ pub async fn status(
     responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),
 )]
 pub async fn look(Backend(event): Backend<EventState>) -> Result<Response, Problem> {
-    let snapshot = event.event.snapshot().await?;
-    Ok(EventView::new(event.name(), &snapshot).response())
+    let seen = event.recent().await?;
+    Ok(EventView::new(event.name(), &seen.snapshot, seen.age()).response())
 }
 
 /// The answer with a visitor's application; 404 `not_found` without one.

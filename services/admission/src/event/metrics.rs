@@ -2,6 +2,8 @@
 
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
+use crate::entities::Families;
+
 /// The metrics of all events, by name.
 #[derive(Debug)]
 pub struct EventFamilies {
@@ -21,9 +23,8 @@ pub struct EventMetrics {
     pub not_open: IntCounter,
 }
 
-impl EventFamilies {
-    /// Registers everything.
-    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+impl Families for EventFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
         let applications = Opts::new(
             "anteroom_event_applications_total",
             "Applications: accepted; repeated: the visitor had applied before; sold_out and \
@@ -34,7 +35,9 @@ impl EventFamilies {
         registry.register(Box::new(families.applications.clone()))?;
         Ok(families)
     }
+}
 
+impl EventFamilies {
     /// The children of one event, so that no request formats a label.
     pub fn of(&self, name: &str) -> EventMetrics {
         let child = |outcome| self.applications.with_label_values(&[name, outcome]);

@@ -1,21 +1,31 @@
 //! What this process keeps of an event between requests, and what an event refuses.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_core::event::Event;
+use anteroom_core::event::{Event, Snapshot};
+use anteroom_core::store::Error;
 use anteroom_runtime::Config;
+use anteroom_runtime::config::EventConfig;
+use utoipa_axum::router::OpenApiRouter;
 
 use super::early::EarlyVisitors;
 use super::metrics::{EventFamilies, EventMetrics};
-use crate::entities::{Entities, Entity, EntityContext};
+use crate::app::App;
+use crate::entities::{Entity, EntityContext, Snapshots};
+use crate::http::audit::Audit;
+use crate::latest::Latest;
 use crate::problem::Code;
+use crate::tasks::Tasks;
 
 /// One event as handlers see it.
+#[derive(Clone)]
 pub struct EventState {
     /// The operations.
     pub event: Event,
     pub(crate) metrics: Arc<EventMetrics>,
     pub(crate) early: Arc<EarlyVisitors>,
+    latest: Arc<Latest<Snapshot>>,
 }
 
 impl EventState {
@@ -28,29 +38,57 @@ impl Entity for EventState {
     const SECTION: &'static str = "events";
     const LABEL: &'static str = "event";
     const UNKNOWN: Code = Code::UNKNOWN_EVENT;
+
+    type Config = EventConfig;
+    type Families = EventFamilies;
+
+    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
+        &config.events
+    }
+
+    fn make(
+        name: &str,
+        config: &Self::Config,
+        before: Option<&Self>,
+        families: &Self::Families,
+        context: &EntityContext<'_>,
+    ) -> Self {
+        let rules = config.rules.clone();
+        if let Some(before) = before {
+            before.event.set_rules(rules);
+            return before.clone();
+        }
+        Self {
+            event: Event::open(context.store, name, rules, context.lane_bound),
+            metrics: Arc::new(families.of(name)),
+            early: Arc::default(),
+            latest: Arc::default(),
+        }
+    }
+
+    fn public() -> OpenApiRouter<Arc<App>> {
+        super::public()
+    }
+
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        super::service(audit)
+    }
+
+    fn spawn(tasks: &Tasks<'_>) {
+        tasks.snapshots::<Self>();
+    }
 }
 
-/// The events of a new configuration, each with what it remembers from before.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<EventState>>,
-    context: &EntityContext<'_>,
-    metrics: &EventFamilies,
-) -> Entities<EventState> {
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.events, |name, event, before| match before {
-        Some(before) => {
-            before.event.set_rules(event.rules.clone());
-            EventState {
-                event: before.event.clone(),
-                metrics: before.metrics.clone(),
-                early: before.early.clone(),
-            }
-        }
-        None => EventState {
-            event: Event::open(context.store, name, event.rules.clone(), context.lane_bound),
-            metrics: Arc::new(metrics.of(name)),
-            early: Arc::default(),
-        },
-    })
+impl Snapshots for EventState {
+    const TASK: &'static str = "event_snapshots";
+
+    type Snapshot = Snapshot;
+
+    fn latest(&self) -> &Latest<Snapshot> {
+        &self.latest
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.event.snapshot().await
+    }
 }

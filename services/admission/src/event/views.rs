@@ -9,8 +9,7 @@ use rand::Rng as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::durations::millis;
-use crate::queue::views::queue::moment;
+use crate::durations::{millis, moment};
 
 /// Where an application stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -134,11 +133,13 @@ pub struct EventView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     ends_at: Option<String>,
+    /// How old this is, in milliseconds: at most 1 000 while Redis is up.
+    age_ms: u64,
 }
 
 impl<'a> EventView<'a> {
     /// What a snapshot tells.
-    pub fn new(event: &'a str, it: &Snapshot) -> Self {
+    pub fn new(event: &'a str, it: &Snapshot, age: Duration) -> Self {
         Self {
             event,
             stock: it.stock,
@@ -151,6 +152,7 @@ impl<'a> EventView<'a> {
             codes: it.codes,
             opens_at: it.rules.opens_at.and_then(moment),
             ends_at: it.rules.ends_at.and_then(moment),
+            age_ms: millis(age),
         }
     }
 

@@ -15,7 +15,7 @@ use super::audit::AuditEntry;
 use super::extract::Peer;
 use crate::app::{App, LiveConfig};
 use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
-use crate::entities::{Entities, Entity, name_in};
+use crate::entities::{Entity, name_in};
 use crate::problem::{Code, Problem};
 
 /// A backend, or an operator, that may touch the entity of the path.
@@ -39,10 +39,7 @@ pub struct OperatorOfAny<T> {
     kind: PhantomData<T>,
 }
 
-impl<T: Entity> Backend<T>
-where
-    LiveConfig: AsRef<Entities<T>>,
-{
+impl<T: Entity> Backend<T> {
     /// Who sends the head of a request, and what for.
     pub fn of(
         app: &App,
@@ -56,10 +53,7 @@ where
     }
 }
 
-impl<T: Entity> FromRequestParts<Arc<App>> for Backend<T>
-where
-    LiveConfig: AsRef<Entities<T>>,
-{
+impl<T: Entity> FromRequestParts<Arc<App>> for Backend<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -69,13 +63,9 @@ where
 
 impl AnyBackend {
     /// The entity of this name, if the caller may touch it.
-    pub fn entity<T: Entity>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem>
-    where
-        LiveConfig: AsRef<Entities<T>>,
-    {
+    pub fn entity<T: Entity>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem> {
         let live = app.live();
-        let entities: &Entities<T> = (**live).as_ref();
-        let entity = entities.get(name).ok_or_else(|| Problem::new(T::UNKNOWN))?;
+        let entity = T::of(&live.in_force).get(name).ok_or_else(|| Problem::new(T::UNKNOWN))?;
         self.0.touches(T::SECTION, name)?;
         Ok(entity)
     }
@@ -89,10 +79,7 @@ impl FromRequestParts<Arc<App>> for AnyBackend {
     }
 }
 
-impl<T: Entity> FromRequestParts<Arc<App>> for Operator<T>
-where
-    LiveConfig: AsRef<Entities<T>>,
-{
+impl<T: Entity> FromRequestParts<Arc<App>> for Operator<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -141,11 +128,8 @@ fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Pr
 }
 
 /// Looked up only for a known caller: strangers do not learn what there is.
-fn entity<T: Entity>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem>
-where
-    LiveConfig: AsRef<Entities<T>>,
-{
-    let entity = live.as_ref().at(uri.path())?;
+fn entity<T: Entity>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem> {
+    let entity = T::of(&live.in_force).at(uri.path())?;
     // There is one, so the path has its name.
     caller.touches(T::SECTION, name_in::<T>(uri.path()).unwrap_or_default())?;
     Ok(entity)

@@ -17,7 +17,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::app::{App, LiveConfig};
+use crate::app::App;
 use crate::entities::{Entities, Entity};
 use crate::problem::{Code, Problem};
 
@@ -38,15 +38,12 @@ impl Peer {
 /// The entity that the path names.
 pub struct At<T>(pub Arc<T>);
 
-impl<T: Entity> FromRequestParts<Arc<App>> for At<T>
-where
-    LiveConfig: AsRef<Entities<T>>,
-{
+impl<T: Entity> FromRequestParts<Arc<App>> for At<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let live = app.live();
-        let entities: &Entities<T> = (**live).as_ref();
+        let entities: &Entities<T> = T::of(&live.in_force);
         entities.at(parts.uri.path()).map(Self)
     }
 }

@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use super::caller::Backend;
 use super::extract::{JsonBody, json_body};
 use super::shell::{Answer, ResponseFuture, Shell};
-use crate::app::{App, LiveConfig};
-use crate::entities::{Entities, Entity};
+use crate::app::App;
+use crate::entities::Entity;
 use crate::metrics::RouteMetrics;
 use crate::problem::Problem;
 
@@ -66,7 +66,6 @@ impl<'a> HotCall<'a> {
         T: Entity,
         B: DeserializeOwned + Send + 'static,
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
-        LiveConfig: AsRef<Entities<T>>,
     {
         let (app, peer) = (self.app().clone(), self.peer);
         self.answer(|request| {

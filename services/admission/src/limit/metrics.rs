@@ -2,15 +2,16 @@
 
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
+use crate::entities::Families;
+
 /// The metrics of all limits, by name.
 #[derive(Debug)]
 pub struct LimitFamilies {
     checks: IntCounterVec,
 }
 
-impl LimitFamilies {
-    /// Registers everything.
-    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+impl Families for LimitFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
         let checks = Opts::new(
             "anteroom_limit_checks_total",
             "Checks of limits: allowed and refused; asked (cost 0, takes nothing); shadow_refused: \
@@ -22,7 +23,9 @@ impl LimitFamilies {
         registry.register(Box::new(families.checks.clone()))?;
         Ok(families)
     }
+}
 
+impl LimitFamilies {
     /// The children of one limit, so that no request formats a label.
     pub fn of(&self, name: &str) -> LimitMetrics {
         let child = |counted: Counted| self.checks.with_label_values(&[name, counted.name()]);

@@ -1,14 +1,19 @@
 //! What this process keeps of a limit between requests, and what limits refuse.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anteroom_core::limit::Rule;
 use anteroom_runtime::Config;
 use anteroom_runtime::config::LimitConfig;
 use http::HeaderValue;
+use utoipa_axum::router::OpenApiRouter;
 
+use super::hot;
 use super::metrics::{LimitFamilies, LimitMetrics};
-use crate::entities::{Entities, Entity};
+use crate::app::App;
+use crate::entities::{Entity, EntityContext, Hot};
+use crate::http::audit::Audit;
 use crate::problem::Code;
 
 /// One limit as handlers see it.
@@ -38,17 +43,27 @@ impl Entity for LimitState {
     const SECTION: &'static str = "limits";
     const LABEL: &'static str = "limit";
     const UNKNOWN: Code = Code::UNKNOWN_LIMIT;
-}
+    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
 
-/// The limits of a new configuration, each with what it counted before.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<LimitState>>,
-    metrics: &LimitFamilies,
-) -> Entities<LimitState> {
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.limits, |name, limit, before| {
+    type Config = LimitConfig;
+    type Families = LimitFamilies;
+
+    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
+        &config.limits
+    }
+
+    fn make(
+        name: &str,
+        config: &Self::Config,
+        before: Option<&Self>,
+        families: &Self::Families,
+        _context: &EntityContext<'_>,
+    ) -> Self {
         let counted = before.map(|before| before.metrics.clone());
-        LimitState::new(name, *limit, counted.unwrap_or_else(|| Arc::new(metrics.of(name))))
-    })
+        Self::new(name, *config, counted.unwrap_or_else(|| Arc::new(families.of(name))))
+    }
+
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        super::service(audit)
+    }
 }

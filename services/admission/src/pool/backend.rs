@@ -13,6 +13,7 @@ use super::problems::{
     AskedProblems, CancelProblems, ExtendProblems, LookProblems, PoolProblems, SettleProblems,
 };
 use super::views::{BalanceView, HoldLookView, HoldView, PoolView};
+use crate::entities::Snapshots as _;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
 use crate::pool::state::PoolState;
@@ -32,8 +33,8 @@ pub struct HoldPath {
     responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
 )]
 pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem> {
-    let snapshot = pool.pool.snapshot().await?;
-    Ok(Json(PoolView::from(&snapshot)).into_response())
+    let seen = pool.recent().await?;
+    Ok(Json(PoolView::new(&seen.snapshot, seen.age())).into_response())
 }
 
 /// Reserves an amount for `hold_ttl`; then it goes back into the balance, unless it is settled.

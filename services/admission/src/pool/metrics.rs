@@ -4,6 +4,8 @@ use anteroom_core::pool::Snapshot;
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{IntCounterVec, Opts, Registry};
 
+use crate::entities::Families;
+
 /// The metrics of all pools, by name.
 #[derive(Debug)]
 pub struct PoolFamilies {
@@ -16,9 +18,8 @@ pub struct PoolFamilies {
     pub(crate) gauges: SnapshotGauges<Snapshot>,
 }
 
-impl PoolFamilies {
-    /// Registers everything.
-    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+impl Families for PoolFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
         let operations = IntCounterVec::new(
             Opts::new(
                 "anteroom_pool_operations_total",
@@ -34,5 +35,9 @@ impl PoolFamilies {
         registry.register(Box::new(paid.clone()))?;
         let gauges = SnapshotGauges::register(registry, "pool", Snapshot::GAUGES, [])?;
         Ok(Self { operations, paid, gauges })
+    }
+
+    fn forget(&self, name: &str) {
+        self.gauges.forget(name);
     }
 }

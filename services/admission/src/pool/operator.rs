@@ -1,5 +1,7 @@
 //! What operators call: funds, confirmation, the ledger and its audit.
 
+use std::time::Duration;
+
 use anteroom_core::pool::{Answer, MAX_LINES};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
@@ -55,7 +57,7 @@ pub async fn confirm(
     entry.before(json!({ "unconfirmed": was_unconfirmed }));
     let snapshot = pool.pool.snapshot().await?;
     entry.after(json!({ "unconfirmed": snapshot.unconfirmed, "balance": snapshot.sums.balance }));
-    Ok(Json(PoolView::from(&snapshot)).into_response())
+    Ok(Json(PoolView::new(&snapshot, Duration::ZERO)).into_response())
 }
 
 /// Which part of the ledger is asked for.

@@ -1,20 +1,28 @@
 //! What this process keeps of a pool between requests, and what a pool refuses.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_core::pool::{Answer, Pool, Refusal};
+use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
 use anteroom_runtime::Config;
+use anteroom_runtime::config::PoolConfig;
 use prometheus::{IntCounter, IntCounterVec};
 use tokio::sync::{Mutex, MutexGuard};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::metrics::PoolFamilies;
 use super::problems;
-use crate::entities::{Entities, Entity, EntityContext};
+use crate::app::App;
+use crate::entities::{Entity, EntityContext, Snapshots};
+use crate::http::audit::Audit;
+use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
+use crate::tasks::Tasks;
 
 /// One pool as handlers see it.
+#[derive(Clone)]
 pub struct PoolState {
     /// The operations.
     pub pool: Pool,
@@ -24,6 +32,7 @@ pub struct PoolState {
     retries: Arc<PendingRetries>,
     /// Held by who audits it.
     audits: Arc<Mutex<()>>,
+    latest: Arc<Latest<Snapshot>>,
 }
 
 impl PoolState {
@@ -88,28 +97,59 @@ impl Entity for PoolState {
     const SECTION: &'static str = "pools";
     const LABEL: &'static str = "pool";
     const UNKNOWN: Code = Code::UNKNOWN_POOL;
+
+    type Config = PoolConfig;
+    type Families = PoolFamilies;
+
+    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
+        &config.pools
+    }
+
+    fn make(
+        name: &str,
+        config: &Self::Config,
+        before: Option<&Self>,
+        families: &Self::Families,
+        context: &EntityContext<'_>,
+    ) -> Self {
+        let rules = config.rules.clone();
+        if let Some(before) = before {
+            before.pool.set_rules(rules);
+            return before.clone();
+        }
+        Self {
+            pool: Pool::open(context.store, name, rules, context.lane_bound),
+            operations: families.operations.clone(),
+            paid: families.paid.with_label_values(&[name]),
+            retries: context.retries.clone(),
+            audits: Arc::default(),
+            latest: Arc::default(),
+        }
+    }
+
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        super::service(audit)
+    }
+
+    fn spawn(tasks: &Tasks<'_>) {
+        tasks.snapshots::<Self>();
+    }
 }
 
-/// The pools of a new configuration. One that stays keeps its lanes and what it has seen.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<PoolState>>,
-    context: &EntityContext<'_>,
-    metrics: &PoolFamilies,
-) -> Entities<PoolState> {
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.pools, |name, config, before| {
-        let audits = before.map_or_else(Arc::default, |before| before.audits.clone());
-        let rules = config.rules.clone();
-        let pool = match before {
-            Some(before) => {
-                before.pool.set_rules(rules);
-                before.pool.clone()
-            }
-            None => Pool::open(context.store, name, rules, context.lane_bound),
-        };
-        let (operations, retries) = (metrics.operations.clone(), context.retries.clone());
-        let paid = metrics.paid.with_label_values(&[name]);
-        PoolState { pool, operations, paid, retries, audits }
-    })
+impl Snapshots for PoolState {
+    const TASK: &'static str = "pool_snapshots";
+
+    type Snapshot = Snapshot;
+
+    fn latest(&self) -> &Latest<Snapshot> {
+        &self.latest
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.pool.snapshot().await
+    }
+
+    fn act_on(&self, families: &PoolFamilies, snapshot: &Snapshot) {
+        families.gauges.show(self.name(), snapshot);
+    }
 }

@@ -1,11 +1,12 @@
 //! What backends and operators are told of a pool.
 
+use std::time::Duration;
+
 use anteroom_core::pool::{self, HoldState, Snapshot};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::durations::millis;
-use crate::queue::views::queue::moment;
+use crate::durations::{millis, moment};
 
 /// A pool: funded = balance + held + paid.
 #[derive(Debug, Serialize, ToSchema)]
@@ -23,6 +24,8 @@ pub struct PoolView {
     unconfirmed: bool,
     /// The options of the pool, by name.
     options: Vec<OptionView>,
+    /// How old this is, in milliseconds: at most 1 000 while Redis is up.
+    age_ms: u64,
 }
 
 /// An option of a pool.
@@ -37,8 +40,9 @@ pub struct OptionView {
     available: bool,
 }
 
-impl From<&Snapshot> for PoolView {
-    fn from(snapshot: &Snapshot) -> Self {
+impl PoolView {
+    /// A snapshot of this age.
+    pub fn new(snapshot: &Snapshot, age: Duration) -> Self {
         let sums = snapshot.sums;
         let options = snapshot.options().map(|(name, amount, available)| OptionView {
             name: name.to_owned(),
@@ -52,6 +56,7 @@ impl From<&Snapshot> for PoolView {
             funded: sums.funded,
             unconfirmed: snapshot.unconfirmed,
             options: options.collect(),
+            age_ms: millis(age),
         }
     }
 }

@@ -106,7 +106,7 @@ pub async fn finish(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The public state of a queue, at most five seconds old.
+/// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
     params(("queue" = String, Path, description = "name of the queue")),
@@ -114,7 +114,7 @@ pub async fn finish(
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
 )]
 pub async fn state(Backend(queue): Backend<QueueState>) -> Result<Response, Problem> {
-    present_state(&queue)
+    present_state(&queue).await
 }
 
 /// The place that a handle names. A handle that is none costs the store nothing.

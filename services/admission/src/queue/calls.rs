@@ -17,6 +17,7 @@ use super::visitor::{Held, Visitor};
 use super::visits::{self, Joined};
 use crate::app::App;
 use crate::callers::single::single;
+use crate::entities::Snapshots as _;
 use crate::http::extract::{At, json_body};
 use crate::problem::{Code, Problem};
 use crate::queue::state::QueueState;
@@ -123,7 +124,7 @@ fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Pro
         .latest
         .get()
         .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?;
-    let now = seen.store_time_us() / 1_000_000;
+    let now = seen.redis_time_us() / 1_000_000;
     app.live()
         .assertions
         .verify(queue.name(), assertion, now)
@@ -202,23 +203,26 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// The public state of a queue, at most five seconds old.
+/// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "visitors",
     params(("queue" = String, Path, description = "name of the queue")),
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
 )]
 pub async fn state(At(queue): At<QueueState>) -> Result<Response, Problem> {
-    present_state(&queue)
+    present_state(&queue).await
 }
 
-/// The state of a queue, while the store tells it.
-pub fn present_state(queue: &QueueState) -> Result<Response, Problem> {
-    let seen = queue
-        .latest
-        .fresh()
-        .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?;
-    Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot)).into_response())
+/// The state of a queue: at most a second old, or the last one while Redis is down for a moment.
+pub async fn present_state(queue: &QueueState) -> Result<Response, Problem> {
+    let seen = match queue.recent().await {
+        Ok(seen) => seen,
+        Err(_) => queue
+            .latest
+            .fresh()
+            .ok_or_else(|| Problem::new(Code::STORE_UNAVAILABLE).retry_after(queue.retry()))?,
+    };
+    Ok(axum::Json(QueueView::new(queue.name(), &seen.snapshot, seen.age())).into_response())
 }
 
 #[cfg(test)]

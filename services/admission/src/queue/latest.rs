@@ -1,62 +1,35 @@
-//! The newest snapshot of a queue, and what follows from it until the next one.
+//! What follows from the newest snapshot of a queue until the next one.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anteroom_core::queue::Snapshot;
-use anteroom_runtime::FRESH_FOR;
-use arc_swap::ArcSwapOption;
 
-/// The newest snapshot of one queue, if there was any.
-#[derive(Debug, Default)]
-pub struct Latest(ArcSwapOption<SeenSnapshot>);
+use crate::latest::{Latest, Seen};
 
-/// A snapshot and when it came.
-#[derive(Debug)]
-pub struct SeenSnapshot {
-    pub snapshot: Snapshot,
-    at: Instant,
-}
-
-impl Latest {
-    pub fn get(&self) -> Option<Arc<SeenSnapshot>> {
-        self.0.load_full()
-    }
-
-    /// The newest snapshot, unless it is too old to be told as the present state.
-    pub fn fresh(&self) -> Option<Arc<SeenSnapshot>> {
-        self.get().filter(|seen| seen.at.elapsed() <= FRESH_FOR)
-    }
-
-    /// Takes a newer one.
-    pub fn set(&self, snapshot: Snapshot) {
-        self.0.store(Some(Arc::new(SeenSnapshot { snapshot, at: Instant::now() })));
-    }
-
-    /// How long an active place lives without renewal, overrides applied; unknown before the first
+impl Latest<Snapshot> {
+    /// How long an active place lasts without renewal, overrides applied; unknown before the first
     /// snapshot.
     pub fn session_ttl(&self) -> Option<Duration> {
-        self.0.load().as_ref().map(|seen| seen.snapshot.rules.session_ttl)
+        self.map(|seen| seen.snapshot.rules.session_ttl)
     }
 
-    /// Whether this process may answer for active places by itself, once it reads who ended.
+    /// Whether this process may answer for active places by itself, once it reads the revocations.
     pub fn local_answers(&self) -> bool {
-        self.0.load().as_ref().is_some_and(|seen| seen.snapshot.rules.local_answers)
+        self.map(|seen| seen.snapshot.rules.local_answers).unwrap_or_default()
     }
 
-    /// Whether the queue is in state bypass now, by the store's clock.
+    /// Whether the queue is in state bypass now, by the clock of Redis.
     pub fn is_bypass(&self) -> bool {
-        let seen = self.0.load();
-        seen.as_ref().is_some_and(|seen| {
-            seen.snapshot.bypass_until_us.is_some_and(|until| seen.store_time_us() < until)
-        })
+        let is_before =
+            |seen: &Seen<Snapshot>| Some(seen.snapshot.bypass_until_us? > seen.redis_time_us());
+        self.map(|seen| is_before(seen) == Some(true)).unwrap_or_default()
     }
 }
 
-impl SeenSnapshot {
-    /// The store's clock now: what it said then, and what has gone by since.
-    pub fn store_time_us(&self) -> u64 {
-        let since = u64::try_from(self.at.elapsed().as_micros()).unwrap_or(u64::MAX);
+impl Seen<Snapshot> {
+    /// The clock of Redis now: its time in the snapshot, plus the age of the snapshot.
+    pub fn redis_time_us(&self) -> u64 {
+        let since = u64::try_from(self.age().as_micros()).unwrap_or(u64::MAX);
         self.snapshot.store_time_us.saturating_add(since)
     }
 }

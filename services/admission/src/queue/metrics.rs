@@ -4,6 +4,8 @@ use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot, Status, Visit};
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
 
+use crate::entities::Families;
+
 /// The metrics of all queues, by name.
 #[derive(Debug)]
 pub struct QueueFamilies {
@@ -16,9 +18,8 @@ pub struct QueueFamilies {
     pub(crate) gauges: SnapshotGauges<Snapshot>,
 }
 
-impl QueueFamilies {
-    /// Registers everything.
-    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+impl Families for QueueFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
         let families = Self {
             joined: IntCounterVec::new(
                 Opts::new("anteroom_queue_joined_total", "Places given."),
@@ -61,6 +62,12 @@ impl QueueFamilies {
         Ok(families)
     }
 
+    fn forget(&self, name: &str) {
+        self.gauges.forget(name);
+    }
+}
+
+impl QueueFamilies {
     /// The children of one queue, so that no request formats a label.
     pub fn of(&self, name: &str) -> QueueMetrics {
         let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);

@@ -4,6 +4,7 @@
 //! Each one notes in its entry of the audit log what it found and what it left.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{MAX_TICKET, Queue, Ticket};
 use axum::extract::rejection::PathRejection;
@@ -64,11 +65,12 @@ pub async fn change(
     if !change.overrides.is_empty() {
         queue.queue.override_rules(&change.overrides, change.until).await?;
     }
+    let asked_at = Instant::now();
     let after = queue.queue.snapshot().await?;
     entry.after(AdminView::new(queue.name(), &after).rules());
-    let view = axum::Json(QueueView::new(queue.name(), &after)).into_response();
+    let view = axum::Json(QueueView::new(queue.name(), &after, Duration::ZERO)).into_response();
     // This process acts on it at once; the others see it within their next second.
-    queue.latest.set(after);
+    queue.latest.set(asked_at, after);
     Ok(view)
 }
 
@@ -193,10 +195,11 @@ fn never_given() -> Problem {
 /// How many there are of each kind, for the audit log; null when nobody can say. Puts what it finds
 /// in force for this process.
 async fn counts(queue: &QueueState) -> Value {
+    let asked_at = Instant::now();
     let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
     let (waiting, away) = (snapshot.depth, snapshot.away);
     let (ready, active, last_ticket) = (snapshot.ready, snapshot.active, snapshot.last_ticket);
-    queue.latest.set(snapshot);
+    queue.latest.set(asked_at, snapshot);
     json!({
         "waiting": waiting, "away": away, "ready": ready, "active": active,
         "last_ticket": last_ticket,

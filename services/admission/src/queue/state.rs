@@ -1,25 +1,31 @@
 //! What this process keeps of a queue between requests, and what a queue refuses.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anteroom_core::queue::{Queue, Rules};
-use anteroom_core::store;
+use anteroom_core::queue::{Queue, Rules, Snapshot};
+use anteroom_core::store::Error;
 use anteroom_runtime::Config;
 use anteroom_runtime::config::{Origin, QueueConfig};
 use rand::Rng as _;
+use utoipa_axum::router::OpenApiRouter;
 
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
-use super::latest::Latest;
+use super::hot;
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::return_to::ReturnTo;
 use super::streams::Streams;
+use crate::app::App;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
-use crate::entities::{Entities, Entity, EntityContext};
+use crate::entities::{Entity, EntityContext, Hot, Snapshots};
+use crate::http::audit::Audit;
+use crate::latest::Latest;
 use crate::problem::retry::{self, PendingRetries};
 use crate::problem::{Code, Problem};
+use crate::tasks::{Tasks, revocations};
 
 /// One queue as handlers see it.
 pub struct QueueState {
@@ -31,7 +37,7 @@ pub struct QueueState {
     /// Where a visitor may go on to.
     pub(crate) return_to: ReturnTo,
     /// The newest snapshot.
-    pub(crate) latest: Arc<Latest>,
+    pub(crate) latest: Arc<Latest<Snapshot>>,
     /// The places that this process has seen active.
     pub(crate) active_cache: Arc<ActiveCache>,
     /// Who passes while the store is away and `on_store_error` is `open`.
@@ -154,7 +160,7 @@ impl QueueState {
     }
 
     /// A failure of the store, with its `Retry-After`.
-    pub(crate) fn failed(&self, error: &store::Error) -> Problem {
+    pub(crate) fn failed(&self, error: &Error) -> Problem {
         let problem = Problem::from(error);
         if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
     }
@@ -169,34 +175,67 @@ impl Entity for QueueState {
     const SECTION: &'static str = "queues";
     const LABEL: &'static str = "queue";
     const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
+    const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
+
+    type Config = QueueConfig;
+    type Families = QueueFamilies;
+
+    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
+        &config.queues
+    }
+
+    fn make(
+        name: &str,
+        config: &Self::Config,
+        before: Option<&Self>,
+        families: &Self::Families,
+        context: &EntityContext<'_>,
+    ) -> Self {
+        let admission = &context.config.admission;
+        let domain = admission.cookie_domain.as_deref();
+        let cookies = Arc::new(Cookies::new(admission.secure_cookies, domain));
+        if let Some(before) = before {
+            return before.with(config.clone(), cookies);
+        }
+        let queue = Queue::open(context.store, name, config.rules.clone(), context.lane_bound);
+        let metrics = Arc::new(families.of(name));
+        Self::new(queue, config.clone(), cookies, metrics, context.retries.clone())
+    }
+
+    fn public() -> OpenApiRouter<Arc<App>> {
+        super::public()
+    }
+
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        super::service(audit)
+    }
+
+    fn spawn(tasks: &Tasks<'_>) {
+        tasks.snapshots::<Self>();
+        tasks.keep::<Self, _>("queue_revocations", revocations::keep);
+    }
 }
 
-/// The queues of a new configuration, each with what it remembers from before.
-pub(crate) fn reload(
-    config: &Config,
-    before: Option<&Entities<QueueState>>,
-    context: &EntityContext<'_>,
-    metrics: &QueueFamilies,
-) -> Entities<QueueState> {
-    let cookies = Arc::new(Cookies::new(
-        config.admission.secure_cookies,
-        config.admission.cookie_domain.as_deref(),
-    ));
-    let none = Entities::default();
-    before.unwrap_or(&none).reload(&config.queues, |name, queue, before| match before {
-        Some(before) => before.with(queue.clone(), cookies.clone()),
-        None => {
-            let opened = Queue::open(context.store, name, queue.rules.clone(), context.lane_bound);
-            let metrics = Arc::new(metrics.of(name));
-            QueueState::new(
-                opened,
-                queue.clone(),
-                cookies.clone(),
-                metrics,
-                context.retries.clone(),
-            )
+impl Snapshots for QueueState {
+    const TASK: &'static str = "queue_snapshots";
+
+    type Snapshot = Snapshot;
+
+    fn latest(&self) -> &Latest<Snapshot> {
+        &self.latest
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.queue.snapshot().await
+    }
+
+    fn act_on(&self, families: &QueueFamilies, snapshot: &Snapshot) {
+        families.gauges.show(self.name(), snapshot);
+        if self.latest.map(|seen| seen.snapshot.epoch != snapshot.epoch) == Some(true) {
+            self.active_cache.clear();
         }
-    })
+        self.warn_of_crowding(&snapshot.rules);
+    }
 }
 
 fn return_to(config: &QueueConfig) -> ReturnTo {

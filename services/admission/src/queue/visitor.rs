@@ -114,7 +114,7 @@ impl Visitor {
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
         let live = &app.live();
-        let queue = live.queues.at(uri.path())?;
+        let queue = live.in_force.queues.at(uri.path())?;
         let (held, by_cookie) = held(live, &queue, told.token, headers);
         let is_browser = by_cookie || told.origin.is_some() || told.site.is_some();
         // Another site's page can make a browser send its cookie, or join and be given one; a token

@@ -1,7 +1,64 @@
-//! What runs beside the requests: a task for each queue, target or pool that reads what all
-//! requests then use.
+//! What runs beside the requests: a task for each entity that reads what all requests then use.
 
-pub mod breaker_snapshots;
-pub mod pool_snapshots;
 pub mod revocations;
-pub mod snapshots;
+mod snapshots;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use anteroom_runtime::{Changes, Config, Supervisor};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::entities::{Entity, KindMetrics, Snapshots, for_each_kind};
+
+/// Starts tasks: one for each entity of a kind that the configuration in force names.
+pub struct Tasks<'a> {
+    app: &'a Arc<App>,
+    supervisor: &'a Supervisor,
+    in_force: &'a Changes,
+    are_idle: Cell<bool>,
+}
+
+/// Starts the tasks of every kind. Returns whether none has an entity, so that no script runs until
+/// a request comes.
+pub fn spawn(app: &Arc<App>, supervisor: &Supervisor, in_force: &Changes) -> bool {
+    let tasks = Tasks { app, supervisor, in_force, are_idle: Cell::new(true) };
+    macro_rules! spawn_each {
+        ($($folder:ident $section:ident $state:ident,)*) => {
+            $(crate::$folder::state::$state::spawn(&tasks);)*
+        };
+    }
+    for_each_kind!(spawn_each);
+    tasks.are_idle.get()
+}
+
+impl Tasks<'_> {
+    /// Keeps the newest snapshot of each entity.
+    pub fn snapshots<K: Snapshots>(&self)
+    where
+        KindMetrics: AsRef<K::Families>,
+    {
+        self.keep::<K, _>(K::TASK, snapshots::keep::<K>);
+    }
+
+    /// Keeps one such task for each entity of a kind in the configuration in force, until the
+    /// process stops.
+    pub fn keep<K: Entity, F: Future<Output = ()> + Send + 'static>(
+        &self,
+        task: &'static str,
+        run: fn(Arc<App>, String, CancellationToken) -> F,
+    ) {
+        let names = |config: &Arc<Config>| K::configured(config).keys().cloned().collect();
+        if !K::configured(&self.app.live().config).is_empty() {
+            self.are_idle.set(false);
+        }
+        let (supervisor, app) = (self.supervisor.clone(), self.app.clone());
+        let in_force = self.in_force.clone();
+        tokio::spawn(async move {
+            let stop = app.stopping.clone();
+            let run = move |name, stop| run(app.clone(), name, stop);
+            supervisor.keep(task, in_force, names, stop, run).await;
+        });
+    }
+}

@@ -1,50 +1,49 @@
-//! The newest snapshot of each queue, read about once a second.
+//! The newest snapshot of each entity, read more than once a second.
 //!
-//! It feeds the public state, the state bypass, the store's clock for assertions, and the gauges.
-//! A store that is away is not asked in vain: the old snapshot stays and tells its age.
+//! It answers GET, feeds the gauges and what a process decides between two readings, and lets this
+//! process know the newest rules in case Redis loses them. While Redis is down the old snapshot
+//! stays, and shows its age.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::Rng as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::queue::state::QueueState;
+use crate::entities::{KindMetrics, Snapshots};
 
-const EVERY: Duration = Duration::from_secs(1);
-/// After a failure, which costs the store nothing while it is away.
+/// Times 0.8 to 1.2, so that a snapshot is rarely older than the second that a GET promises.
+const EVERY: Duration = Duration::from_millis(800);
+/// After a failure, which costs Redis nothing while it is down.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Reads the snapshots of one queue about once a second until it is stopped.
-pub async fn keep(app: Arc<App>, name: String, stop: CancellationToken) {
+/// Reads the snapshots of one entity until it is stopped, or no longer configured.
+pub async fn keep<K: Snapshots>(app: Arc<App>, name: String, stop: CancellationToken)
+where
+    KindMetrics: AsRef<K::Families>,
+{
     let reading = async {
         // The first connection is a moment away.
         app.store.wait_up(EVERY).await;
-        while let Some(queue) = app.queue(&name) {
-            let pause = if read(&app, &queue).await { EVERY } else { AGAIN };
+        while let Some(entity) = app.entity::<K>(&name) {
+            let asked_at = Instant::now();
+            let pause = match entity.snapshot().await {
+                Ok(snapshot) => {
+                    entity.act_on(app.metrics.kinds.as_ref(), &snapshot);
+                    entity.latest().set(asked_at, snapshot);
+                    EVERY
+                }
+                // Redis being down is logged once, by the connection.
+                Err(error) => {
+                    tracing::debug!(kind = K::LABEL, name, %error, "no snapshot");
+                    AGAIN
+                }
+            };
+            drop(entity);
             let jitter = rand::rng().random_range(0.8..1.2);
             tokio::time::sleep(pause.mul_f64(jitter)).await;
         }
     };
     stop.run_until_cancelled(reading).await;
-}
-
-async fn read(app: &App, queue: &QueueState) -> bool {
-    // A store that is away fails at once, and it says so itself when it goes.
-    match queue.queue.snapshot().await {
-        Ok(snapshot) => {
-            app.metrics.queues.gauges.show(queue.name(), &snapshot);
-            if queue.latest.get().is_some_and(|old| old.snapshot.epoch != snapshot.epoch) {
-                queue.active_cache.clear();
-            }
-            queue.warn_of_crowding(&snapshot.rules);
-            queue.latest.set(snapshot);
-            true
-        }
-        Err(error) => {
-            tracing::debug!(queue = queue.name(), %error, "no snapshot");
-            false
-        }
-    }
 }

@@ -32,6 +32,7 @@ mod rotation;
 mod schema;
 mod secrecy;
 mod servers;
+mod snapshots;
 mod store_dump;
 mod streams;
 mod target_failover;

@@ -15,9 +15,13 @@ const ADMIN: &str = "/v1/admin/queues/concert";
 const REFUSED: &str = "the store refuses us";
 
 async fn room_of(rules: &[String]) -> Room {
+    room_with(rules, QUEUES).await
+}
+
+async fn room_with(rules: &[String], queues: &str) -> Room {
     let redis = Redis::start().await;
     redis.user("ann", rules).await;
-    Room::start_on(redis, QUEUES, &ANN).await
+    Room::start_on(redis, queues, &ANN).await
 }
 
 /// The series of a family that are not 0.
@@ -115,12 +119,14 @@ async fn a_permission_that_is_taken_away_is_named_in_log_and_metric() {
 
 /// A command of the services, or one that only scripts run.
 async fn takes_away(command: &str) {
-    let room = room_of(&PERMISSIONS).await;
+    let room = room_with(&PERMISSIONS, &format!("{QUEUES}claim_ttl = \"5s\"\n")).await;
     let both = [&room.anteroom.admission, &room.anteroom.scheduler];
     for service in both {
         // One that still looks for its store would end instead.
         service.until_ready().await;
     }
+    // Two for one slot: when the turn of one is over, the scheduler has the other to promote.
+    room.join().await.is(201);
     room.join().await.is(201);
     let acl = async |rule: &str| {
         room.anteroom.deployment.redis.run::<()>(&["ACL", "SETUSER", "ann", rule]).await;

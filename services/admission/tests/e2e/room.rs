@@ -1,8 +1,10 @@
 //! A whole Anteroom, and a client that talks to it.
 
+use std::cell::RefCell;
+
 use anteroom_testkit::{Anteroom, PATIENCE, Redis, until};
 use reqwest::{Client, Method, RequestBuilder, redirect::Policy};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
 
@@ -78,6 +80,26 @@ impl Room {
         self.post("/v1/queues/concert/tokens").json(json!({})).send().await
     }
 
+    /// What GET of an entity on the service port shows as soon as it shows this: it may be a second
+    /// old. Returned without its age.
+    pub async fn shows(&self, path: &str, is_this: impl Fn(&Value) -> bool) -> Value {
+        let last = RefCell::new(Value::Null);
+        until(&format!("{path} shows it"), PATIENCE, async || {
+            let mut shown = self.call("service", Method::GET, path).send().await.is(200).json();
+            if shown["degraded"].is_null() {
+                let age = shown.as_object_mut().expect("an object").remove("age_ms");
+                // The answer itself takes time, on a busy machine a while.
+                let is_young = |age: Value| age.as_u64().is_some_and(|age| age <= 10_000);
+                assert!(age.is_some_and(is_young), "{shown}");
+            }
+            let is_shown = is_this(&shown);
+            last.replace(shown);
+            is_shown
+        })
+        .await;
+        last.into_inner()
+    }
+
     /// The gate's answer to a token.
     pub async fn authorize(&self, token: &str) -> Answer {
         self.get("/v1/queues/concert/authorize").token(token).send().await
@@ -136,7 +158,7 @@ impl Call {
         self.header("authorization", format!("Bearer {key}"))
     }
 
-    pub fn json(self, body: serde_json::Value) -> Self {
+    pub fn json(self, body: Value) -> Self {
         Self { request: self.request.json(&body), ..self }
     }
 

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::room::Room;
-use crate::targets::{LONG, degrades, look, ready, record, recovers};
+use crate::targets::{LONG, SHOP_TARGET, degrades, look, ready, record, recovers};
 
 /// The target `shop` as the store has it, by the rules of the file.
 struct Stored {
@@ -75,7 +75,7 @@ async fn promise_05_a_replica_takes_over_a_target_with_its_window() {
     assert_eq!((before.state, before.successes, before.failures), (State::Open, 3, 4));
 
     // What is known last is of now.
-    assert_eq!(look(&room).await["successes"], 3);
+    room.shows(SHOP_TARGET, |shown| shown["successes"] == 3).await;
     cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;
     cluster.primaries[owner].kill();
     degrades(&room, &room.anteroom.admission).await;

@@ -49,8 +49,11 @@ async fn promise_08_forty_failures_open_a_target_through_two_admissions_with_dif
             assert_eq!((&told["failures"], &told["state"]), (&json!(n), &json!(state)), "{told}");
         }
         for admission in admissions {
-            let shown = ask(&room, admission, None).await;
-            assert_eq!((&shown["failures"], &shown["fallback"]), (&json!(40), &json!(true)));
+            until("it shows all of them", PATIENCE, async || {
+                let shown = ask(&room, admission, None).await;
+                shown["failures"] == 40 && shown["fallback"] == true
+            })
+            .await;
             let fallback = "anteroom_target_fallback{target=\"shop\"}";
             admission.until_metric(fallback, |it| it == Some(1.0)).await;
         }

@@ -21,6 +21,8 @@ async fn tell(room: &Room, base: &str, body: Value) -> Answer {
     room.call_at(base, Method::POST, path).json(body).send().await
 }
 
+pub const SHOP_TARGET: &str = "/v1/targets/shop";
+
 /// Starts everything, and waits until the store answers.
 async fn start(configuration: &str) -> Room {
     ready(Room::start(configuration).await).await
@@ -53,7 +55,7 @@ async fn promise_08_a_target_over_http_from_closed_to_closed() {
         "fallback": false, "state": "closed", "latency_p50_ms": null, "latency_p95_ms": null,
         "reporters": 0,
     });
-    assert_eq!(look(&room).await, nothing);
+    room.shows(SHOP_TARGET, |shown| *shown == nothing).await;
     assert_eq!(permit(&room, &service).await, json!({ "allowed": true, "state": "closed" }));
     let told = record(&room, json!({ "success": true, "latency_ms": 70, "reporter": "a" })).await;
     assert_eq!(
@@ -69,10 +71,10 @@ async fn promise_08_a_target_over_http_from_closed_to_closed() {
     record(&room, json!({ "success": true })).await;
     let told = record(&room, json!({ "failures": 2, "reporter": "a" })).await;
     assert_eq!(told["state"], "closed", "one reporter of two alone opens nothing");
-    assert_eq!(look(&room).await["reporters"], 2);
+    room.shows(SHOP_TARGET, |shown| shown["reporters"] == 2).await;
     let told = record(&room, json!({ "success": false, "latency_ms": 400 })).await;
     assert_eq!((&told["success_rate"], &told["fallback"]), (&json!(0.375), &json!(true)));
-    let shown = look(&room).await;
+    let shown = room.shows(SHOP_TARGET, |shown| shown["failures"] == 5).await;
     assert_eq!((&shown["latency_p50_ms"], &shown["latency_p95_ms"]), (&json!(100), &json!(500)));
 
     let refused = permit(&room, &service).await;
@@ -109,7 +111,7 @@ async fn promise_11_a_report_with_an_id_counts_once() {
     let service = room.anteroom.url("service");
     let other = tell(&room, &service, json!({ "successes": 4, "id": "batch-7" })).await;
     other.refuses(409, "operation_mismatch");
-    assert_eq!(look(&room).await["successes"], 3);
+    room.shows(SHOP_TARGET, |shown| shown["successes"] == 3).await;
     for n in 4..6 {
         assert_eq!(record(&room, json!({ "success": true })).await["successes"], n);
     }
@@ -197,6 +199,8 @@ pub async fn degrades(room: &Room, admission: &Service) {
     })
     .await;
     let began = Instant::now();
+    // What GET read in the last second is still shown.
+    until("GET misses the store", PATIENCE, async || look(room).await["degraded"] == true).await;
     // What was known last is told, …
     let (mut known, mut told) = (false, look(room).await);
     while told["state"] != "unknown" {

@@ -132,7 +132,9 @@ fn come(crowd: &Arc<Crowd>, visitors: u32, within: Duration, random: &mut StdRng
 async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Told> {
     let event = until_some("everybody's application has ended", 2 * PATIENCE, async || {
         let event = crowd.backend.ask(0, &Method::GET, EVENT, &Value::Null).await.body;
-        (event["pending"] == 0 && event["claimed"] == 0).then_some(event)
+        // GET may be a second behind.
+        let is_over = event["pending"] == 0 && event["claimed"] == 0 && event["issued"] == stock;
+        is_over.then_some(event)
     });
     let event = event.await;
     let ended = crowd.ended(visitors).await;

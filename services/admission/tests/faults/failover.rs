@@ -20,9 +20,14 @@ impl Caller {
         self.0.ask(door, &Method::POST, path, body).await
     }
 
-    async fn pool(&self, pool: &str) -> Value {
+    /// Waits until GET, which may be a second behind, shows these fields of a pool.
+    async fn until_shown(&self, pool: &str, fields: Value) {
         let path = format!("/v1/pools/{pool}");
-        self.0.ask(0, &Method::GET, &path, &Value::Null).await.body
+        until(&format!("{path} shows {fields}"), PATIENCE, async || {
+            let shown = self.0.ask(0, &Method::GET, &path, &Value::Null).await.body;
+            fields.as_object().expect("fields").iter().all(|(name, value)| shown[name] == *value)
+        })
+        .await;
     }
 
     /// Draws or holds 100, asked for until the store answers.
@@ -90,8 +95,7 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     let path = format!("/v1/pools/watched/holds/{hold}/settle");
     let refused = caller.post(0, &path, &settle).await;
     assert_eq!(refused.text("code"), "pool_unconfirmed", "{}", refused.body);
-    let pool = caller.pool("watched").await;
-    assert_eq!((&pool["unconfirmed"], &pool["held"]), (&json!(true), &json!(100)), "{pool}");
+    caller.until_shown("watched", json!({ "unconfirmed": true, "held": 100 })).await;
 
     let confirmed = caller.post(1, "/v1/admin/pools/watched/confirm", &Value::Null).await;
     assert_eq!(confirmed.status, Some(200), "{}", confirmed.body);
@@ -102,8 +106,7 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
         let drawn = caller.until_told(1, "watched/draws", operation).await;
         assert_eq!((drawn.status, &drawn.body["balance"]), (Some(201), &json!(balance)));
     }
-    let pool = caller.pool("watched").await;
-    assert_eq!((&pool["paid"], &pool["balance"]), (&json!(260), &json!(740)), "{pool}");
+    caller.until_shown("watched", json!({ "paid": 260, "balance": 740 })).await;
     for pool in ["watched", "open"] {
         caller.adds_up(pool).await;
     }
@@ -141,8 +144,7 @@ async fn promise_10_a_failover_that_loses_movements_pays_nothing_before_an_opera
         let told = (refused.status, refused.text("code"));
         assert_eq!(told, (Some(503), "pool_unconfirmed"), "{}", refused.body);
     }
-    let pool = caller.pool("watched").await;
-    assert_eq!((&pool["paid"], &pool["unconfirmed"]), (&json!(100), &json!(true)), "{pool}");
+    caller.until_shown("watched", json!({ "paid": 100, "unconfirmed": true })).await;
     let confirmed = caller.post(0, "/v1/admin/pools/watched/confirm", &Value::Null).await;
     assert_eq!(confirmed.status, Some(200), "{}", confirmed.body);
     // Who asks again for what was lost has it once; and a pool that goes on pays it anew.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
 use crate::durations::millis;
-use crate::queue::views::queue::moment;
+use crate::durations::moment;
 
 /// The name of a rule here.
 pub fn name(rule: &Rule) -> String {

@@ -16,9 +16,9 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::durations::millis;
+use crate::durations::{millis, moment};
 use crate::queue::overrides::field;
-use crate::queue::views::queue::{QueueView, moment};
+use crate::queue::views::queue::QueueView;
 
 /// A queue as operators see it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -107,7 +107,7 @@ impl<'a> AdminView<'a> {
             Some((field::name(rule.rule()), OverrideView { value, until: until.and_then(moment) }))
         });
         Self {
-            public: QueueView::new(queue, snapshot),
+            public: QueueView::new(queue, snapshot, Duration::ZERO),
             away: snapshot.away,
             last_ticket: snapshot.last_ticket,
             health: snapshot.health.map(HealthView::from),

@@ -1,9 +1,12 @@
 //! The public state of a queue.
 
+use std::time::Duration;
+
 use anteroom_core::queue::{Snapshot, State};
-use anteroom_runtime::config::Moment;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::durations::{millis, moment};
 
 /// Whether a queue takes in and lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -75,11 +78,14 @@ pub struct QueueView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T14:00:00Z")]
     pub closes_at: Option<String>,
+    /// How old this is, in milliseconds: at most 1 000 while Redis is up, at most 5 000 if it is
+    /// down.
+    pub age_ms: u64,
 }
 
 impl<'a> QueueView<'a> {
     /// What a snapshot says to anybody.
-    pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
+    pub fn new(queue: &'a str, snapshot: &'a Snapshot, age: Duration) -> Self {
         Self {
             queue,
             state: snapshot.state.into(),
@@ -92,6 +98,7 @@ impl<'a> QueueView<'a> {
             joins_at: snapshot.rules.joins_at.and_then(moment),
             opens_at: snapshot.rules.opens_at.and_then(moment),
             closes_at: snapshot.rules.closes_at.and_then(moment),
+            age_ms: millis(age),
         }
     }
 }
@@ -99,9 +106,4 @@ impl<'a> QueueView<'a> {
 /// What pauses the queue besides its state, by a snapshot.
 pub fn paused_by(snapshot: &Snapshot) -> Option<PausedBy> {
     snapshot.paused_by_health.then_some(PausedBy::Health)
-}
-
-/// A moment as RFC 3339 writes it, in UTC; `None` for one that the store cannot hold.
-pub fn moment(seconds: u64) -> Option<String> {
-    Moment::from_seconds(seconds).map(|moment| moment.to_string())
 }
