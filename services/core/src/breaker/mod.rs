@@ -15,12 +15,6 @@ mod state;
 
 crate::store::scripts!("breaker");
 
-/// What tables in Rust give to the scripts.
-fn constants() -> Constants {
-    let all = Constants::shared().codes(reply::Code::OWN).numbered("", State::NAMES);
-    rules::constants(all)
-}
-
 use std::sync::Arc;
 
 pub use latency::MAX_LATENCY_MS;
@@ -32,6 +26,12 @@ pub use state::{LATENCY_BOUNDS_MS, State, Totals, Window};
 
 use crate::kind::Kind;
 use crate::store::{Clock, Constants, Script, Store};
+
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    let all = Constants::shared().codes(reply::Code::OWN).numbered("", State::NAMES);
+    rules::constants(all)
+}
 
 /// One target in the store. A clone is another handle.
 #[derive(Clone)]

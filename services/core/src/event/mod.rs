@@ -16,15 +16,6 @@ mod token;
 
 crate::store::scripts!("event");
 
-/// What tables in Rust give to the scripts.
-fn constants() -> Constants {
-    Constants::shared()
-        .codes(reply::Code::OWN)
-        .codes(reply::StockCode::OWN)
-        .numbered("s_", applications::State::NAMES)
-        .rules(RULES)
-}
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -42,6 +33,15 @@ use crate::entity::{Entity, Ruled};
 use crate::kind::Kind;
 use crate::operation::digest;
 use crate::store::{Args, Clock, Constants, Error, Script, Store};
+
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    Constants::shared()
+        .codes(reply::Code::OWN)
+        .codes(reply::StockCode::OWN)
+        .numbered("s_", applications::State::NAMES)
+        .rules(RULES)
+}
 
 /// One event in the store. A clone is another handle.
 #[derive(Clone)]

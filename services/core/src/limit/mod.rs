@@ -20,13 +20,6 @@ mod rule;
 
 crate::store::scripts!("limit");
 
-/// What tables in Rust give to the scripts.
-fn constants() -> Constants {
-    let algorithms = Algorithm::ALL.map(|(_, name)| name).join(", ");
-    let all = Constants::shared().codes(reply::Code::OWN);
-    all.value("ALGORITHMS", format!("{{ {algorithms} }}"))
-}
-
 pub use call::{Call, CallError, Check, MAX_CHECKS};
 pub use reply::{Answer, Checked, Outcome};
 pub use rule::{Algorithm, MAX_LOG_COST, Rule};
@@ -36,6 +29,13 @@ use call::{SHARDS, counter_id, shard_of};
 
 use crate::kind::Kind;
 use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Script, Sharded, Store};
+
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    let algorithms = Algorithm::ALL.map(|(_, name)| name).join(", ");
+    let all = Constants::shared().codes(reply::Code::OWN);
+    all.value("ALGORITHMS", format!("{{ {algorithms} }}"))
+}
 
 /// The way to all limits.
 pub struct Limits {
@@ -56,8 +56,7 @@ impl Kind for Limits {
 }
 
 impl Limits {
-    /// Opens the way; `lane_bound` is how many checks may wait for each of the 16 shards. Must be
-    /// called inside a Tokio runtime.
+    /// Opens the way; `lane_bound` is how many checks may wait for each of the 16 shards.
     pub fn open(store: &Store, lane_bound: usize) -> Self {
         Self::open_with_clock(store, lane_bound, Clock::Store)
     }
@@ -65,8 +64,9 @@ impl Limits {
     /// [`open`](Self::open) with a time that a test gives.
     pub fn open_with_clock(store: &Store, lane_bound: usize, clock: Clock) -> Self {
         let lanes = |named: bool| {
-            let batch = || Checks { named, clock: clock.clone() };
-            Sharded::start(store, SHARDS, batch, lane_bound)
+            let clock = clock.clone();
+            let batch = move || Checks { named, clock: clock.clone() };
+            Sharded::new(store, SHARDS, batch, lane_bound)
         };
         Self { named: lanes(true), nameless: lanes(false), store: store.clone(), clock }
     }

@@ -23,19 +23,6 @@ mod visits;
 
 crate::store::scripts!("queue");
 
-/// What tables in Rust give to the scripts.
-fn constants() -> Constants {
-    let all = Constants::shared()
-        .codes(reply::Code::OWN)
-        .numbered("s_", Status::NAMES)
-        .numbered("", GoneReason::NAMES)
-        .numbered("breaker_", breaker::State::NAMES)
-        .numbered("step_", StepReason::NAMES)
-        .value("LAST_TICKET", MAX_TICKET)
-        .rules(RULES);
-    visits::constants(joins::constants(outlook::constants(rules::constants(all))))
-}
-
 use std::sync::Arc;
 
 pub use address::JoinedFrom;
@@ -57,6 +44,19 @@ use crate::breaker;
 use crate::entity::Entity;
 use crate::kind::Kind;
 use crate::store::{Clock, Constants, Script, Store};
+
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    let all = Constants::shared()
+        .codes(reply::Code::OWN)
+        .numbered("s_", Status::NAMES)
+        .numbered("", GoneReason::NAMES)
+        .numbered("breaker_", breaker::State::NAMES)
+        .numbered("step_", StepReason::NAMES)
+        .value("LAST_TICKET", MAX_TICKET)
+        .rules(RULES);
+    visits::constants(joins::constants(outlook::constants(rules::constants(all))))
+}
 
 /// One queue in the store. A clone is another handle.
 #[derive(Clone)]

@@ -42,7 +42,7 @@ async fn scripts_run_where_their_keys_live() {
 async fn a_node_of_a_cluster_serves_all_tags_as_a_single_server_too() {
     let cluster = Cluster::start(1, 0).await;
     let store = opened(&patient(cluster.primaries[0].url())).await;
-    let lanes = Sharded::start(&store, 16, || Deposits, 100);
+    let lanes = Sharded::new(&store, 16, || Deposits, 100);
     let deposits = (0..160).map(|number| Deposit { tag: number % 16, account: "a", id: None });
     let totals = join_all(deposits.map(|deposit| deposit.submit(&lanes))).await;
     for (number, total) in totals.into_iter().enumerate() {
@@ -54,7 +54,7 @@ async fn a_node_of_a_cluster_serves_all_tags_as_a_single_server_too() {
 async fn each_tag_has_a_lane_of_its_own() {
     let cluster = Cluster::start(3, 0).await;
     let store = on_cluster(&cluster, patient("")).await;
-    let lanes = Sharded::start(&store, 16, || Deposits, 100);
+    let lanes = Sharded::new(&store, 16, || Deposits, 100);
     for node in &cluster.primaries {
         node.forget_calls().await;
     }

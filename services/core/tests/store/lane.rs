@@ -340,7 +340,7 @@ async fn without_a_store_a_lane_fails_at_once() {
 async fn on_a_single_server_one_lane_serves_all_tags() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
-    let lanes = Arc::new(Sharded::start(&store, 16, || Deposits, 100));
+    let lanes = Arc::new(Sharded::new(&store, 16, || Deposits, 100));
     redis.forget_calls().await;
     redis.freeze();
     let mut totals = Vec::new();
@@ -365,7 +365,7 @@ async fn a_lost_reply_is_asked_for_again_when_each_item_of_the_call_allows_it() 
     let redis = Redis::start().await;
     let proxy = Proxy::start(redis.port()).await;
     let store = opened(&patient(proxy.url())).await;
-    let lanes = Sharded::start(&store, 4, || Deposits, 100);
+    let lanes = Sharded::new(&store, 4, || Deposits, 100);
     let total = async |account: &str| -> i64 {
         redis.run(&["HGET", &format!("test:{{1}}:{account}"), "total"]).await
     };
@@ -402,4 +402,18 @@ async fn a_lane_ends_with_its_last_handle() {
     assert_eq!(second.submit("x".into()).await, Ok(1));
     drop(second);
     until("the lane lets go of its batch", PATIENCE, || async { held.upgrade().is_none() }).await;
+}
+
+#[tokio::test]
+async fn a_single_server_needs_one_lane_for_all_tags() {
+    let redis = Redis::start().await;
+    let store = opened(&patient(redis.url())).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let lanes = Sharded::new(&store, 16, || Deposits, 100);
+    for tag in 0..16 {
+        let deposit = Deposit { tag, account: "a", id: None };
+        deposit.submit(&lanes).await.expect("a sum");
+    }
+    assert_eq!(tasks() - before, 1);
 }
