@@ -9,7 +9,7 @@ use redis::Value;
 use super::reply::{Code, Texts};
 use super::{Event, scripts, visitor};
 use crate::numbered::numbered;
-use crate::store::{Args, Batch, Clock, Error, Lane, Numbers, Reply, Script, Store};
+use crate::store::{Args, Batch, Clock, Error, ItemReply, Lane, Numbers, Reply, Script, Store};
 
 /// Where an application stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,10 @@ impl Event {
     pub async fn status(&self, visitor_id: &str) -> Result<Option<Application>, Error> {
         let lane = &self.0.lanes.status;
         let ask = || lane.submit(self.visitor(visitor_id));
-        self.entity().seeded(lane.script(), ask).await
+        Ok(match self.entity().seeded(lane.script(), ask).await? {
+            Found::Application(application) => Some(application),
+            Found::Nothing => None,
+        })
     }
 }
 
@@ -128,24 +131,29 @@ impl Batch for Applies {
         reply: Value,
         items: &[String],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        outcomes(scripts::APPLY.name, reply, items.len(), |code, told, numbers| {
-            let application = |told: Told| told.application(numbers);
-            Ok(match code {
-                Code::Created => Ok(Apply::Accepted(application(told)?)),
-                Code::Ok => Ok(Apply::Same(application(told)?)),
-                Code::SoldOut => Ok(Apply::SoldOut),
+        outcomes(scripts::APPLY.name, reply, items.len(), |code, packed, numbers| {
+            Ok(ItemReply::Outcome(match code {
+                Code::Created => Apply::Accepted(packed.application(numbers)?),
+                Code::Ok => Apply::Same(packed.application(numbers)?),
+                Code::SoldOut => Apply::SoldOut,
                 Code::NotOpen => {
-                    let opens_in = Duration::from_millis(told.detail);
-                    Ok(Apply::NotOpen { opens_in: Some(opens_in).filter(|left| !left.is_zero()) })
+                    let opens_in = Duration::from_millis(packed.detail);
+                    Apply::NotOpen { opens_in: Some(opens_in).filter(|left| !left.is_zero()) }
                 }
-                Code::Full => Err(Error::Full),
+                Code::Full => return Ok(ItemReply::Full),
                 other => return Err(numbers.error(format!("{other:?} of an application"))),
-            })
+            }))
         })
     }
 }
 
-/// Looks that share a call. The outer `None`: the store holds no rules for the event.
+/// What a visitor has applied for.
+enum Found {
+    Application(Application),
+    Nothing,
+}
+
+/// Looks that share a call. `None`: the store holds no rules for the event.
 struct Looks {
     keys: Args,
     clock: Clock,
@@ -153,7 +161,7 @@ struct Looks {
 
 impl Batch for Looks {
     type Item = [u8; 14];
-    type Outcome = Option<Option<Application>>;
+    type Outcome = Option<Found>;
     const MAX_ITEMS: usize = MOST_ITEMS;
 
     fn script(&self) -> &'static Script {
@@ -178,9 +186,9 @@ impl Batch for Looks {
         reply: Value,
         items: &[Self::Item],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
-        outcomes(scripts::STATUS.name, reply, items.len(), |code, told, numbers| match code {
-            Code::Ok => Ok(Ok(Some(told.application(numbers)?))),
-            Code::Unknown => Ok(Ok(None)),
+        outcomes(scripts::STATUS.name, reply, items.len(), |code, packed, numbers| match code {
+            Code::Ok => Ok(ItemReply::Outcome(Found::Application(packed.application(numbers)?))),
+            Code::Unknown => Ok(ItemReply::Outcome(Found::Nothing)),
             other => Err(numbers.error(format!("{other:?} of a look"))),
         })
     }
@@ -202,15 +210,15 @@ numbered! {
     }
 }
 
-/// What `lua/event/lib/applications.lua` tells of one application.
-struct Told {
+/// An application, as `lua/event/lib/applications.lua` packs it.
+struct PackedApplication {
     /// `None` beside a code that refuses.
     state: Option<State>,
     detail: u64,
     code: Option<String>,
 }
 
-impl Told {
+impl PackedApplication {
     fn application(self, numbers: &Numbers) -> Result<Application, Error> {
         let state = self.state.ok_or_else(|| numbers.error("no known state"))?;
         Ok(match state {
@@ -229,7 +237,7 @@ fn outcomes<T>(
     operation: &'static str,
     reply: Value,
     items: usize,
-    read: impl Fn(Code, Told, &Numbers) -> Result<Result<T, Error>, Error>,
+    read: impl Fn(Code, PackedApplication, &Numbers) -> Result<ItemReply<T>, Error>,
 ) -> Result<Vec<Result<Option<T>, Error>>, Error> {
     let Some(mut reply) = Reply::ruled(operation, reply)? else {
         return Ok((0..items).map(|_| Ok(None)).collect());
@@ -246,8 +254,9 @@ fn outcomes<T>(
         } else {
             None
         };
-        let told = Told { state, detail, code };
-        read(Code::of(head & 15, &numbers)?, told, &numbers).map(|outcome| outcome.map(Some))
+        let packed = PackedApplication { state, detail, code };
+        let reply = read(Code::of(head & 15, &numbers)?, packed, &numbers)?;
+        Ok(reply.into_result().map(Some))
     };
     let outcomes = (0..items).map(|_| next()).collect::<Result<_, _>>()?;
     numbers.end()?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ledger::Movement;
-use super::reply::{Answer, Told};
+use super::reply::{Answer, Attempt, Receipt};
 use super::reserve::{HOLD_KEY, HoldId};
 use super::{Pool, scripts};
 use crate::store::{Args, Error, Numbers, Repeat, Script};
@@ -65,8 +65,9 @@ impl Pool {
     /// When the store gives no answer.
     pub async fn settle(&self, id: HoldId, amount: u64) -> Result<Answer<Settled>, Error> {
         let args = self.entity().args().with(amount);
-        let told = self.settled(|| self.of_hold(&scripts::SETTLE, id, &args)).await?;
-        Ok(told.map(|told| Settled { amount: told.amount, balance: told.balance }))
+        let answer =
+            self.retry_while_sweeping(|| self.of_hold(&scripts::SETTLE, id, &args)).await?;
+        Ok(answer.map(|receipt| Settled { amount: receipt.amount, balance: receipt.balance }))
     }
 
     /// Lets a hold last for the rule's `hold_ttl` from now; how long that is.
@@ -76,11 +77,12 @@ impl Pool {
     /// When the store gives no answer.
     pub async fn extend(&self, id: HoldId) -> Result<Answer<HoldView>, Error> {
         let args = self.entity().args();
-        let told = self.settled(|| self.of_hold(&scripts::EXTEND, id, &args)).await?;
-        Ok(told.map(|told| HoldView {
+        let answer =
+            self.retry_while_sweeping(|| self.of_hold(&scripts::EXTEND, id, &args)).await?;
+        Ok(answer.map(|receipt| HoldView {
             state: HoldState::Held,
-            amount: told.amount,
-            expires_in: Duration::from_micros(told.third),
+            amount: receipt.amount,
+            expires_in: Duration::from_micros(receipt.third),
         }))
     }
 
@@ -91,8 +93,9 @@ impl Pool {
     /// When the store gives no answer.
     pub async fn cancel(&self, id: HoldId) -> Result<Answer<()>, Error> {
         let args = self.entity().args();
-        let told = self.settled(|| self.of_hold(&scripts::CANCEL, id, &args)).await?;
-        Ok(told.map(drop))
+        let answer =
+            self.retry_while_sweeping(|| self.of_hold(&scripts::CANCEL, id, &args)).await?;
+        Ok(answer.map(drop))
     }
 
     /// A hold as it is now; `None` when there is none, or it ended more than a day ago.
@@ -123,11 +126,11 @@ impl Pool {
         script: &'static Script,
         id: HoldId,
         args: &Args,
-    ) -> Result<Option<Answer<Told>>, Error> {
+    ) -> Result<Attempt, Error> {
         let mut numbers = self.numbers_of(script, id, args).await?;
-        let told = Told::read(&mut numbers)?;
+        let receipt = Receipt::read(&mut numbers)?;
         numbers.end()?;
-        told.answer(&numbers)
+        receipt.attempt(&numbers)
     }
 
     async fn numbers_of(

@@ -17,18 +17,11 @@ mod ticks;
 
 crate::store::scripts!("pool");
 
-/// What tables in Rust give to the scripts.
-fn constants() -> Constants {
-    Constants::shared()
-        .codes(reply::Code::OWN)
-        .codes(reply::OtherCode::OWN)
-        .numbered("", Movement::NAMES)
-        .value("MAX_AMOUNT", MAX_AMOUNT)
-        .rules(RULES)
-}
-
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout_at};
 
 pub use holds::{HoldState, HoldView, Settled};
 pub use ledger::{Audit, Ledger, Line, MAX_LINES, Movement, Sums};
@@ -37,10 +30,22 @@ pub use reserve::{Asked, Drawn, Hold, HoldId};
 pub use rules::{MAX_OPTIONS, OnFailover, RULES, Rules};
 pub use ticks::{Snapshot, Sweep};
 
+use reply::{Attempt, Receipt};
+
 use crate::entity::Entity;
 use crate::kind::Kind;
 use crate::rules::MAX_AMOUNT;
 use crate::store::{Clock, Constants, Error, Script, Store};
+
+/// What tables in Rust give to the scripts.
+fn constants() -> Constants {
+    Constants::shared()
+        .codes(reply::Code::OWN)
+        .codes(reply::RefusalCode::OWN)
+        .numbered("", Movement::NAMES)
+        .value("MAX_AMOUNT", MAX_AMOUNT)
+        .rules(RULES)
+}
 
 /// One pool in the store. A clone is another handle.
 #[derive(Clone)]
@@ -49,7 +54,12 @@ pub struct Pool(Arc<PoolInner>);
 struct PoolInner {
     entity: Entity<Rules>,
     lanes: reserve::Lanes,
+    /// Locked by the caller that goes on until ended holds are taken back.
+    sweeping: Mutex<()>,
 }
+
+/// How long Redis serves others between two calls that take ended holds back.
+const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
 impl Kind for Pool {
     const NAME: &str = "pool";
@@ -78,6 +88,7 @@ impl Pool {
         Self(Arc::new(PoolInner {
             lanes: reserve::Lanes::start(store, name, &clock, lane_bound),
             entity: Entity::new(store, name, clock, rules),
+            sweeping: Mutex::new(()),
         }))
     }
 
@@ -96,18 +107,32 @@ impl Pool {
         &self.0.entity
     }
 
-    /// Asks until no ended holds stand in the way of the answer: each call takes some back.
-    async fn settled<T, A>(&self, mut ask: impl FnMut() -> A) -> Result<T, Error>
+    /// Calls until ended holds no longer prevent a decision: each call takes some back. One caller
+    /// at a time goes on, with a pause after each call. The others wait for it, and call again.
+    async fn retry_while_sweeping<A>(
+        &self,
+        mut call: impl FnMut() -> A,
+    ) -> Result<Answer<Receipt>, Error>
     where
-        A: Future<Output = Result<Option<T>, Error>>,
+        A: Future<Output = Result<Attempt, Error>>,
     {
-        let begun = Instant::now();
+        let deadline = Instant::now() + self.entity().request_timeout();
+        let mut sweeping = None;
         loop {
-            if let Some(answer) = ask().await? {
+            if let Attempt::Decided(answer) = call().await? {
                 return Ok(answer);
             }
-            if begun.elapsed() >= self.entity().request_timeout() {
+            if Instant::now() >= deadline {
                 return Err(Error::Overloaded);
+            }
+            if sweeping.is_none() {
+                sweeping = self.0.sweeping.try_lock().ok();
+            }
+            if sweeping.is_some() {
+                sleep(SWEEP_PAUSE).await;
+            } else {
+                let swept = timeout_at(deadline, self.0.sweeping.lock()).await;
+                drop(swept.map_err(|_| Error::Overloaded)?);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What operators and the configuration do.
 
-use super::reply::{Answer, Refusal, Told};
+use super::reply::{Answer, Receipt, Refusal};
 use super::reserve::{CALL_KEY, Drawn};
 use super::{Pool, Rules, scripts};
 use crate::operation::Operation;
@@ -30,15 +30,17 @@ impl Pool {
         script.push_digest_key(&mut keys, self.name(), CALL_KEY, &operation.id);
         let args = self.entity().args().with(operation.said.as_slice()).with(amount);
         let args = args.with(operation_id);
-        self.settled(|| async {
+        self.retry_while_sweeping(|| async {
             let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
             let mut numbers = self.entity().seeded(script, ask).await?.numbers()?;
-            let told = Told::read(&mut numbers)?.answer(&numbers)?;
+            let attempt = Receipt::read(&mut numbers)?.attempt(&numbers)?;
             numbers.end()?;
-            Ok(told)
+            Ok(attempt)
         })
         .await
-        .map(|told| told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
+        .map(|answer| {
+            answer.map(|receipt| Drawn { amount: receipt.amount, balance: receipt.balance })
+        })
     }
 
     /// Lets money move again after a change of the store's primary; a repeat where it did.

@@ -18,7 +18,7 @@ reply_codes! {
 
 reply_codes! {
     /// What it says besides, of an option or a hold.
-    pub(super) enum OtherCode {
+    pub(super) enum RefusalCode {
         Ok,
         NoOption = 9 "NO_OPTION",
         NoHold = 10 "NO_HOLD",
@@ -87,8 +87,16 @@ pub enum Refusal {
     },
 }
 
-/// The four numbers that are told of each call.
-pub(super) struct Told {
+/// What a script decides about a call, if it can.
+pub(super) enum Attempt {
+    /// This.
+    Decided(Answer<Receipt>),
+    /// Nothing yet: more holds have ended than one call takes back. The call is to be sent again.
+    HoldsLeft,
+}
+
+/// The four numbers with which a script answers each call.
+pub(super) struct Receipt {
     code: u64,
     /// The amount: of the call, or what was settled.
     pub(super) amount: u64,
@@ -98,7 +106,7 @@ pub(super) struct Told {
     pub(super) balance: u64,
 }
 
-impl Told {
+impl Receipt {
     pub(super) fn read(numbers: &mut Numbers) -> Result<Self, Error> {
         Ok(Self {
             code: numbers.count()?,
@@ -108,14 +116,12 @@ impl Told {
         })
     }
 
-    /// The answer; `None` when ended holds were left to be taken back, and the call is to be sent
-    /// again.
-    pub(super) fn answer(self, numbers: &Numbers) -> Result<Option<Answer<Self>>, Error> {
+    pub(super) fn attempt(self, numbers: &Numbers) -> Result<Attempt, Error> {
         let refusal = if self.code <= Code::Full as u64 {
             match Code::of(self.code, numbers)? {
-                Code::Ok => return Ok(Some(Answer::Done(self))),
-                Code::Repeated => return Ok(Some(Answer::Repeated(self))),
-                Code::Again => return Ok(None),
+                Code::Ok => return Ok(Attempt::Decided(Answer::Done(self))),
+                Code::Repeated => return Ok(Attempt::Decided(Answer::Repeated(self))),
+                Code::Again => return Ok(Attempt::HoldsLeft),
                 Code::Mismatch => Refusal::Mismatch,
                 Code::TooLarge => Refusal::TooLarge,
                 Code::Insufficient => Refusal::Insufficient { balance: self.balance },
@@ -123,16 +129,16 @@ impl Told {
                 Code::Full => return Err(Error::Full),
             }
         } else {
-            match OtherCode::of(self.code, numbers)? {
-                OtherCode::Ok => return Ok(Some(Answer::Done(self))),
-                OtherCode::NoOption => Refusal::NoOption,
-                OtherCode::NoHold => Refusal::NoHold,
-                OtherCode::Settled => Refusal::Settled { amount: self.amount },
-                OtherCode::Cancelled => Refusal::Cancelled,
-                OtherCode::Expired => Refusal::Expired,
-                OtherCode::Exceeds => Refusal::Exceeds { held: self.third },
+            match RefusalCode::of(self.code, numbers)? {
+                RefusalCode::Ok => return Ok(Attempt::Decided(Answer::Done(self))),
+                RefusalCode::NoOption => Refusal::NoOption,
+                RefusalCode::NoHold => Refusal::NoHold,
+                RefusalCode::Settled => Refusal::Settled { amount: self.amount },
+                RefusalCode::Cancelled => Refusal::Cancelled,
+                RefusalCode::Expired => Refusal::Expired,
+                RefusalCode::Exceeds => Refusal::Exceeds { held: self.third },
             }
         };
-        Ok(Some(Answer::Refused(refusal)))
+        Ok(Attempt::Decided(Answer::Refused(refusal)))
     }
 }

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use redis::Value;
 
-use super::reply::{Answer, Told};
+use super::reply::{Answer, Attempt, Receipt};
 use super::{Pool, scripts};
 use crate::operation::Operation;
 use crate::store::{Args, Batch, Clock, Error, Lane, Reply, Script, Store};
@@ -67,12 +67,12 @@ impl Pool {
     /// When the store gives no answer.
     pub async fn hold(&self, asked: &Asked, operation_id: &str) -> Result<Answer<Hold>, Error> {
         let item = Item::new(b"hold", self.name(), asked, operation_id);
-        let told = self.submit(&self.0.lanes.hold, &item).await?;
-        Ok(told.map(|told| Hold {
+        let answer = self.submit(&self.0.lanes.hold, &item).await?;
+        Ok(answer.map(|receipt| Hold {
             id: HoldId(item.operation.id),
-            amount: told.amount,
-            expires_in: Duration::from_micros(told.third),
-            balance: told.balance,
+            amount: receipt.amount,
+            expires_in: Duration::from_micros(receipt.third),
+            balance: receipt.balance,
         }))
     }
 
@@ -83,17 +83,17 @@ impl Pool {
     /// When the store gives no answer.
     pub async fn draw(&self, asked: &Asked, operation_id: &str) -> Result<Answer<Drawn>, Error> {
         let item = Item::new(b"draw", self.name(), asked, operation_id);
-        let told = self.submit(&self.0.lanes.draw, &item).await?;
-        Ok(told.map(|told| Drawn { amount: told.amount, balance: told.balance }))
+        let answer = self.submit(&self.0.lanes.draw, &item).await?;
+        Ok(answer.map(|receipt| Drawn { amount: receipt.amount, balance: receipt.balance }))
     }
 
     async fn submit<const MOST: usize>(
         &self,
         lane: &Lane<Reservations<MOST>>,
         item: &Item,
-    ) -> Result<Answer<Told>, Error> {
+    ) -> Result<Answer<Receipt>, Error> {
         let ask = || self.entity().seeded(lane.script(), || lane.submit(item.clone()));
-        self.settled(ask).await
+        self.retry_while_sweeping(ask).await
     }
 }
 
@@ -142,8 +142,7 @@ impl Item {
     }
 }
 
-/// Those that share a call, at most `MOST`. `None` of an item: the store holds no rules for the
-/// pool; `None` in it: to be sent again.
+/// Those that share a call, at most `MOST`. `None`: the store holds no rules for the pool.
 struct Reservations<const MOST: usize> {
     script: &'static Script,
     kind: u8,
@@ -161,7 +160,7 @@ impl<const MOST: usize> Reservations<MOST> {
 
 impl<const MOST: usize> Batch for Reservations<MOST> {
     type Item = Item;
-    type Outcome = Option<Option<Answer<Told>>>;
+    type Outcome = Option<Attempt>;
     const MAX_ITEMS: usize = MOST;
 
     fn script(&self) -> &'static Script {
@@ -199,8 +198,8 @@ impl<const MOST: usize> Batch for Reservations<MOST> {
             return Ok(items.iter().map(|_| Ok(None)).collect());
         };
         let mut numbers = reply.numbers()?;
-        let mut told = || Ok(Ok(Some(Told::read(&mut numbers)?.answer(&numbers)?)));
-        let outcomes = items.iter().map(|_| told()).collect::<Result<_, _>>()?;
+        let mut attempt = || Ok(Ok(Some(Receipt::read(&mut numbers)?.attempt(&numbers)?)));
+        let outcomes = items.iter().map(|_| attempt()).collect::<Result<_, _>>()?;
         numbers.end()?;
         Ok(outcomes)
     }

@@ -12,7 +12,7 @@ use super::place::{Epoch, Place, PlaceId, PlaceRef, Standing, Ticket, Wait};
 use super::reply::{Code, PackedOutcome};
 use super::scripts;
 use super::visits::{Join, MOST_ITEMS};
-use crate::store::{Args, Batch, Clock, Constants, Error, Numbers, Reply, Script};
+use crate::store::{Args, Batch, Clock, Constants, Error, ItemReply, Numbers, Reply, Script};
 
 /// What is full, by the status behind that code; 0: the line.
 const STORE_FULL: u64 = 1;
@@ -127,8 +127,9 @@ impl Batch for Joins {
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.packed()?;
         let outlook = Outlook::read(&mut reply)?;
-        let mut join = |id: PlaceId| -> Result<Result<Self::Outcome, Error>, Error> {
-            self.joined(epoch, id, &mut numbers, outlook.as_ref())
+        let mut join = |id: PlaceId| {
+            let reply = self.joined(epoch, id, &mut numbers, outlook.as_ref())?;
+            Ok(reply.into_result().map(Some))
         };
         let joined = items.iter().map(|item| join(item.id)).collect::<Result<_, _>>()?;
         numbers.end()?;
@@ -143,11 +144,11 @@ impl Joins {
         id: PlaceId,
         numbers: &mut Numbers,
         outlook: Option<&Outlook>,
-    ) -> Result<Result<Option<Join>, Error>, Error> {
+    ) -> Result<ItemReply<Join>, Error> {
         let ticket = numbers.count()?;
         let outcome = PackedOutcome::read(numbers)?;
-        Ok(Ok(Some(match outcome.code {
-            Code::Full if outcome.status == STORE_FULL => return Ok(Err(Error::Full)),
+        Ok(ItemReply::Outcome(match outcome.code {
+            Code::Full if outcome.status == STORE_FULL => return Ok(ItemReply::Full),
             Code::Full if outcome.status == ADDRESS_FULL => Join::AddressFull,
             Code::Full => Join::Full,
             Code::Closed => {
@@ -164,6 +165,6 @@ impl Joins {
                     Join::Same(of, place)
                 }
             }
-        })))
+        }))
     }
 }

@@ -38,7 +38,7 @@ pub use config::{Config, ConfigError, Mode};
 pub use constants::Constants;
 pub use error::{Error, Refused};
 pub use lane::{Batch, Lane};
-pub(crate) use reply::{Numbers, Reply, millis, reply_codes};
+pub(crate) use reply::{ItemReply, Numbers, Reply, millis, reply_codes};
 pub use script::Script;
 pub(crate) use script::scripts;
 pub use server::{ServerReport, Warning};

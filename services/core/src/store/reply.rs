@@ -166,9 +166,14 @@ impl Numbers {
         Ok(f64::from_be_bytes(*double))
     }
 
-    /// Doubles hold every integer of the scripts exactly.
+    /// A whole number, of those that a double holds exactly.
     pub(crate) fn integer(&mut self) -> Result<i64, Error> {
-        Ok(self.double()? as i64)
+        let number = self.double()?;
+        if number.fract() == 0.0 && number.abs() <= MAX_WHOLE {
+            Ok(number as i64)
+        } else {
+            Err(self.error(format!("{number} where a whole number belongs")))
+        }
     }
 
     /// An integer that cannot be negative.
@@ -186,6 +191,26 @@ impl Numbers {
         }
     }
 }
+
+/// What a reply says of one item of a call.
+pub(crate) enum ItemReply<T> {
+    /// Its outcome.
+    Outcome(T),
+    /// Redis has no memory left for it; nothing was changed.
+    Full,
+}
+
+impl<T> ItemReply<T> {
+    pub(crate) fn into_result(self) -> Result<T, Error> {
+        match self {
+            Self::Outcome(outcome) => Ok(outcome),
+            Self::Full => Err(Error::Full),
+        }
+    }
+}
+
+/// Beyond it a double may be the neighbour of the number that was meant.
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// A time in milliseconds; below zero there is none.
 pub(crate) fn millis(number: i64) -> Option<Duration> {
@@ -210,5 +235,16 @@ mod tests {
         assert_eq!(numbers.count(), Ok(9_007_199_254_740_991));
         assert_eq!(numbers.end(), Ok(()));
         assert!(numbers.count().is_err(), "there is no more");
+    }
+
+    #[test]
+    fn a_number_that_is_not_whole_or_not_exact_is_an_error() {
+        for number in [f64::NAN, f64::INFINITY, 1.5, -0.1, 1e300, -1e300] {
+            let bytes = Value::BulkString(number.to_be_bytes().to_vec());
+            let mut reply = Reply::new("test", Value::Array(vec![bytes])).expect("an array");
+            let mut numbers = reply.packed().expect("numbers");
+            let error = numbers.integer().expect_err("no whole number");
+            assert!(error.to_string().contains("where a whole number belongs"), "{error}");
+        }
     }
 }

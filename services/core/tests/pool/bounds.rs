@@ -44,6 +44,28 @@ async fn promise_13_a_call_takes_back_fifty_holds_at_most() {
     assert_eq!(shown.holds_expired, 1_000);
 }
 
+/// All of the money is in holds that have ended. Of those who ask for it one goes on until they are
+/// taken back, with pauses in which Redis serves others; the rest ask once more then.
+#[tokio::test]
+async fn callers_share_the_sweep_of_ended_holds() {
+    const HOLDS: u64 = 1_000;
+    const CALLERS: u64 = 64;
+    let world = TimedStore::new().await;
+    let pool = world.pool("p", funded(HOLDS));
+    hold_many(&pool, HOLDS).await;
+    all_end(&world, &pool).await;
+    world.redis.forget_calls().await;
+    let ids: Vec<_> = (0..CALLERS).map(|n| n.to_string()).collect();
+    let begun = std::time::Instant::now();
+    let drawn = join_all(ids.iter().map(|id| pool.draw(&Asked::Amount(HOLDS), id))).await;
+    let paid = drawn.iter().filter(|drawn| matches!(drawn, Ok(Answer::Done(_)))).count();
+    assert_eq!((paid, drawn.iter().all(Result::is_ok)), (1, true));
+    // Each draw looks at its name in each call.
+    let asked = world.redis.calls("get").await;
+    assert!(asked < 3 * CALLERS + HOLDS / 50, "{asked} draws were decided");
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(HOLDS / 50 - 5), "no pauses");
+}
+
 #[tokio::test]
 async fn promise_13_what_is_not_permanent_has_a_ttl_of_twice_its_life() {
     const DAY: i64 = 86_400_000;
