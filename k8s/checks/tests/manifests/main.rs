@@ -1,6 +1,7 @@
 //! The manifests of `k8s/`, held to what can be said of them without a cluster.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod contents;
 mod custom_resources;
 mod gate;
 mod image;
@@ -11,5 +12,4 @@ mod rendered;
 mod schemas;
 mod secrets;
 mod services;
-mod snapshots;
 mod sources;

@@ -1,16 +1,13 @@
 //! Where one thing stands twice, both are the same.
 
-use std::fs;
+use std::{env, fs};
 
 use anteroom_k8s_checks::objects;
 
-use crate::{
-    rendered::{k8s, rendered},
-    snapshots::hold,
-};
+use crate::rendered::{k8s, rendered};
 
 /// `grafana/alerts/anteroom.rules.yaml` is the one source; the Prometheus Operator wants it inside
-/// an object, and Kustomize cannot put it there.
+/// an object, and Kustomize cannot put it there. `UPDATE_RULE=1` writes it.
 #[test]
 fn the_prometheus_rule_is_the_rules_file() {
     let file = k8s().join("../grafana/alerts/anteroom.rules.yaml");
@@ -25,7 +22,12 @@ fn the_prometheus_rule_is_the_rules_file() {
         object.push_str(&format!("{indent}{line}\n"));
     }
     assert_eq!(objects(&object).unwrap()[0]["spec"], objects(&rules).unwrap()[0]);
-    hold(&k8s().join("components/monitoring/prometheus-rule.yaml"), &object);
+    let file = k8s().join("components/monitoring/prometheus-rule.yaml");
+    if env::var_os("UPDATE_RULE").is_some() {
+        fs::write(&file, &object).unwrap();
+    }
+    let kept = fs::read_to_string(&file).unwrap();
+    assert!(kept == object, "{} is out of date; UPDATE_RULE=1 writes it", file.display());
 }
 
 /// `anteroom-loadtest size` writes this patch (`loadtest/src/plan/patch.rs`); it changes the rules

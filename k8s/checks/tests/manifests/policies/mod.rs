@@ -6,6 +6,7 @@ mod network;
 mod planted;
 mod pods;
 mod proxies;
+mod reach;
 mod roll_outs;
 mod ways_out;
 

@@ -6,7 +6,7 @@ use super::Findings;
 use crate::rendered::{find, items, name_of, of_kind, workloads};
 
 /// Whether a selector takes these labels. None takes nothing, an empty one everything.
-fn selects(selector: &Value, labels: &Value) -> bool {
+pub fn selects(selector: &Value, labels: &Value) -> bool {
     let by_label = selector["matchLabels"].as_object().into_iter().flatten();
     let by_expression = items(&selector["matchExpressions"]).iter();
     selector.is_object()
@@ -17,7 +17,7 @@ fn selects(selector: &Value, labels: &Value) -> bool {
         })
 }
 
-fn labels(workload: &Value) -> &Value {
+pub fn labels(workload: &Value) -> &Value {
     &workload["spec"]["template"]["metadata"]["labels"]
 }
 
