@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Epoch, Health, Inspected, Override, PlaceRef, Queue, Rules, State, Status,
+    Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, State, Status,
 };
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
@@ -24,6 +24,7 @@ fn model_rules(rules: &Rules) -> model::RulesInForce {
         batch: rules.batch.unwrap_or(0),
         batch_overridden: false,
         interval: micros(rules.interval),
+        even: rules.pace == Pace::Even,
         claim_ttl: micros(rules.claim_ttl),
         session_ttl: micros(rules.session_ttl),
         session_max: micros(rules.session_max),

@@ -1,11 +1,12 @@
 //! The waiting room in plain Rust: maps instead of sorted sets, every promotion remembered one by
 //! one.
 //!
-//! It decides everything but how many places a tick promotes: there it takes the number that the
-//! scripts chose, checks it against the cap and the rate over the exact history, and promotes who
-//! must be next.
+//! It works out how many places a tick may promote, and promotes the number that the scripts chose:
+//! more are refused at once, and fewer when the tick is over ([`Queue::held_back`]). The cap and the
+//! rate are checked over the exact history beside it.
 
 mod health;
+mod pace;
 mod presence;
 mod revoked;
 mod shown;
@@ -36,6 +37,8 @@ pub struct RulesInForce {
     /// An operator overrides the batch.
     pub batch_overridden: bool,
     pub interval: u64,
+    /// The pace: slices over the interval, or all of the batch at once.
+    pub even: bool,
     pub claim_ttl: u64,
     pub session_ttl: u64,
     pub session_max: u64,
@@ -155,6 +158,7 @@ pub struct Queue {
     slots_opened: u64,
     slot_at: u64,
     promotions: Vec<Promoted>,
+    pace: pace::Pace,
     revoked: revoked::Revoked,
     followed: health::Followed,
 }
@@ -187,6 +191,7 @@ impl Queue {
             slots_opened: 0,
             slot_at: 0,
             promotions: Vec::new(),
+            pace: pace::Pace::default(),
             revoked: revoked::Revoked::default(),
             followed: health::Followed::default(),
         };
@@ -231,6 +236,7 @@ impl Queue {
     fn give_back(&mut self, ticket: u64) {
         if let Some(promoted) = self.promotions.iter_mut().rev().find(|p| p.ticket == ticket) {
             promoted.given_back = true;
+            self.pace.give_back(self.now, self.rules.interval, promoted.at);
         }
     }
 

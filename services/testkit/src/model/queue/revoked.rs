@@ -127,6 +127,7 @@ impl Queue {
         (self.offset, self.tick, self.now) = (before.offset, before.tick, before.now);
         self.last = self.now;
         (self.promotions, self.followed) = (before.promotions, before.followed);
+        self.pace = before.pace;
         self.revoked = Revoked { list: BTreeMap::new(), ..before.revoked };
         if self.rules.local_answers {
             self.withhold();

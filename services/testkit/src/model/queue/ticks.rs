@@ -1,6 +1,6 @@
 //! What the scheduler does: promote and sweep.
 
-use super::{Admitted, Gone, Health, Id, Promoted, Queue, Stand, Step};
+use super::{Admitted, Gone, Health, Id, Queue, Stand, Step};
 
 /// What a tick told.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Queue {
         let ends = self.now + self.rules.claim_ttl;
         let admitted = Admitted { id, active: false, short: false, since: self.now, ends };
         self.admitted.insert(ticket, admitted);
-        self.promotions.push(Promoted { at: self.now, ticket, given_back: false });
+        self.note_promotion(ticket);
     }
 
     /// A tick that promoted, passed over and abandoned so many, and whose scheduler said this of a
@@ -64,19 +64,20 @@ impl Queue {
         self.tick = self.now;
         self.last = self.now;
         self.follow(health, step)?;
-        let silent = self.is_silent();
-        if promoted + away + abandoned == 0 {
-            if self.depth() > 0 && self.promotes() && !silent {
-                self.age();
-                self.note_use();
-            }
-            return Ok(());
-        }
-        if !self.promotes() || silent {
-            return Err("promoted although paused, or nobody is heard".into());
+        let told_some = promoted + away + abandoned > 0;
+        if self.depth() == 0 || !self.promotes() || self.is_silent() {
+            self.spend(0, 0);
+            let wrong = "promoted although paused, or no visitor waits or polls";
+            return if told_some { Err(wrong.into()) } else { Ok(()) };
         }
         self.age();
-        self.check(promoted)?;
+        let due = self.due();
+        if promoted > due {
+            return Err(format!("{promoted} promoted, the pace and the room allow {due}"));
+        }
+        if promoted > 0 {
+            self.check(promoted)?;
+        }
         self.probe(promoted)?;
         let looked = usize::try_from(promoted + away + abandoned).map_err(|e| e.to_string())?;
         let heads: Vec<_> = self
@@ -111,18 +112,9 @@ impl Queue {
                  {dropped}, the tick says {promoted}, {away}, {abandoned}"
             ));
         }
+        self.spend(due, promoted);
         self.note_use();
         Ok(())
-    }
-
-    /// Whether a tick that is over has left a place in line that the rules let in beyond doubt:
-    /// there is a capacity only, and it has room.
-    pub fn held_back(&self) -> bool {
-        let promotes = self.promotes() && !self.is_silent() && self.pace().1 == 0;
-        let head = self.line.iter().find(|(_, (_, stand))| !matches!(stand, Stand::Away(_)));
-        // A roll-call waits for the head to be heard.
-        let waits = |ticket| self.roll_call_left() > 0 && self.absence(ticket).is_some();
-        promotes && self.room() > 0 && head.is_some_and(|(ticket, _)| !waits(*ticket))
     }
 
     /// A sweep of a queue small enough for one call: unclaimed, expired, gone away, abandoned.

@@ -37,8 +37,7 @@ impl Queue {
     }
 
     /// A join, which counts for an address, if any. `ready`: the scripts promoted the new place at
-    /// once, which must have been allowed; and where both rules had room beyond doubt, they must
-    /// have.
+    /// once, as they must exactly if the line is empty and the rules allow it.
     pub fn join(
         &mut self,
         wall: u64,
@@ -73,22 +72,22 @@ impl Queue {
         self.last = self.now;
         self.joined.insert(ticket, (self.now, self.heard));
         let to_line = self.depth() > 0 || !self.promotes();
-        let room = self.room();
-        let window = self.window();
+        let passes = self.passes();
         if ready {
             if to_line {
                 return Err("promoted at once although places wait, or the queue is paused".into());
+            }
+            if passes == Some(false) {
+                return Err("promoted at once although the rules have no room".into());
             }
             self.check(1)?;
             self.probe(1)?;
             self.admit(ticket, id);
         } else {
-            // With an even pace a slice may be used up; an empty interval rules that out.
-            if !to_line && room > 0 && (self.pace().1 == 0 || window == 0) {
-                return Err(
-                    "not promoted at once although no visitor waits and both rules have room"
-                        .into(),
-                );
+            if !to_line && passes == Some(true) {
+                let wrong =
+                    "not promoted at once although no visitor waits and the rules have room";
+                return Err(wrong.into());
             }
             self.line.insert(ticket, (id, Stand::Waiting));
         }
