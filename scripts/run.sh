@@ -2,7 +2,7 @@
 # From a clone to a running system in one terminal. Ctrl-C ends it and leaves nothing behind.
 #
 #   ANTEROOM_STORE__URL    a Redis to use; without it one is found, or got, and runs privately
-#   ANTEROOM_BIN_DIR       a folder with the binaries; without it release binaries are built
+#   ANTEROOM_BIN_DIR       a folder with the binaries; without it they are built with the profile `trial`
 #   CONCERT_LISTEN         where the sample service listens, instead of 127.0.0.1:8090
 #   ANTEROOM_<SECTION>__<KEY>, RUST_LOG   as for the services
 set -euo pipefail
@@ -104,12 +104,12 @@ check_port "$CONCERT_LISTEN" "the sample service" CONCERT_LISTEN
 if [ -z "${ANTEROOM_BIN_DIR:-}" ]; then
   command -v cargo >/dev/null || fail "Rust is missing. Please install: https://rustup.rs"
   say "building; the first time takes some minutes"
-  start build cargo build --release --locked -p anteroom-admission -p anteroom-scheduler \
+  start build cargo build --profile trial --locked -p anteroom-admission -p anteroom-scheduler \
     -p anteroom-issuer -p anteroom-concert
   wait "${ids[0]}" || fail "the build failed"
   names=()
   ids=()
-  ANTEROOM_BIN_DIR=${CARGO_TARGET_DIR:-target}/release
+  ANTEROOM_BIN_DIR=${CARGO_TARGET_DIR:-target}/trial
 fi
 for name in admission scheduler issuer concert; do
   [ -x "$ANTEROOM_BIN_DIR/anteroom-$name" ] || fail "no anteroom-$name in $ANTEROOM_BIN_DIR"
