@@ -2,10 +2,10 @@
 
 use std::{
     ffi::OsStr,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, ErrorKind, Read},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
-    thread::JoinHandle,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -29,7 +29,7 @@ impl Lines {
     fn read(source: impl Read + Send + 'static) -> Self {
         let lines = Arc::<Mutex<Vec<String>>>::default();
         let kept = lines.clone();
-        let reader = std::thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut source = BufReader::new(source);
             let mut line = Vec::new();
             while source.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
@@ -89,7 +89,15 @@ impl Process {
     pub fn start(mut command: Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut child = loop {
+            match command.spawn() {
+                // Another thread forked while the file of the program was being written.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                spawned => break spawned.unwrap_or_else(|error| panic!("{name}: {error}")),
+            }
+        };
         let stdout = child.stdout.take().map(Lines::read).unwrap_or_default();
         let stderr = child.stderr.take().map(Lines::read).unwrap_or_default();
         Self { name, child, stdout, stderr }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anteroom_testkit::{PATIENCE, until, until_some};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -243,12 +244,13 @@ async fn keys_check_and_forget_what_their_scopes_name() {
     call(LOGIN_ONLY, "/v1/admin/limits/search/forget", &one).await.refuses(403, "key_forbidden");
     call(LOGIN_ONLY, "/v1/admin/limits/login/forget", &one).await.is(204);
     call(OPS, "/v1/admin/limits/login/forget", &one).await.is(204);
-    let log = room.anteroom.admission.process.stdout();
-    let audit: Vec<Value> = log
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(|line: &Value| line["target"] == "audit")
-        .collect();
+    let audit = until_some("4 lines of audit", PATIENCE, async || {
+        let log = room.anteroom.admission.process.stdout();
+        let lines = log.lines().filter_map(|line| serde_json::from_str(line).ok());
+        let lines: Vec<Value> = lines.filter(|line: &Value| line["target"] == "audit").collect();
+        (lines.len() >= 4).then_some(lines)
+    })
+    .await;
     let mut told = String::new();
     for fields in &audit {
         let field = |name: &str| fields[name].as_str().unwrap_or("-").to_owned();
@@ -274,10 +276,7 @@ async fn a_changed_rule_is_in_force_after_a_reload() {
     }
     let more = LIMITS.replace("[limits.login]\nlimit = 2\n", "[limits.login]\nlimit = 3\n");
     room.anteroom.deployment.write(&format!("{ONE}{more}"));
-    anteroom_testkit::until("the limit is 3", anteroom_testkit::PATIENCE, async || {
-        left(&room, "login", one.clone()).await == 1
-    })
-    .await;
+    until("the limit is 3", PATIENCE, async || left(&room, "login", one.clone()).await == 1).await;
     check(&room, "login", one.clone()).await.is(200);
     check(&room, "login", one).await.is(429);
 }
