@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::callers::client_address::Forwarding;
 use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
-use crate::entities::{Entity, EntityContext, InForce};
+use crate::entities::{EntityContext, InForce, Listed};
 use crate::metrics::AdmissionMetrics;
 use crate::problem::retry::PendingRetries;
 use crate::queue::state::QueueState;
@@ -110,7 +110,7 @@ impl App {
     }
 
     /// The entity of this kind and name, if one is configured.
-    pub(crate) fn entity<K: Entity>(&self, name: &str) -> Option<Arc<K>> {
+    pub(crate) fn entity<K: Listed>(&self, name: &str) -> Option<Arc<K>> {
         K::of(&self.live.load().in_force).get(name)
     }
 

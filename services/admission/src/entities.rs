@@ -1,12 +1,13 @@
 //! What the configuration names: queues, limits, targets, events and pools.
 //!
 //! [`Entity`] is what admission needs to know of a kind, [`Entities`] are those in force, by name.
-//! What is done for every kind alike iterates over the one list of them, [`for_each_kind`].
+//! What is done for every kind alike iterates over core's list of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ahash::RandomState;
+use anteroom_core::Kind;
 use anteroom_core::store::{Error, Store};
 use anteroom_runtime::Config;
 use prometheus::Registry;
@@ -20,43 +21,29 @@ use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 use crate::tasks::Tasks;
 
-/// The kinds: folder, section of the configuration, state of one entity. A new subsystem is one
-/// line here.
-macro_rules! for_each_kind {
-    ($each:ident) => {
-        $each! {
-            queue queues QueueState,
-            limit limits LimitState,
-            breaker targets BreakerState,
-            event events EventState,
-            pool pools PoolState,
-        }
-    };
-}
-
-pub(crate) use for_each_kind;
-
-/// A kind of the list.
-pub trait Listed: Sized {
-    /// Those of this kind.
-    fn of(in_force: &InForce) -> &Entities<Self>;
+/// A kind, as core knows it, and what admission keeps of one of its entities. The list of kinds is
+/// [`kinds!`](anteroom_core::kinds).
+pub trait Served: Kind {
+    /// What admission keeps of one.
+    type State: Entity<Kind = Self>;
 }
 
 /// One thing that the configuration names, and what admission does for each kind of it.
-pub trait Entity: Listed + Send + Sync + 'static {
-    /// Its section of the configuration, in paths and in the scopes of keys: `queues`.
-    const SECTION: &'static str;
-    /// What one of them is called, in audit lines and in messages to callers: `queue`.
-    const LABEL: &'static str;
-    /// The refusal if the configuration names none.
-    const UNKNOWN: Code;
-    /// The calls that go around the router, on the public and on the service port.
-    const HOT: Hot = Hot { public: &[], service: &[] };
-
+pub trait Entity: Sized + Send + Sync + 'static {
+    /// Its kind.
+    type Kind: Served<State = Self>;
     /// Its part of the configuration.
     type Config;
     /// The metrics of all of its kind.
     type Families: Families;
+
+    /// The refusal if the configuration names none.
+    const UNKNOWN: Code;
+    /// The codes of its refusals, in groups.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the README"))]
+    const CODES: &'static [&'static [Code]];
+    /// The calls that go around the router, on the public and on the service port.
+    const HOT: Hot = Hot { public: &[], service: &[] };
 
     /// All of its kind in a configuration.
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config>;
@@ -82,11 +69,17 @@ pub trait Entity: Listed + Send + Sync + 'static {
     fn spawn(_tasks: &Tasks<'_>) {}
 }
 
-/// A kind whose snapshots this process reads about once a second.
-pub trait Snapshots: Entity {
-    /// The name of the task that reads them, for the log.
-    const TASK: &'static str;
+/// Where those of a kind of the list are.
+pub trait Listed: Entity {
+    /// Those of this kind in force.
+    fn of(in_force: &InForce) -> &Entities<Self>;
 
+    /// The metrics of this kind.
+    fn families(metrics: &KindMetrics) -> &Self::Families;
+}
+
+/// A kind whose snapshots this process reads about once a second.
+pub trait Snapshots: Listed {
     /// What Redis returns of the entity as a whole.
     type Snapshot: Send + Sync + 'static;
 
@@ -136,31 +129,29 @@ pub struct EntityContext<'a> {
 }
 
 macro_rules! define_in_force {
-    ($($folder:ident $section:ident $state:ident,)*) => {
+    (; $(($kind:ident $handle:ident))+) => {
         /// The entities of one configuration, of every kind.
         #[derive(Default)]
         pub struct InForce {
-            $(pub $section: Entities<crate::$folder::state::$state>,)*
+            $($kind: Entities<<anteroom_core::$kind::$handle as Served>::State>,)+
         }
 
         impl InForce {
             /// Those of a new configuration. What has a memory is carried over from the entity of
             /// the same name in `before`; what is no longer configured shows nothing more.
-            pub fn reload(before: &Self, metrics: &KindMetrics, context: &EntityContext<'_>) -> Self {
-                let new = Self {
-                    $($section: before.$section.reload(&metrics.$section, context),)*
-                };
-                $(for name in before.$section.left_out(&new.$section) {
-                    metrics.$section.forget(name);
-                })*
-                new
+            pub fn reload(
+                before: &Self,
+                metrics: &KindMetrics,
+                context: &EntityContext<'_>,
+            ) -> Self {
+                Self { $($kind: before.$kind.reload(&metrics.$kind, context),)+ }
             }
         }
 
         /// The metrics of every kind.
         #[derive(Debug)]
         pub struct KindMetrics {
-            $(pub $section: <crate::$folder::state::$state as Entity>::Families,)*
+            $($kind: <<anteroom_core::$kind::$handle as Served>::State as Entity>::Families,)+
         }
 
         impl KindMetrics {
@@ -170,39 +161,37 @@ macro_rules! define_in_force {
             ///
             /// When a name is taken.
             pub fn register(registry: &Registry) -> prometheus::Result<Self> {
-                Ok(Self { $($section: Families::register(registry)?,)* })
+                Ok(Self { $($kind: Families::register(registry)?,)+ })
             }
         }
 
         $(
-            impl Listed for crate::$folder::state::$state {
+            impl Listed for <anteroom_core::$kind::$handle as Served>::State {
                 fn of(in_force: &InForce) -> &Entities<Self> {
-                    &in_force.$section
+                    &in_force.$kind
                 }
-            }
 
-            impl AsRef<<crate::$folder::state::$state as Entity>::Families> for KindMetrics {
-                fn as_ref(&self) -> &<crate::$folder::state::$state as Entity>::Families {
-                    &self.$section
+                fn families(metrics: &KindMetrics) -> &Self::Families {
+                    &metrics.$kind
                 }
             }
-        )*
+        )+
     };
 }
 
-for_each_kind!(define_in_force);
+anteroom_core::kinds!(define_in_force! {});
 
 /// The name in a path: the part behind the section, where every template has it; a name needs no
 /// escapes. The decoded parameters of the router fail as a whole when another one is no UTF-8, and
 /// the visitor's own path behind `…/authorize/` may be in any encoding.
 pub fn name_in<T: Entity>(path: &str) -> Option<&str> {
     // Nearly every path: /v1/SECTION/NAME…
-    let rest = path.strip_prefix("/v1/").and_then(|rest| rest.strip_prefix(T::SECTION));
+    let rest = path.strip_prefix("/v1/").and_then(|rest| rest.strip_prefix(T::Kind::SECTION));
     if let Some(rest) = rest.and_then(|rest| rest.strip_prefix('/')) {
         let end = rest.bytes().position(|byte| byte == b'/').unwrap_or(rest.len());
         return rest.get(..end);
     }
-    path.split('/').skip_while(|part| *part != T::SECTION).nth(1)
+    path.split('/').skip_while(|part| *part != T::Kind::SECTION).nth(1)
 }
 
 /// All of one kind that are in force.
@@ -241,9 +230,11 @@ impl<T> Entities<T> {
 impl<T: Entity> Entities<T> {
     /// Those of a new configuration, each made with the one that had the name before, if any.
     fn reload(&self, families: &T::Families, context: &EntityContext<'_>) -> Self {
-        self.with(T::configured(context.config), |name, config, before| {
+        let new = self.with(T::configured(context.config), |name, config, before| {
             T::make(name, config, before, families, context)
-        })
+        });
+        self.left_out(&new).for_each(|name| families.forget(name));
+        new
     }
 
     /// The one that a path names.

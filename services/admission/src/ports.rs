@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use anteroom_core::for_each_kind;
 use axum::Router;
 use axum::body::Body;
 use futures_util::FutureExt as _;
@@ -12,10 +13,11 @@ use futures_util::future::Either;
 use http::Request;
 use tower::Service as _;
 use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
-use crate::entities::{Entity as _, for_each_kind};
+use crate::entities::{Entity as _, Served};
 use crate::http::audit::Audit;
 use crate::http::extract::Peer;
 use crate::http::fast_path::{FastPath, HotRoute};
@@ -23,7 +25,6 @@ use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::http::{document, openapi};
 use crate::problem::{Code, Problem};
 use crate::queue::gate;
-use crate::{breaker, event, limit, pool, queue};
 
 /// What one port answers with.
 pub struct PortService {
@@ -50,35 +51,39 @@ impl PortService {
 
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> PortService {
-    let mut routes = OpenApiRouter::with_openapi(document::PublicDocument::openapi());
-    let mut hot = Vec::new();
-    macro_rules! add_each {
-        ($($folder:ident $section:ident $state:ident,)*) => {
-            $(
-                routes = routes.merge($folder::state::$state::public());
-                hot.extend_from_slice($folder::state::$state::HOT.public);
-            )*
-        };
+    fn add<K: Served>(routes: &mut Routes) {
+        routes.add(K::State::public(), K::State::HOT.public);
     }
-    for_each_kind!(add_each);
-    port(app, true, routes, &hot)
+    let mut routes = Routes::of(document::PublicDocument::openapi());
+    for_each_kind!(add(&mut routes));
+    port(app, true, routes.all, &routes.hot)
 }
 
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> PortService {
-    let audit = Audit::default();
-    let mut routes = OpenApiRouter::with_openapi(document::ServiceDocument::openapi());
-    let mut hot = Vec::new();
-    macro_rules! add_each {
-        ($($folder:ident $section:ident $state:ident,)*) => {
-            $(
-                routes = routes.merge($folder::state::$state::service(&audit));
-                hot.extend_from_slice($folder::state::$state::HOT.service);
-            )*
-        };
+    fn add<K: Served>(routes: &mut Routes, audit: &Audit) {
+        routes.add(K::State::service(audit), K::State::HOT.service);
     }
-    for_each_kind!(add_each);
-    port(app, false, routes, &hot)
+    let mut routes = Routes::of(document::ServiceDocument::openapi());
+    for_each_kind!(add(&mut routes, &Audit::default()));
+    port(app, false, routes.all, &routes.hot)
+}
+
+/// The routes of a port, kind by kind.
+struct Routes {
+    all: OpenApiRouter<Arc<App>>,
+    hot: Vec<HotRoute>,
+}
+
+impl Routes {
+    fn of(document: OpenApi) -> Self {
+        Self { all: OpenApiRouter::with_openapi(document), hot: Vec::new() }
+    }
+
+    fn add(&mut self, routes: OpenApiRouter<Arc<App>>, hot: &[HotRoute]) {
+        self.all = std::mem::take(&mut self.all).merge(routes);
+        self.hot.extend_from_slice(hot);
+    }
 }
 
 /// A port of these routes, with its document, the fallbacks and the shell; `hot` are those of them

@@ -11,6 +11,8 @@ use crate::store::Script;
 pub trait Kind: Send + Sync + 'static {
     /// Its public name: in the configuration, the API, metrics, spans and keys.
     const NAME: &'static str;
+    /// Its section of the configuration, in paths of the API and in the scopes of keys.
+    const SECTION: &'static str;
     /// Its folder in `lua/`, and its module in the crates.
     const FOLDER: &'static str = Self::NAME;
 

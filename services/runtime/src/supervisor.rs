@@ -42,7 +42,7 @@ impl Supervisor {
     /// label of the metric is `task`.
     pub async fn keep<C, F>(
         &self,
-        task: &'static str,
+        task: &str,
         mut changes: watch::Receiver<C>,
         names: impl Fn(&C) -> Vec<String>,
         stop: CancellationToken,
@@ -58,7 +58,8 @@ impl Supervisor {
             for name in &names {
                 kept.entry(name.clone()).or_insert_with(|| {
                     let (name, own_stop) = (name.clone(), stop.child_token());
-                    let supervised = Supervised { task, name, stop: own_stop.clone() };
+                    let supervised =
+                        Supervised { task: task.to_owned(), name, stop: own_stop.clone() };
                     tasks.spawn(supervised.run(panics.clone(), run.clone()));
                     own_stop
                 });
@@ -86,7 +87,7 @@ impl Supervisor {
 
 /// The task of one entity.
 struct Supervised {
-    task: &'static str,
+    task: String,
     name: String,
     stop: CancellationToken,
 }

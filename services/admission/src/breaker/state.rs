@@ -12,8 +12,9 @@ use utoipa_axum::router::OpenApiRouter;
 use super::hot;
 use super::last_known::LastKnown;
 use super::metrics::{BreakerFamilies, BreakerMetrics};
+use super::problems;
 use crate::app::App;
-use crate::entities::{Entity, EntityContext, Hot, Snapshots};
+use crate::entities::{Entity, EntityContext, Hot, Served, Snapshots};
 use crate::http::audit::Audit;
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
@@ -64,14 +65,18 @@ impl BreakerState {
     }
 }
 
-impl Entity for BreakerState {
-    const SECTION: &'static str = "targets";
-    const LABEL: &'static str = "target";
-    const UNKNOWN: Code = Code::UNKNOWN_TARGET;
-    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
+impl Served for Breaker {
+    type State = BreakerState;
+}
 
+impl Entity for BreakerState {
+    type Kind = Breaker;
     type Config = BreakerConfig;
     type Families = BreakerFamilies;
+
+    const UNKNOWN: Code = Code::UNKNOWN_TARGET;
+    const CODES: &'static [&'static [Code]] = &[problems::TARGET];
+    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.targets
@@ -108,8 +113,6 @@ impl Entity for BreakerState {
 }
 
 impl Snapshots for BreakerState {
-    const TASK: &'static str = "target_snapshots";
-
     type Snapshot = Snapshot;
 
     fn latest(&self) -> &Latest<Snapshot> {

@@ -11,8 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::early::EarlyVisitors;
 use super::metrics::{EventFamilies, EventMetrics};
+use super::problems;
 use crate::app::App;
-use crate::entities::{Entity, EntityContext, Snapshots};
+use crate::entities::{Entity, EntityContext, Served, Snapshots};
 use crate::http::audit::Audit;
 use crate::latest::Latest;
 use crate::problem::Code;
@@ -34,13 +35,17 @@ impl EventState {
     }
 }
 
-impl Entity for EventState {
-    const SECTION: &'static str = "events";
-    const LABEL: &'static str = "event";
-    const UNKNOWN: Code = Code::UNKNOWN_EVENT;
+impl Served for Event {
+    type State = EventState;
+}
 
+impl Entity for EventState {
+    type Kind = Event;
     type Config = EventConfig;
     type Families = EventFamilies;
+
+    const UNKNOWN: Code = Code::UNKNOWN_EVENT;
+    const CODES: &'static [&'static [Code]] = &[problems::EVENT];
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.events
@@ -80,8 +85,6 @@ impl Entity for EventState {
 }
 
 impl Snapshots for EventState {
-    const TASK: &'static str = "event_snapshots";
-
     type Snapshot = Snapshot;
 
     fn latest(&self) -> &Latest<Snapshot> {

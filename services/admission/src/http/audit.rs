@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anteroom_core::queue::Ticket;
+use anteroom_core::{Kind, kinds};
 use anteroom_runtime::AUDIT;
 use anteroom_runtime::config::{Rate, is_name};
 use axum::extract::Request;
@@ -97,7 +98,7 @@ impl Audit {
         request.extensions_mut().insert(CallerGone(gone.clone()));
         let _gone = gone.drop_guard();
         let name = name_in::<T>(request.uri().path()).filter(|name| is_name(name));
-        let subject = Subject { label: T::LABEL, name: name.map(str::to_owned) };
+        let subject = Subject { label: T::Kind::NAME, name: name.map(str::to_owned) };
         let call = async move {
             let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             let answer = answer.unwrap_or_else(|panic| panicked(&*panic).into_response());
@@ -127,14 +128,19 @@ impl Audit {
         let left_out = Some(self.left_out.swap(0, Relaxed)).filter(|lines| *lines > 0);
         let key = key.as_deref().unwrap_or(UNKNOWN_KEY);
         let outcome = code.map_or("done", |code| code.name());
-        tracing::info!(
-            target: AUDIT,
-            // The name stands under the label of its kind: one field for each kind.
-            key, operation, queue = subject.under("queue"), limit = subject.under("limit"),
-            event = subject.under("event"), pool = subject.under("pool"), ticket, outcome,
-            %before, %after, left_out,
-            "operator call"
-        );
+        macro_rules! write_line {
+            (; $(($kind:ident $handle:ident))+) => {
+                tracing::info!(
+                    target: AUDIT,
+                    // The name is in a field of its kind.
+                    key, operation,
+                    $($kind = subject.under(<anteroom_core::$kind::$handle as Kind>::NAME),)+
+                    ticket, outcome, %before, %after, left_out,
+                    "operator call"
+                )
+            };
+        }
+        kinds!(write_line! {});
     }
 }
 

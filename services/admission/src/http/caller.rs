@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use anteroom_core::Kind as _;
 use anteroom_runtime::config::is_name;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -15,7 +16,7 @@ use super::audit::AuditEntry;
 use super::extract::Peer;
 use crate::app::{App, LiveConfig};
 use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
-use crate::entities::{Entity, name_in};
+use crate::entities::{Listed, name_in};
 use crate::problem::{Code, Problem};
 
 /// A backend, or an operator, that may touch the entity of the path.
@@ -39,7 +40,7 @@ pub struct OperatorOfAny<T> {
     kind: PhantomData<T>,
 }
 
-impl<T: Entity> Backend<T> {
+impl<T: Listed> Backend<T> {
     /// Who sends the head of a request, and what for.
     pub fn of(
         app: &App,
@@ -53,7 +54,7 @@ impl<T: Entity> Backend<T> {
     }
 }
 
-impl<T: Entity> FromRequestParts<Arc<App>> for Backend<T> {
+impl<T: Listed> FromRequestParts<Arc<App>> for Backend<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -63,10 +64,10 @@ impl<T: Entity> FromRequestParts<Arc<App>> for Backend<T> {
 
 impl AnyBackend {
     /// The entity of this name, if the caller may touch it.
-    pub fn entity<T: Entity>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem> {
+    pub fn entity<T: Listed>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem> {
         let live = app.live();
         let entity = T::of(&live.in_force).get(name).ok_or_else(|| Problem::new(T::UNKNOWN))?;
-        self.0.touches(T::SECTION, name)?;
+        self.0.touches(T::Kind::SECTION, name)?;
         Ok(entity)
     }
 }
@@ -79,7 +80,7 @@ impl FromRequestParts<Arc<App>> for AnyBackend {
     }
 }
 
-impl<T: Entity> FromRequestParts<Arc<App>> for Operator<T> {
+impl<T: Listed> FromRequestParts<Arc<App>> for Operator<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -89,17 +90,17 @@ impl<T: Entity> FromRequestParts<Arc<App>> for Operator<T> {
     }
 }
 
-impl<T: Entity> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
+impl<T: Listed> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let (caller, entry) = operator(&app.live(), parts)?;
         let name = name_in::<T>(parts.uri.path()).filter(|name| is_name(name));
         let name = name.ok_or_else(|| {
-            let rule = format!("the {} must match [a-z0-9-]{{1,40}}", T::LABEL);
+            let rule = format!("the {} must match [a-z0-9-]{{1,40}}", T::Kind::NAME);
             Problem::new(Code::BAD_REQUEST).detail(rule)
         })?;
-        caller.touches(T::SECTION, name)?;
+        caller.touches(T::Kind::SECTION, name)?;
         Ok(Self { entry, name: name.to_owned(), kind: PhantomData })
     }
 }
@@ -128,9 +129,9 @@ fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Pr
 }
 
 /// Looked up only for a known caller: strangers do not learn what there is.
-fn entity<T: Entity>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem> {
+fn entity<T: Listed>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem> {
     let entity = T::of(&live.in_force).at(uri.path())?;
     // There is one, so the path has its name.
-    caller.touches(T::SECTION, name_in::<T>(uri.path()).unwrap_or_default())?;
+    caller.touches(T::Kind::SECTION, name_in::<T>(uri.path()).unwrap_or_default())?;
     Ok(entity)
 }

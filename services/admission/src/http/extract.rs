@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::app::App;
-use crate::entities::{Entities, Entity};
+use crate::entities::Listed;
 use crate::problem::{Code, Problem};
 
 /// The longest body that any call takes, in bytes.
@@ -38,12 +38,12 @@ impl Peer {
 /// The entity that the path names.
 pub struct At<T>(pub Arc<T>);
 
-impl<T: Entity> FromRequestParts<Arc<App>> for At<T> {
+impl<T: Listed> FromRequestParts<Arc<App>> for At<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let live = app.live();
-        let entities: &Entities<T> = T::of(&live.in_force);
+        let entities = T::of(&live.in_force);
         entities.at(parts.uri.path()).map(Self)
     }
 }

@@ -19,7 +19,7 @@ use super::caller::Backend;
 use super::extract::{JsonBody, json_body};
 use super::shell::{Answer, ResponseFuture, Shell};
 use crate::app::App;
-use crate::entities::Entity;
+use crate::entities::Listed;
 use crate::metrics::RouteMetrics;
 use crate::problem::Problem;
 
@@ -63,7 +63,7 @@ impl<'a> HotCall<'a> {
         handler: impl FnOnce(Backend<T>, JsonBody<B>) -> F + Send + 'static,
     ) -> ResponseFuture
     where
-        T: Entity,
+        T: Listed,
         B: DeserializeOwned + Send + 'static,
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
     {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_core::limit::Rule;
+use anteroom_core::limit::{Limits, Rule};
 use anteroom_runtime::Config;
 use anteroom_runtime::config::LimitConfig;
 use http::HeaderValue;
@@ -11,8 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::hot;
 use super::metrics::{LimitFamilies, LimitMetrics};
+use super::problems;
 use crate::app::App;
-use crate::entities::{Entity, EntityContext, Hot};
+use crate::entities::{Entity, EntityContext, Hot, Served};
 use crate::http::audit::Audit;
 use crate::problem::Code;
 
@@ -39,14 +40,18 @@ impl LimitState {
     }
 }
 
-impl Entity for LimitState {
-    const SECTION: &'static str = "limits";
-    const LABEL: &'static str = "limit";
-    const UNKNOWN: Code = Code::UNKNOWN_LIMIT;
-    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
+impl Served for Limits {
+    type State = LimitState;
+}
 
+impl Entity for LimitState {
+    type Kind = Limits;
     type Config = LimitConfig;
     type Families = LimitFamilies;
+
+    const UNKNOWN: Code = Code::UNKNOWN_LIMIT;
+    const CODES: &'static [&'static [Code]] = &[problems::LIMIT];
+    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.limits

@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::metrics::PoolFamilies;
 use super::problems;
 use crate::app::App;
-use crate::entities::{Entity, EntityContext, Snapshots};
+use crate::entities::{Entity, EntityContext, Served, Snapshots};
 use crate::http::audit::Audit;
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
@@ -93,13 +93,17 @@ impl PoolState {
     }
 }
 
-impl Entity for PoolState {
-    const SECTION: &'static str = "pools";
-    const LABEL: &'static str = "pool";
-    const UNKNOWN: Code = Code::UNKNOWN_POOL;
+impl Served for Pool {
+    type State = PoolState;
+}
 
+impl Entity for PoolState {
+    type Kind = Pool;
     type Config = PoolConfig;
     type Families = PoolFamilies;
+
+    const UNKNOWN: Code = Code::UNKNOWN_POOL;
+    const CODES: &'static [&'static [Code]] = &[problems::POOL];
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.pools
@@ -137,8 +141,6 @@ impl Entity for PoolState {
 }
 
 impl Snapshots for PoolState {
-    const TASK: &'static str = "pool_snapshots";
-
     type Snapshot = Snapshot;
 
     fn latest(&self) -> &Latest<Snapshot> {

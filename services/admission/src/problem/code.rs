@@ -100,21 +100,18 @@ pub(super) mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::breaker::problems::TARGET;
-    use crate::event::problems::EVENT;
-    use crate::limit::problems::LIMIT;
-    use crate::pool::problems::POOL;
+    use crate::entities::{Entity as _, Served};
     use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
     use crate::problem::repeated::REPEATED;
     use crate::problem::store::STORE;
-    use crate::queue::problems::{QUEUE, TOKEN};
 
     /// Every code of every group.
     pub fn all_codes() -> impl Iterator<Item = Code> {
-        let groups = [
-            ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED, TOKEN, QUEUE, LIMIT, TARGET, EVENT,
-            POOL,
-        ];
+        fn add<K: Served>(groups: &mut Vec<&[Code]>) {
+            groups.extend(K::State::CODES);
+        }
+        let mut groups = vec![ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED];
+        anteroom_core::for_each_kind!(add(&mut groups));
         groups.into_iter().flatten().copied()
     }
 

@@ -15,12 +15,13 @@ use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
 use super::hot;
 use super::metrics::{QueueFamilies, QueueMetrics};
+use super::problems;
 use super::return_to::ReturnTo;
 use super::streams::Streams;
 use crate::app::App;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
-use crate::entities::{Entity, EntityContext, Hot, Snapshots};
+use crate::entities::{Entity, EntityContext, Hot, Served, Snapshots};
 use crate::http::audit::Audit;
 use crate::latest::Latest;
 use crate::problem::retry::{self, PendingRetries};
@@ -171,14 +172,18 @@ impl QueueState {
     }
 }
 
-impl Entity for QueueState {
-    const SECTION: &'static str = "queues";
-    const LABEL: &'static str = "queue";
-    const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
-    const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
+impl Served for Queue {
+    type State = QueueState;
+}
 
+impl Entity for QueueState {
+    type Kind = Queue;
     type Config = QueueConfig;
     type Families = QueueFamilies;
+
+    const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
+    const CODES: &'static [&'static [Code]] = &[problems::TOKEN, problems::QUEUE];
+    const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.queues
@@ -212,13 +217,11 @@ impl Entity for QueueState {
 
     fn spawn(tasks: &Tasks<'_>) {
         tasks.snapshots::<Self>();
-        tasks.keep::<Self, _>("queue_revocations", revocations::keep);
+        tasks.keep::<Self, _>("queue_revocations".to_owned(), revocations::keep);
     }
 }
 
 impl Snapshots for QueueState {
-    const TASK: &'static str = "queue_snapshots";
-
     type Snapshot = Snapshot;
 
     fn latest(&self) -> &Latest<Snapshot> {

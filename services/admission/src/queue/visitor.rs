@@ -15,6 +15,7 @@ use crate::callers::client_address::client_address;
 use crate::callers::origin::SEC_FETCH_SITE;
 use crate::callers::single::{Differs, single};
 use crate::defences::{Asked, Unit};
+use crate::entities::Listed as _;
 use crate::http::extract::Peer;
 use crate::problem::{Code, Problem};
 use crate::queue::metrics::JoinRefusal;
@@ -114,7 +115,7 @@ impl Visitor {
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
         let live = &app.live();
-        let queue = live.in_force.queues.at(uri.path())?;
+        let queue = QueueState::of(&live.in_force).at(uri.path())?;
         let (held, by_cookie) = held(live, &queue, told.token, headers);
         let is_browser = by_cookie || told.origin.is_some() || told.site.is_some();
         // Another site's page can make a browser send its cookie, or join and be given one; a token

@@ -6,11 +6,12 @@ mod snapshots;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use anteroom_core::Kind as _;
 use anteroom_runtime::{Changes, Config, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::entities::{Entity, KindMetrics, Snapshots, for_each_kind};
+use crate::entities::{Entity, Served, Snapshots};
 
 /// Starts tasks: one for each entity of a kind that the configuration in force names.
 pub struct Tasks<'a> {
@@ -24,29 +25,24 @@ pub struct Tasks<'a> {
 /// a request comes.
 pub fn spawn(app: &Arc<App>, supervisor: &Supervisor, in_force: &Changes) -> bool {
     let tasks = Tasks { app, supervisor, in_force, are_idle: Cell::new(true) };
-    macro_rules! spawn_each {
-        ($($folder:ident $section:ident $state:ident,)*) => {
-            $(crate::$folder::state::$state::spawn(&tasks);)*
-        };
+    fn spawn_those_of<K: Served>(tasks: &Tasks<'_>) {
+        K::State::spawn(tasks);
     }
-    for_each_kind!(spawn_each);
+    anteroom_core::for_each_kind!(spawn_those_of(&tasks));
     tasks.are_idle.get()
 }
 
 impl Tasks<'_> {
     /// Keeps the newest snapshot of each entity.
-    pub fn snapshots<K: Snapshots>(&self)
-    where
-        KindMetrics: AsRef<K::Families>,
-    {
-        self.keep::<K, _>(K::TASK, snapshots::keep::<K>);
+    pub fn snapshots<K: Snapshots>(&self) {
+        self.keep::<K, _>(format!("{}_snapshots", K::Kind::NAME), snapshots::keep::<K>);
     }
 
     /// Keeps one such task for each entity of a kind in the configuration in force, until the
     /// process stops.
     pub fn keep<K: Entity, F: Future<Output = ()> + Send + 'static>(
         &self,
-        task: &'static str,
+        task: String,
         run: fn(Arc<App>, String, CancellationToken) -> F,
     ) {
         let names = |config: &Arc<Config>| K::configured(config).keys().cloned().collect();
@@ -58,7 +54,7 @@ impl Tasks<'_> {
         tokio::spawn(async move {
             let stop = app.stopping.clone();
             let run = move |name, stop| run(app.clone(), name, stop);
-            supervisor.keep(task, in_force, names, stop, run).await;
+            supervisor.keep(&task, in_force, names, stop, run).await;
         });
     }
 }

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anteroom_core::Kind as _;
 use rand::Rng as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::entities::{KindMetrics, Snapshots};
+use crate::entities::Snapshots;
 
 /// Times 0.8 to 1.2, so that a snapshot is rarely older than the second that a GET promises.
 const EVERY: Duration = Duration::from_millis(800);
@@ -19,10 +20,7 @@ const EVERY: Duration = Duration::from_millis(800);
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// Reads the snapshots of one entity until it is stopped, or no longer configured.
-pub async fn keep<K: Snapshots>(app: Arc<App>, name: String, stop: CancellationToken)
-where
-    KindMetrics: AsRef<K::Families>,
-{
+pub async fn keep<K: Snapshots>(app: Arc<App>, name: String, stop: CancellationToken) {
     let reading = async {
         // The first connection is a moment away.
         app.store.wait_up(EVERY).await;
@@ -30,13 +28,13 @@ where
             let asked_at = Instant::now();
             let pause = match entity.snapshot().await {
                 Ok(snapshot) => {
-                    entity.act_on(app.metrics.kinds.as_ref(), &snapshot);
+                    entity.act_on(K::families(&app.metrics.kinds), &snapshot);
                     entity.latest().set(asked_at, snapshot);
                     EVERY
                 }
                 // Redis being down is logged once, by the connection.
                 Err(error) => {
-                    tracing::debug!(kind = K::LABEL, name, %error, "no snapshot");
+                    tracing::debug!(kind = K::Kind::NAME, name, %error, "no snapshot");
                     AGAIN
                 }
             };

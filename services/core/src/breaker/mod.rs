@@ -47,6 +47,7 @@ struct BreakerInner {
 
 impl Kind for Breaker {
     const NAME: &str = "target";
+    const SECTION: &str = "targets";
     const FOLDER: &str = "breaker";
 
     fn scripts() -> &'static [&'static Script] {

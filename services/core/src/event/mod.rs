@@ -66,6 +66,7 @@ impl Ruled for Rules {
 
 impl Kind for Event {
     const NAME: &str = "event";
+    const SECTION: &str = "events";
 
     fn scripts() -> &'static [&'static Script] {
         &scripts::SCRIPTS

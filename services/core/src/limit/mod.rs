@@ -49,6 +49,7 @@ pub struct Limits {
 
 impl Kind for Limits {
     const NAME: &str = "limit";
+    const SECTION: &str = "limits";
 
     fn scripts() -> &'static [&'static Script] {
         &scripts::SCRIPTS

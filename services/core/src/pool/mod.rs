@@ -63,6 +63,7 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
 impl Kind for Pool {
     const NAME: &str = "pool";
+    const SECTION: &str = "pools";
 
     fn scripts() -> &'static [&'static Script] {
         &scripts::SCRIPTS

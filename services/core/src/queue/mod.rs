@@ -69,6 +69,7 @@ struct QueueInner {
 
 impl Kind for Queue {
     const NAME: &str = "queue";
+    const SECTION: &str = "queues";
 
     fn scripts() -> &'static [&'static Script] {
         &scripts::SCRIPTS
