@@ -37,8 +37,8 @@ const DEV: &str = "
     ServiceAccount admission concert gate grafana issuer prometheus redis scheduler
     StatefulSet redis";
 
-/// An overlay of a user: the overlay that it is made of, and the objects that it adds (`+`), changes
-/// (`~`) or removes (`-`).
+/// An overlay of a user: the overlay that it is made of, and the objects that it adds (`+`),
+/// changes (`~`) or removes (`-`).
 const DIFFERENCES: [(&str, &str, &str); 6] = [
     ("hpa-requests", "overlays/prod", "~HorizontalPodAutoscaler/admission"),
     ("keda", "overlays/prod", "-HorizontalPodAutoscaler/admission +ScaledObject/admission"),

@@ -1,9 +1,9 @@
 //! The waiting room in plain Rust: maps instead of sorted sets, every promotion remembered one by
 //! one.
 //!
-//! It works out how many places a tick may promote, and promotes the number that the scripts chose:
-//! more are refused at once, and fewer when the tick is over ([`Queue::held_back`]). The cap and the
-//! rate are checked over the exact history beside it.
+//! It works out how many places a tick may promote, and promotes the number that the scripts
+//! chose: more are refused at once, and fewer when the tick is over ([`Queue::held_back`]). The cap
+//! and the rate are checked over the exact history beside it.
 
 mod health;
 mod pace;
