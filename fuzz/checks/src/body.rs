@@ -90,8 +90,10 @@ fn asked_of_a_pool(asked: AskedBody) {
         Ok((asked, operation_id)) => {
             assert!((1..=128).contains(&operation_id.len()) && operation_id.trim() == operation_id);
             match asked {
-                Asked::Amount(amount) => assert!((1..1 << 53).contains(&amount), "{amount}"),
-                Asked::Option(name) => assert!((1..=40).contains(&name.len()), "{name}"),
+                Asked::Amount(amount) => {
+                    assert!((1..1 << 53).contains(&amount.get()), "{amount:?}")
+                }
+                Asked::Option(name) => assert!((1..=40).contains(&name.as_str().len()), "{name:?}"),
             }
         }
         Err(problem) => refused(&problem, Code::INVALID_VALUE),

@@ -1,8 +1,7 @@
 //! The bodies of the pools' calls, read and checked.
 
 use anteroom_core::pool::Asked;
-use anteroom_core::rules::MAX_AMOUNT;
-use anteroom_runtime::config::is_name;
+use anteroom_core::rules::{Amount, MAX_AMOUNT, Name};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -67,14 +66,14 @@ impl AskedBody {
     /// `invalid_value` with the field and its rule.
     pub fn checked(self) -> Result<(Asked, String), Problem> {
         let operation_id = self.operation_id.checked("operation_id")?;
-        let asked = match (self.amount, self.option) {
-            (Some(given), None) => Asked::Amount(amount(given, 1)?),
-            (None, Some(option)) if is_name(&option) => Asked::Option(option),
-            (None, Some(_)) => {
-                return Err(refused("option must be 1 to 40 characters of a-z, 0-9 and -"));
-            }
-            _ => return Err(refused("either amount or option must be given")),
-        };
+        let asked =
+            match (self.amount, self.option) {
+                (Some(given), None) => Asked::Amount(amount(given, 1)?),
+                (None, Some(option)) => Asked::Option(Name::new(option).ok_or_else(|| {
+                    refused("option must be 1 to 40 characters of a-z, 0-9 and -")
+                })?),
+                _ => return Err(refused("either amount or option must be given")),
+            };
         Ok((asked, operation_id))
     }
 }
@@ -106,11 +105,10 @@ pub struct FundsBody {
 /// # Errors
 ///
 /// `invalid_value` with the rule.
-pub fn amount(given: u64, least: u64) -> Result<u64, Problem> {
-    if (least..=MAX_AMOUNT).contains(&given) {
-        return Ok(given);
-    }
-    Err(refused(format!("amount must be from {least} to {MAX_AMOUNT}")))
+pub fn amount(given: u64, least: u64) -> Result<Amount, Problem> {
+    Amount::new(given)
+        .filter(|amount| amount.get() >= least)
+        .ok_or_else(|| refused(format!("amount must be from {least} to {MAX_AMOUNT}")))
 }
 
 fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
@@ -130,13 +128,15 @@ mod tests {
     #[test]
     fn an_amount_or_an_option_is_asked_for_under_a_name() {
         let asked = |asked| Ok((asked, "a".to_owned()));
-        assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), asked(Asked::Amount(7)));
+        let units = |amount| Asked::Amount(Amount::new(amount).expect("an amount"));
+        let option = |name| Asked::Option(Name::new(name).expect("a name"));
+        assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), asked(units(7)));
         let absent = r#"{"amount":null,"option":"large","operation_id":"a"}"#;
-        assert_eq!(read(absent), asked(Asked::Option("large".to_owned())));
+        assert_eq!(read(absent), asked(option("large")));
         let most = format!(r#"{{"amount":{MAX_AMOUNT},"operation_id":"a"}}"#);
-        assert_eq!(read(&most), asked(Asked::Amount(MAX_AMOUNT)));
-        let option = asked(Asked::Option("five-hundred".to_owned()));
-        assert_eq!(read(r#"{"option":"five-hundred","operation_id":"a"}"#), option);
+        assert_eq!(read(&most), asked(units(MAX_AMOUNT)));
+        let five_hundred = asked(option("five-hundred"));
+        assert_eq!(read(r#"{"option":"five-hundred","operation_id":"a"}"#), five_hundred);
         for (body, said) in [
             (r#"{"operation_id":"a"}"#, "either amount or option"),
             (r#"{"amount":1,"option":"a","operation_id":"a"}"#, "either amount or option"),

@@ -6,6 +6,7 @@ use super::ledger::Movement;
 use super::reply::{Answer, Attempt, Receipt};
 use super::reserve::{HOLD_KEY, HoldId};
 use super::{Pool, scripts};
+use crate::rules::Amount;
 use crate::store::{Args, Error, Numbers, Repeat, Script};
 
 /// A hold that was settled.
@@ -63,8 +64,8 @@ impl Pool {
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub async fn settle(&self, id: HoldId, amount: u64) -> Result<Answer<Settled>, Error> {
-        let args = self.entity().args().with(amount);
+    pub async fn settle(&self, id: HoldId, amount: Amount) -> Result<Answer<Settled>, Error> {
+        let args = self.entity().args().with(amount.get());
         let answer =
             self.retry_while_sweeping(|| self.of_hold(&scripts::SETTLE, id, &args)).await?;
         Ok(answer.map(|receipt| Settled { amount: receipt.amount, balance: receipt.balance }))

@@ -4,6 +4,7 @@ use super::reply::{Answer, Receipt, Refusal};
 use super::reserve::{CALL_KEY, Drawn};
 use super::{Pool, Rules, scripts};
 use crate::operation::Operation;
+use crate::rules::Amount;
 use crate::store::{Error, Repeat};
 
 impl Pool {
@@ -22,8 +23,9 @@ impl Pool {
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub async fn fund(&self, amount: u64, operation_id: &str) -> Result<Answer<Drawn>, Error> {
+    pub async fn fund(&self, amount: Amount, operation_id: &str) -> Result<Answer<Drawn>, Error> {
         let script = &scripts::FUND;
+        let amount = amount.get();
         let scope = [&b"fund"[..], self.name().as_bytes()];
         let operation = Operation::new(&scope, operation_id, &[&amount.to_be_bytes()]);
         let mut keys = script.keys_of(self.name());

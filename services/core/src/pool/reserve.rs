@@ -10,6 +10,7 @@ use redis::Value;
 use super::reply::{Answer, Attempt, Receipt};
 use super::{Pool, scripts};
 use crate::operation::Operation;
+use crate::rules::{Amount, Name};
 use crate::store::{Args, Batch, Clock, Error, Lane, Reply, Script, Store};
 
 /// The name of a hold: 16 bytes, which follow from the pool and the name of the call.
@@ -31,10 +32,10 @@ impl HoldId {
 /// How much a caller asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// So much, from 1 to [`MAX_AMOUNT`](crate::rules::MAX_AMOUNT).
-    Amount(u64),
+    /// So much, at least 1.
+    Amount(Amount),
     /// The most that this option pays.
-    Option(String),
+    Option(Name),
 }
 
 /// A hold that was given.
@@ -124,8 +125,7 @@ pub(super) const CALL_KEY: u8 = b'o';
 #[derive(Clone)]
 struct Item {
     operation: Operation,
-    amount: u64,
-    option: String,
+    asked: Asked,
     /// As the ledger shows it.
     name: String,
 }
@@ -133,12 +133,12 @@ struct Item {
 impl Item {
     fn new(kind: &[u8], pool: &str, asked: &Asked, operation_id: &str) -> Self {
         let (amount, option) = match asked {
-            Asked::Amount(amount) => (*amount, String::new()),
-            Asked::Option(option) => (0, option.clone()),
+            Asked::Amount(amount) => (amount.get(), ""),
+            Asked::Option(option) => (0, option.as_str()),
         };
-        let said = [&amount.to_be_bytes()[..], option.as_bytes()];
-        let operation = Operation::new(&[kind, pool.as_bytes()], operation_id, &said);
-        Self { operation, amount, option, name: operation_id.to_owned() }
+        let payload = [&amount.to_be_bytes()[..], option.as_bytes()];
+        let operation = Operation::new(&[kind, pool.as_bytes()], operation_id, &payload);
+        Self { operation, asked: asked.clone(), name: operation_id.to_owned() }
     }
 }
 
@@ -180,10 +180,17 @@ impl<const MOST: usize> Batch for Reservations<MOST> {
         self.clock.push_to(&mut args);
         for item in items {
             args.push(item.operation.said.as_slice());
-            args.extend_last(&(item.amount as f64).to_be_bytes());
-            // The names of options have at most 40 bytes.
-            args.extend_last(&[item.option.len() as u8]);
-            args.extend_last(item.option.as_bytes());
+            match &item.asked {
+                Asked::Amount(amount) => {
+                    args.extend_last(&amount.to_be_double());
+                    args.extend_last(&[0]);
+                }
+                Asked::Option(option) => {
+                    args.extend_last(&[0; 8]);
+                    args.extend_last(&[option.length()]);
+                    args.extend_last(option.as_str().as_bytes());
+                }
+            }
             args.extend_last(item.name.as_bytes());
         }
         args

@@ -1,4 +1,4 @@
-//! Amounts by name, as in `small=1000000,large=20000000`.
+//! Amounts, and amounts by name, as in `small=1000000,large=20000000`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,9 +7,54 @@ use std::str::FromStr;
 /// The largest amount, and the largest sum of amounts: beyond it Lua would round.
 pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
 
+/// An amount that Lua does not round: 0 to [`MAX_AMOUNT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Amount(u64);
+
+impl Amount {
+    /// This amount; `None` beyond [`MAX_AMOUNT`].
+    pub const fn new(amount: u64) -> Option<Self> {
+        if amount <= MAX_AMOUNT { Some(Self(amount)) } else { None }
+    }
+
+    /// As a number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// As the scripts unpack it.
+    pub(crate) fn to_be_double(self) -> [u8; 8] {
+        (self.0 as f64).to_be_bytes()
+    }
+}
+
+/// The name of an amount: `[a-z0-9-]{1,40}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(String);
+
+impl Name {
+    /// This name; `None` when it breaks the rule.
+    pub fn new(name: impl Into<String>) -> Option<Self> {
+        let name = name.into();
+        let is_one = (1..=40).contains(&name.len())
+            && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        is_one.then_some(Self(name))
+    }
+
+    /// As a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn length(&self) -> u8 {
+        self.0.len() as u8
+    }
+}
+
 /// Amounts by name, each from 1 to [`MAX_AMOUNT`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amounts(BTreeMap<String, u64>);
+pub struct Amounts(BTreeMap<Name, Amount>);
 
 impl Amounts {
     /// These amounts; else the first pair that is none: a name is `[a-z0-9-]{1,40}`.
@@ -20,22 +65,23 @@ impl Amounts {
     pub fn new(pairs: impl IntoIterator<Item = (String, u64)>) -> Result<Self, String> {
         let mut amounts = BTreeMap::new();
         for (name, amount) in pairs {
-            if !is_name(&name) || !(1..=MAX_AMOUNT).contains(&amount) {
+            let valid = Name::new(name.as_str()).zip(Amount::new(amount));
+            let Some((valid, amount)) = valid.filter(|(_, amount)| amount.get() > 0) else {
                 return Err(name);
-            }
-            amounts.insert(name, amount);
+            };
+            amounts.insert(valid, amount);
         }
         Ok(Self(amounts))
     }
 
     /// The amount of this name.
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.0.get(name).copied()
+        self.0.get(&Name::new(name)?).map(|amount| amount.get())
     }
 
     /// The names with their amounts, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
+        self.0.iter().map(|(name, amount)| (name.as_str(), amount.get()))
     }
 
     /// How many there are.
@@ -75,11 +121,6 @@ impl fmt::Display for Amounts {
     }
 }
 
-fn is_name(name: &str) -> bool {
-    (1..=40).contains(&name.len())
-        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +139,17 @@ mod tests {
         }
         for text in ["a", "a=", "a=x", "a=-1"] {
             assert_eq!(text.parse::<Amounts>(), Err(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_lua_would_round_and_what_is_no_name_cannot_be_made() {
+        assert_eq!(Amount::new(MAX_AMOUNT).map(Amount::get), Some(MAX_AMOUNT));
+        assert_eq!(Amount::new(MAX_AMOUNT + 1), None);
+        let longest = "a".repeat(40);
+        assert_eq!(Name::new(longest.as_str()).map(|name| name.length()), Some(40));
+        for text in ["", "A", "a b", "a=1", "a".repeat(41).as_str(), "é"] {
+            assert_eq!(Name::new(text), None, "{text:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ mod table;
 
 use std::time::Duration;
 
-pub use amounts::{Amounts, MAX_AMOUNT};
+pub use amounts::{Amount, Amounts, MAX_AMOUNT, Name};
 pub(crate) use stored::{Stored, read, write};
 pub use table::{Field, Typed};
 pub(crate) use table::{

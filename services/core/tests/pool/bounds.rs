@@ -3,12 +3,13 @@
 use anteroom_core::pool::{Answer, Asked, Pool};
 use futures_util::future::join_all;
 
-use super::money::{draw, funded, hold, look, tick};
+use super::money::{draw, funded, hold, look, tick, units};
 use super::support::{SECOND, START, TimedStore};
 
 async fn hold_many(pool: &Pool, count: u64) {
     let ids: Vec<_> = (0..count).map(|n| format!("many {n}")).collect();
-    let held = join_all(ids.iter().map(|id| pool.hold(&Asked::Amount(1), id))).await;
+    let one = Asked::Amount(units(1));
+    let held = join_all(ids.iter().map(|id| pool.hold(&one, id))).await;
     assert!(held.iter().all(|held| matches!(held, Ok(Answer::Done(_)))));
 }
 
@@ -35,7 +36,8 @@ async fn promise_13_a_call_takes_back_fifty_holds_at_most() {
     // The calls that draws share: each takes back fifty.
     world.redis.forget_calls().await;
     let ids: Vec<_> = (0..64).map(|n| n.to_string()).collect();
-    join_all(ids.iter().map(|id| pool.draw(&Asked::Amount(1), id))).await;
+    let one = Asked::Amount(units(1));
+    join_all(ids.iter().map(|id| pool.draw(&one, id))).await;
     let (calls, written) = (world.redis.evalsha_calls().await, world.redis.calls("xadd").await);
     assert_eq!(written, 64 + 50 * calls);
     tick(&pool).await;
@@ -56,8 +58,9 @@ async fn callers_share_the_sweep_of_ended_holds() {
     all_end(&world, &pool).await;
     world.redis.forget_calls().await;
     let ids: Vec<_> = (0..CALLERS).map(|n| n.to_string()).collect();
+    let everything = Asked::Amount(units(HOLDS));
     let begun = std::time::Instant::now();
-    let drawn = join_all(ids.iter().map(|id| pool.draw(&Asked::Amount(HOLDS), id))).await;
+    let drawn = join_all(ids.iter().map(|id| pool.draw(&everything, id))).await;
     let paid = drawn.iter().filter(|drawn| matches!(drawn, Ok(Answer::Done(_)))).count();
     assert_eq!((paid, drawn.iter().all(Result::is_ok)), (1, true));
     // Each draw looks at its name in each call.
@@ -73,8 +76,8 @@ async fn promise_13_what_is_not_permanent_has_a_ttl_of_twice_its_life() {
     let pool = world.pool("p", funded(100));
     let held = hold(&pool, 10, "a").await;
     draw(&pool, 5, "b").await;
-    pool.fund(5, "c").await.expect("an answer");
-    pool.settle(held.id, 5).await.expect("an answer");
+    pool.fund(units(5), "c").await.expect("an answer");
+    pool.settle(held.id, units(5)).await.expect("an answer");
     let other = hold(&pool, 10, "d").await;
     pool.cancel(other.id).await.expect("an answer");
     hold(&pool, 1, "e").await;

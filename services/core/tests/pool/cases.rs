@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use anteroom_core::pool::{Answer, Asked, HoldState, Refusal, Rules, Sums};
+use anteroom_core::rules::Name;
 use futures_util::future::join_all;
 
-use super::money::{draw, funded, hold, is_refused, look, options, pass, sums, tick, try_hold};
+use super::money::{
+    draw, funded, hold, is_refused, look, options, pass, sums, tick, try_hold, units,
+};
 use super::support::TimedStore;
 
 const BILLION: u64 = 1_000_000_000;
@@ -53,7 +56,7 @@ async fn promise_10_options_are_offered_only_while_their_maximum_is_covered() {
         let offered = snapshot.options().filter(|(_, _, available)| *available);
         offered.map(|(name, _, _)| name.to_owned()).collect::<Vec<_>>()
     };
-    let option = |name: &str| Asked::Option(name.to_owned());
+    let option = |name: &str| Asked::Option(Name::new(name).expect("a name"));
     assert_eq!(offered().await, ["five", "one", "twenty"]);
     pool.draw(&option("twenty"), "1").await.expect("an answer");
     assert_eq!(offered().await, ["five", "one"]);
@@ -75,17 +78,24 @@ async fn promise_10_a_hold_ends_exactly_once() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(10));
     let held = hold(&pool, 6, "a").await;
-    assert_eq!(pool.settle(held.id, 7).await, Ok(Answer::Refused(Refusal::Exceeds { held: 6 })));
-    assert!(matches!(pool.settle(held.id, 4).await, Ok(Answer::Done(it)) if it.balance == 6));
-    assert!(matches!(pool.settle(held.id, 4).await, Ok(Answer::Repeated(it)) if it.balance == 6));
+    assert_eq!(
+        pool.settle(held.id, units(7)).await,
+        Ok(Answer::Refused(Refusal::Exceeds { held: 6 }))
+    );
+    assert!(
+        matches!(pool.settle(held.id, units(4)).await, Ok(Answer::Done(it)) if it.balance == 6)
+    );
+    assert!(
+        matches!(pool.settle(held.id, units(4)).await, Ok(Answer::Repeated(it)) if it.balance == 6)
+    );
     let settled = Ok(Answer::Refused(Refusal::Settled { amount: 4 }));
-    assert_eq!(pool.settle(held.id, 5).await, settled);
+    assert_eq!(pool.settle(held.id, units(5)).await, settled);
     assert_eq!(pool.cancel(held.id).await, Ok(Answer::Refused(Refusal::Settled { amount: 4 })));
     let other = hold(&pool, 6, "b").await;
     for _ in 0..2 {
         assert_eq!(pool.cancel(other.id).await, Ok(Answer::Done(())));
     }
-    assert_eq!(pool.settle(other.id, 1).await, Ok(Answer::Refused(Refusal::Cancelled)));
+    assert_eq!(pool.settle(other.id, units(1)).await, Ok(Answer::Refused(Refusal::Cancelled)));
     let sums = sums(&pool).await;
     assert_eq!((sums.balance, sums.held, sums.paid), (6, 0, 4));
 }
@@ -99,7 +109,7 @@ async fn promise_10_a_hold_that_is_over_and_then_cancelled_is_not_settled_late()
     for _ in 0..2 {
         assert_eq!(pool.cancel(over.id).await, Ok(Answer::Done(())));
     }
-    assert_eq!(pool.settle(over.id, 6).await, Ok(Answer::Refused(Refusal::Cancelled)));
+    assert_eq!(pool.settle(over.id, units(6)).await, Ok(Answer::Refused(Refusal::Cancelled)));
     let sums = sums(&pool).await;
     assert_eq!((sums.balance, sums.held, sums.paid), (10, 0, 0));
 }
@@ -111,11 +121,15 @@ async fn promise_10_a_hold_that_is_over_is_settled_late_while_the_balance_covers
     let (early, late) = (hold(&pool, 6, "early").await, hold(&pool, 4, "late").await);
     pass(&world, &pool, 60).await;
     assert_eq!(sums(&pool).await.balance, 10);
-    assert!(matches!(pool.settle(early.id, 6).await, Ok(Answer::Done(it)) if it.balance == 4));
+    assert!(
+        matches!(pool.settle(early.id, units(6)).await, Ok(Answer::Done(it)) if it.balance == 4)
+    );
     draw(&pool, 2, "meanwhile").await;
-    assert_eq!(pool.settle(late.id, 4).await, Ok(Answer::Refused(Refusal::Expired)));
+    assert_eq!(pool.settle(late.id, units(4)).await, Ok(Answer::Refused(Refusal::Expired)));
     assert_eq!(pool.extend(late.id).await, Ok(Answer::Refused(Refusal::Expired)));
-    assert!(matches!(pool.settle(late.id, 2).await, Ok(Answer::Done(it)) if it.balance == 0));
+    assert!(
+        matches!(pool.settle(late.id, units(2)).await, Ok(Answer::Done(it)) if it.balance == 0)
+    );
     let looked = pool.look(late.id).await.expect("an answer").expect("a hold");
     assert_eq!(looked.state, HoldState::Settled { amount: 2 });
 }
@@ -152,9 +166,9 @@ async fn promise_11_a_repeat_is_told_the_first_answer_and_another_payload_is_ref
     assert_eq!(is_refused(try_hold(&pool, 5, "a").await), Refusal::Mismatch);
     assert!(matches!(draw(&pool, 3, "a").await, Answer::Repeated(it) if it.balance == 3));
     assert_eq!(is_refused(draw(&pool, 2, "a").await), Refusal::Mismatch);
-    assert!(matches!(pool.fund(5, "a").await, Ok(Answer::Done(it)) if it.balance == 8));
-    assert!(matches!(pool.fund(5, "a").await, Ok(Answer::Repeated(it)) if it.balance == 8));
-    assert_eq!(pool.fund(6, "a").await, Ok(Answer::Refused(Refusal::Mismatch)));
+    assert!(matches!(pool.fund(units(5), "a").await, Ok(Answer::Done(it)) if it.balance == 8));
+    assert!(matches!(pool.fund(units(5), "a").await, Ok(Answer::Repeated(it)) if it.balance == 8));
+    assert_eq!(pool.fund(units(6), "a").await, Ok(Answer::Refused(Refusal::Mismatch)));
     let sums = sums(&pool).await;
     assert_eq!((sums.funded, sums.held, sums.paid), (15, 4, 3));
 }
@@ -178,11 +192,11 @@ async fn promise_12_an_outage_of_the_store_ends_no_hold() {
 async fn sums_stay_within_what_lua_counts_exactly() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(anteroom_core::rules::MAX_AMOUNT - 1));
-    assert_eq!(pool.fund(2, "a").await, Ok(Answer::Refused(Refusal::TooLarge)));
-    assert!(matches!(pool.fund(1, "a").await, Ok(Answer::Done(_))));
+    assert_eq!(pool.fund(units(2), "a").await, Ok(Answer::Refused(Refusal::TooLarge)));
+    assert!(matches!(pool.fund(units(1), "a").await, Ok(Answer::Done(_))));
     let held = hold(&pool, anteroom_core::rules::MAX_AMOUNT - 2, "b").await;
     draw(&pool, 1, "c").await;
-    pool.settle(held.id, 1).await.expect("an answer");
+    pool.settle(held.id, units(1)).await.expect("an answer");
     let sums = sums(&pool).await;
     assert_eq!((sums.paid, sums.balance), (2, anteroom_core::rules::MAX_AMOUNT - 2));
 }
@@ -219,7 +233,7 @@ async fn a_hold_is_known_for_a_day_past_its_end() {
         pool.sweep().await.expect("a tick");
     }
     assert!(pool.look(held.id).await.expect("an answer").is_none());
-    assert_eq!(pool.settle(held.id, 4).await, Ok(Answer::Refused(Refusal::NoHold)));
+    assert_eq!(pool.settle(held.id, units(4)).await, Ok(Answer::Refused(Refusal::NoHold)));
     // The name is free again.
     hold(&pool, 5, "a").await;
     assert_eq!(sums(&pool).await.held, 5);
@@ -244,7 +258,10 @@ async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
         assert_eq!(sums(&pool).await, all, "what they had reserved is gone with the sums");
         pool.cancel(left.id).await.expect("an answer");
         draw(&pool, 10, "b").await;
-        assert!(matches!(pool.settle(late.id, 20).await, Ok(Answer::Done(_))), "it is paid late");
+        assert!(
+            matches!(pool.settle(late.id, units(20)).await, Ok(Answer::Done(_))),
+            "it is paid late"
+        );
         assert_eq!(sums(&pool).await, Sums { balance: 70, paid: 30, funded: 100, held: 0 });
     }
 }
@@ -260,6 +277,6 @@ async fn promise_11_a_repeat_of_a_hold_that_is_over_is_told_so() {
     let (one, two) = (hold(&pool, 10, "1").await, hold(&pool, 10, "2").await);
     assert_eq!(again("1").await, one.expires_in);
     pool.cancel(one.id).await.expect("an answer");
-    pool.settle(two.id, 5).await.expect("an answer");
+    pool.settle(two.id, units(5)).await.expect("an answer");
     assert_eq!((again("1").await, again("2").await), (Duration::ZERO, Duration::ZERO));
 }

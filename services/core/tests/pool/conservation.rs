@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::task::JoinSet;
 
-use super::money::{open, sums, tick};
+use super::money::{open, sums, tick, units};
 use super::support;
 
 const FUNDS: u64 = 5_000;
@@ -31,14 +31,15 @@ impl Payment {
     /// Asks for it; whether it is paid.
     async fn ask(&self, pool: &Pool) -> Result<bool, Error> {
         let told = match self {
-            Self::Draw { id, amount } => match pool.draw(&Asked::Amount(*amount), id).await? {
+            Self::Draw { id, amount } => match pool.draw(&Asked::Amount(units(*amount)), id).await?
+            {
                 Answer::Done(it) | Answer::Repeated(it) => it.amount,
                 Answer::Refused(refusal) => {
                     is_short(refusal, *amount);
                     return Ok(false);
                 }
             },
-            Self::Settle { hold, amount } => match pool.settle(*hold, *amount).await? {
+            Self::Settle { hold, amount } => match pool.settle(*hold, units(*amount)).await? {
                 Answer::Done(it) | Answer::Repeated(it) => it.amount,
                 // It was cancelled, settled for another amount, or is over and not covered.
                 Answer::Refused(_) => return Ok(false),
@@ -117,7 +118,7 @@ impl Caller {
 
     async fn holds(&mut self, id: &str, amount: u64, times: u32) {
         for _ in 0..times {
-            let asked = Asked::Amount(amount);
+            let asked = Asked::Amount(units(amount));
             let held = self.pool.hold(&asked, id);
             match gives_up_now_and_then(self.random.random(), held).await {
                 Some(Answer::Done(it) | Answer::Repeated(it)) => self.holds.push(it.id),
@@ -197,7 +198,7 @@ fn rules() -> Rules {
 async fn tend(pool: Pool) {
     for n in 0u64.. {
         tick(&pool).await;
-        let _ = pool.fund(50, &n.to_string()).await;
+        let _ = pool.fund(units(50), &n.to_string()).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

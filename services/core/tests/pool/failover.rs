@@ -7,7 +7,7 @@ use anteroom_core::pool::{Answer, Asked, OnFailover, Refusal, Rules};
 use anteroom_core::store::Config;
 use anteroom_testkit::{PERMISSIONS, Redis};
 
-use super::money::{draw, funded, hold, is_refused, look, open, sums, tick};
+use super::money::{draw, funded, hold, is_refused, look, open, sums, tick, units};
 use super::support;
 
 fn held_back() -> Rules {
@@ -38,18 +38,18 @@ async fn after_a_failover_a_pool_that_holds_moves_no_money_until_it_is_confirmed
     let (holds, continues) =
         (open(&after, "holds", held_back()), open(&after, "continues", funded(100)));
     assert_eq!(is_refused(draw(&holds, 5, "c").await), Refusal::Unconfirmed);
-    let refused = holds.hold(&Asked::Amount(1), "d").await.expect("an answer");
+    let refused = holds.hold(&Asked::Amount(units(1)), "d").await.expect("an answer");
     assert_eq!(is_refused(refused), Refusal::Unconfirmed);
-    assert_eq!(holds.settle(held.id, 1).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
+    assert_eq!(holds.settle(held.id, units(1)).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
     assert_eq!(holds.cancel(held.id).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
-    assert_eq!(holds.fund(1, "e").await, Ok(Answer::Refused(Refusal::Unconfirmed)));
+    assert_eq!(holds.fund(units(1), "e").await, Ok(Answer::Refused(Refusal::Unconfirmed)));
     let shown = look(&holds).await;
     assert_eq!((shown.unconfirmed, shown.failovers), (true, 1));
     holds.sweep().await.expect("a tick");
     assert!(look(&holds).await.unconfirmed, "a tick confirms nothing");
     assert_eq!(holds.confirm().await, Ok(Answer::Done(())));
     assert!(matches!(draw(&holds, 5, "c").await, Answer::Done(_)));
-    assert!(matches!(holds.settle(held.id, 1).await, Ok(Answer::Done(_))));
+    assert!(matches!(holds.settle(held.id, units(1)).await, Ok(Answer::Done(_))));
     assert_eq!(sums(&holds).await.paid, 11);
 
     assert!(matches!(draw(&continues, 5, "c").await, Answer::Done(_)));
@@ -79,12 +79,12 @@ async fn no_hold_ends_while_a_pool_waits_to_be_confirmed() {
     }
     assert!(look(&pool).await.unconfirmed);
     assert_eq!(sums(&pool).await, before);
-    assert_eq!(pool.settle(kept.id, 50).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
+    assert_eq!(pool.settle(kept.id, units(50)).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
     assert!(matches!(draw(&pool, 10, "paid").await, Answer::Repeated(_)));
-    let again = pool.hold(&Asked::Amount(60), "kept").await.expect("an answer");
+    let again = pool.hold(&Asked::Amount(units(60)), "kept").await.expect("an answer");
     assert!(matches!(again, Answer::Repeated(hold) if hold.expires_in == Duration::from_secs(8)));
     assert_eq!(pool.confirm().await, Ok(Answer::Done(())));
-    assert!(matches!(pool.settle(kept.id, 50).await, Ok(Answer::Done(_))));
+    assert!(matches!(pool.settle(kept.id, units(50)).await, Ok(Answer::Done(_))));
     // The other goes on where it stood.
     for left in [20, 0] {
         world.pass(Duration::from_secs(4));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_core::pool::{Movement, Rules, Sums};
 
-use super::money::{draw, funded, hold, pass, sums, tick};
+use super::money::{draw, funded, hold, pass, sums, tick, units};
 use super::support::{START, TimedStore};
 
 #[tokio::test]
@@ -13,12 +13,12 @@ async fn every_movement_has_a_line() {
     let pool = world.pool("reward", funded(100));
     let (one, two) = (hold(&pool, 10, "1").await, hold(&pool, 20, "2").await);
     draw(&pool, 5, "d").await;
-    pool.settle(one.id, 4).await.expect("an answer");
+    pool.settle(one.id, units(4)).await.expect("an answer");
     pool.cancel(two.id).await.expect("an answer");
     let three = hold(&pool, 7, "3").await;
     pass(&world, &pool, 60).await;
-    pool.settle(three.id, 6).await.expect("an answer");
-    pool.fund(1, "f").await.expect("an answer");
+    pool.settle(three.id, units(6)).await.expect("an answer");
+    pool.fund(units(1), "f").await.expect("an answer");
     let ledger = pool.ledger(0, 200).await.expect("a look");
     let told: Vec<_> =
         ledger.lines.iter().map(|it| (it.movement, it.amount, it.released, it.balance)).collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::pool::{Answer, Asked, Drawn, Hold, Pool, Refusal, Rules, Snapshot, Sums};
-use anteroom_core::rules::Amounts;
+use anteroom_core::rules::{Amount, Amounts};
 use anteroom_core::store::Store;
 
 use super::support::TimedStore;
@@ -29,12 +29,17 @@ pub fn open(store: &Store, name: &str, rules: Rules) -> Pool {
     Pool::open(store, name, rules, 100_000)
 }
 
+/// An amount that the scripts do not round.
+pub fn units(amount: u64) -> Amount {
+    Amount::new(amount).expect("an amount")
+}
+
 pub async fn draw(pool: &Pool, amount: u64, id: &str) -> Answer<Drawn> {
-    pool.draw(&Asked::Amount(amount), id).await.expect("an answer")
+    pool.draw(&Asked::Amount(units(amount)), id).await.expect("an answer")
 }
 
 pub async fn try_hold(pool: &Pool, amount: u64, id: &str) -> Answer<Hold> {
-    pool.hold(&Asked::Amount(amount), id).await.expect("an answer")
+    pool.hold(&Asked::Amount(units(amount)), id).await.expect("an answer")
 }
 
 pub async fn hold(pool: &Pool, amount: u64, id: &str) -> Hold {

@@ -6,7 +6,7 @@ use anteroom_core::pool::{Answer, Rules};
 use anteroom_core::store::{Config, Mode, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until};
 
-use super::money::{draw, funded, hold, open, sums, tick};
+use super::money::{draw, funded, hold, open, sums, tick, units};
 use super::support::{self, of_cluster, permitted, permitted_on};
 
 /// From funds to an audit, by the store's own clock.
@@ -17,8 +17,8 @@ async fn journey(store: &Store, name: &str) {
     let (one, two) = (hold(&pool, 10, "a").await, hold(&pool, 10, "b").await);
     draw(&pool, 20, "c").await;
     pool.extend(one.id).await.expect("an answer");
-    pool.settle(one.id, 7).await.expect("an answer");
-    pool.fund(50, "d").await.expect("an answer");
+    pool.settle(one.id, units(7)).await.expect("an answer");
+    pool.fund(units(50), "d").await.expect("an answer");
     until(name, PATIENCE, async || {
         tick(&pool).await;
         pool.snapshot().await.is_ok_and(|it| it.sums.held == 0)
@@ -65,7 +65,7 @@ async fn a_pool_moves_with_its_slot() {
     assert_eq!(keys.len(), 5, "{keys:?}");
     moving.step(&keys).await;
     moving.end().await;
-    until("it goes on", PATIENCE, async || pool.settle(held.id, 4).await.is_ok()).await;
+    until("it goes on", PATIENCE, async || pool.settle(held.id, units(4)).await.is_ok()).await;
     assert!(matches!(draw(&pool, 5, "b").await, Answer::Repeated(_)));
     assert_eq!(sums(&pool).await.paid, 9);
 }

@@ -2,7 +2,7 @@
 
 use anteroom_core::Kind as _;
 use anteroom_core::pool::{Answer, Asked, Pool, Rules};
-use anteroom_core::rules::Amounts;
+use anteroom_core::rules::{Amount, Amounts, Name};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
@@ -18,13 +18,17 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
     call_everything: |store| Box::pin(call_everything(store)),
 };
 
+fn units(amount: u64) -> Amount {
+    Amount::new(amount).expect("an amount")
+}
+
 async fn call_everything(store: &Store) {
     let options = Amounts::new([("small".to_owned(), 1)]).expect("amounts");
     let rules = Rules { funds: Some(1_000), options, ..Rules::default() };
     let pool = Pool::open(store, "p", rules.clone(), 1_000);
     let asked = |n: u64| match n % 2 {
-        0 => Asked::Amount(1 + n),
-        _ => Asked::Option("small".to_owned()),
+        0 => Asked::Amount(units(1 + n)),
+        _ => Asked::Option(Name::new("small").expect("a name")),
     };
     let draws = (0..20).map(|n| (asked(n), n.to_string())).collect::<Vec<_>>();
     join_all(draws.iter().map(|(asked, id)| pool.draw(asked, id))).await;
@@ -37,9 +41,9 @@ async fn call_everything(store: &Store) {
     let (one, two) = (next(), next());
     pool.look(one).await.expect("a look");
     pool.extend(one).await.expect("an extension");
-    pool.settle(one, 1).await.expect("a settlement");
+    pool.settle(one, units(1)).await.expect("a settlement");
     pool.cancel(two).await.expect("a cancellation");
-    pool.fund(7, "f").await.expect("funds");
+    pool.fund(units(7), "f").await.expect("funds");
     pool.apply_rules(&rules).await.expect("the rules are written");
     pool.sweep().await.expect("a tick");
     pool.snapshot().await.expect("a snapshot");

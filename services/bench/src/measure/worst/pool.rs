@@ -3,11 +3,16 @@
 use std::{ops::Deref, sync::atomic::Ordering, time::Duration};
 
 use anteroom_core::pool::{Answer, Asked, Hold, HoldId, MAX_LINES, Pool, Rules};
-use anyhow::{bail, ensure};
+use anteroom_core::rules::Amount;
+use anyhow::{Context as _, bail, ensure};
 use futures_util::future::join_all;
 
 use super::{CALLS, Rows, SECOND, Stand, TOGETHER, on_a_thread};
 use crate::{progress::say, sections::Sections, settings::Settings};
+
+fn units(amount: u64) -> anyhow::Result<Amount> {
+    Amount::new(amount).context("an amount")
+}
 
 /// The name for `--only`.
 pub const NAME: &str = "worst-pools";
@@ -54,11 +59,11 @@ async fn measure(holds: u64) -> anyhow::Result<Rows> {
     let mut times: [Vec<f64>; 6] = Default::default();
     for call in 0..CALLS {
         let one = |n: usize| held[(CALLS * n + call) * 7_919 % held.len()];
-        times[0].push(safe.timed(safe.pool.settle(one(0), 3)).await?.1);
+        times[0].push(safe.timed(safe.pool.settle(one(0), units(3)?)).await?.1);
         times[1].push(safe.timed(safe.pool.extend(one(1))).await?.1);
         times[2].push(safe.timed(safe.pool.look(one(2))).await?.1);
         times[3].push(safe.timed(safe.pool.cancel(one(3))).await?.1);
-        times[4].push(safe.timed(safe.pool.fund(5, &format!("funds {call}"))).await?.1);
+        times[4].push(safe.timed(safe.pool.fund(units(5)?, &format!("funds {call}"))).await?.1);
         times[5].push(safe.timed(safe.pool.snapshot()).await?.1);
     }
     let names = ["settle", "extend", "look", "cancel", "fund", "snapshot"];
@@ -110,7 +115,8 @@ impl Safe {
         let mut held = Vec::new();
         while (held.len() as u64) < holds {
             let names = self.names(TOGETHER.min(holds - held.len() as u64));
-            let calls = names.iter().map(|name| self.pool.hold(&Asked::Amount(7), name));
+            let asked = Asked::Amount(units(7)?);
+            let calls = names.iter().map(|name| self.pool.hold(&asked, name));
             for hold in join_all(calls).await {
                 match hold? {
                     Answer::Done(Hold { id, .. }) => held.push(id),
@@ -124,7 +130,7 @@ impl Safe {
     /// Full calls of holds and of draws.
     async fn calls(&mut self, state: &str, rows: &mut Rows) -> anyhow::Result<()> {
         let (mut holds, mut draws) = (Vec::new(), Vec::new());
-        let asked = Asked::Amount(7);
+        let asked = Asked::Amount(units(7)?);
         for _ in 0..CALLS {
             let names = self.names((ITEMS_OF_HOLD + ITEMS_OF_DRAW) as u64);
             let (held, drawn) = names.split_at(ITEMS_OF_HOLD);

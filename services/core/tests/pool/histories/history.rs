@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::money::units;
 use anteroom_core::pool::{Answer, HoldId, Pool, Refusal};
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::pool as model;
@@ -90,7 +91,7 @@ impl<'a> PoolHistory<'a> {
         let wall = self.world.now();
         match *step {
             Step::Settle { hold, amount } => {
-                let told = self.pool.settle(self.id(hold), amount).await;
+                let told = self.pool.settle(self.id(hold), units(amount)).await;
                 let told = told.map_err(|error| error.to_string())?;
                 let told = answer(told, |it| (it.amount, 0, it.balance));
                 let model = match self.model.settle(wall, hold, amount) {
@@ -138,7 +139,7 @@ impl History for PoolHistory<'_> {
         let wall = self.world.now();
         match *step {
             Step::Fund { amount, id } => {
-                let told = self.pool.fund(amount, &id.to_string()).await;
+                let told = self.pool.fund(units(amount), &id.to_string()).await;
                 let told = told.map_err(|error| error.to_string())?;
                 let told = answer(told, |it| (it.amount, 0, it.balance));
                 differ("fund", &told, &self.model.fund(wall, amount, id))?;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::money::units;
 use anteroom_core::pool;
-use anteroom_core::rules::Amounts;
+use anteroom_core::rules::{Amounts, Name};
 use anteroom_testkit::model::pool as model;
 use proptest::prelude::*;
 
@@ -51,8 +52,8 @@ pub enum Ask {
 impl Ask {
     pub fn asked(self) -> pool::Asked {
         match self {
-            Self::Amount(amount) => pool::Asked::Amount(amount),
-            Self::Option(at) => pool::Asked::Option(option(at)),
+            Self::Amount(amount) => pool::Asked::Amount(units(amount)),
+            Self::Option(at) => pool::Asked::Option(Name::new(option(at)).expect("a name")),
         }
     }
 
