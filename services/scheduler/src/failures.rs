@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use anteroom_core::store::{Error, Store};
 
+use crate::log::log_entity;
+
 /// Which calls fail at the moment, by kind, name and call.
 pub struct Failures {
     store: Store,
@@ -29,14 +31,12 @@ impl Failures {
     /// Notes how a call went.
     pub fn note(&self, kind: &'static str, name: &str, call: &'static str, error: Option<&Error>) {
         let key = (kind, name.to_owned(), call);
-        // The name stands under its kind: one field for each.
-        let under = |field| (kind == field).then_some(name);
-        let (queue, pool, event) = (under("queue"), under("pool"), under("event"));
         let mut failing = self.failing();
         let Some(error) = error else {
             if let Some(was) = failing.remove(&key).filter(|was| was.logged) {
                 let after = was.since.elapsed();
-                tracing::info!(queue, pool, event, call, ?after, "a call to the store works again");
+                let message = "a call to the store works again";
+                log_entity!(info, kind, name, call, ?after, "{message}");
             }
             return;
         };
@@ -52,10 +52,8 @@ impl Failures {
             && failing.values().any(|other| other.logged && other.kind == error_kind);
         let logged = !told && self.store.is_up();
         if logged {
-            tracing::warn!(
-                queue, pool, event, call, kind = error_kind, %error,
-                "a call to the store fails"
-            );
+            let message = "a call to the store fails";
+            log_entity!(warn, kind, name, call, kind = error_kind, %error, "{message}");
         }
         failing.insert(key, Failure { kind: error_kind, since, logged });
     }

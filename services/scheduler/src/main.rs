@@ -4,20 +4,17 @@
 //! that decides by what stands in the store. So any number of schedulers may run, none leads, and
 //! one that was away has nothing to catch up.
 
-mod events;
+mod entity;
+mod event;
 mod failures;
-mod followed;
-mod health;
+mod log;
 mod metrics;
-mod pools;
-mod queues;
+mod pool;
+mod queue;
 mod role;
 mod rules;
-mod scheduled;
-mod served;
 mod shared;
 mod tick;
-mod ticks;
 
 use std::process::ExitCode;
 

@@ -5,39 +5,24 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, StepReason, Sweep};
 use anteroom_core::{event, pool};
 use anteroom_runtime::SnapshotGauges;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
+use crate::queue::metrics::QueueFamilies;
 use crate::tick::Tick;
-
-/// Shorter waits count as this long where an error is measured against the wait.
-const SHORTEST_WAIT_SECONDS: f64 = 1.0;
 
 /// All of the scheduler's own metrics. With the shell's and the store's they are what it exports.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// What the snapshots of the queues show.
-    pub gauges: SnapshotGauges<Snapshot>,
-    /// What those of the pools show.
+    /// Those of the queues.
+    pub queues: QueueFamilies,
+    /// What the snapshots of the pools show.
     pub pools: SnapshotGauges<pool::Snapshot>,
-    /// What those of the events show.
+    /// What the snapshots of the events show.
     pub events: SnapshotGauges<event::Snapshot>,
-    /// `anteroom_queue_promoted_total{queue}`, `anteroom_queue_gone_total{queue,reason}` and
-    /// `anteroom_queue_wait_seconds{queue}`.
-    counts: QueueCounts,
-    /// `anteroom_queue_eta_error_ratio{queue}`: how wrong the estimate was that every 64th visitor
-    /// got at the join, |told − true| ÷ true; 1 is wrong by the whole wait.
-    eta_error: HistogramVec,
-    /// `anteroom_queue_adaptive_steps_total{queue,reason}`, the reasons being those of
-    /// [`StepReason`].
-    steps: IntCounterVec,
-    /// `anteroom_promotion_lag_seconds{queue}`: how late a slice or batch came, once per tick that
-    /// promoted or should have; with a capacity only, the time since the last tick.
-    lag: HistogramVec,
     /// `anteroom_tick_duration_seconds{tick}`: one tick of one queue, pool or event, all its calls.
     tick_duration: [Histogram; Tick::ALL.len()],
     /// `anteroom_tick_errors_total{tick}`: ticks that the store failed.
@@ -47,30 +32,6 @@ pub struct Metrics {
 impl Metrics {
     /// Registers everything.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let eta_error = HistogramVec::new(
-            HistogramOpts::new(
-                "anteroom_queue_eta_error_ratio",
-                "Error of the estimates that every 64th visitor got at the join: |told - true| / \
-                 true, where a wait below 1 s counts as 1 s.",
-            )
-            .buckets(vec![0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0]),
-            &["queue"],
-        )?;
-        let steps = IntCounterVec::new(
-            Opts::new(
-                "anteroom_queue_adaptive_steps_total",
-                "Steps of the adaptive batch, by what was made of the outcomes since the one before.",
-            ),
-            &["queue", "reason"],
-        )?;
-        let lag = HistogramVec::new(
-            HistogramOpts::new(
-                "anteroom_promotion_lag_seconds",
-                "How late promotions came, at each tick that promoted or should have.",
-            )
-            .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0]),
-            &["queue"],
-        )?;
         let tick_duration = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_tick_duration_seconds",
@@ -83,18 +44,10 @@ impl Metrics {
             Opts::new("anteroom_tick_errors_total", "Ticks that the store failed."),
             &["tick"],
         )?;
-        registry.register(Box::new(eta_error.clone()))?;
-        registry.register(Box::new(steps.clone()))?;
-        registry.register(Box::new(lag.clone()))?;
         registry.register(Box::new(tick_duration.clone()))?;
         registry.register(Box::new(tick_errors.clone()))?;
         Ok(Self {
-            gauges: SnapshotGauges::register(
-                registry,
-                "queue",
-                Snapshot::GAUGES,
-                Snapshot::STATES,
-            )?,
+            queues: QueueFamilies::register(registry)?,
             pools: SnapshotGauges::register(registry, "pool", pool::Snapshot::GAUGES, [])?,
             events: SnapshotGauges::register(
                 registry,
@@ -102,10 +55,6 @@ impl Metrics {
                 event::Snapshot::GAUGES,
                 event::Snapshot::STATES,
             )?,
-            counts: QueueCounts::register(registry)?,
-            eta_error,
-            steps,
-            lag,
             tick_duration: Tick::ALL.map(|tick| tick_duration.with_label_values(&[tick.name()])),
             tick_errors: Tick::ALL.map(|tick| tick_errors.with_label_values(&[tick.name()])),
         })
@@ -118,98 +67,11 @@ impl Metrics {
             self.tick_errors[tick as usize].inc();
         }
     }
-
-    /// The children of one queue.
-    pub fn queue(&self, name: &str) -> QueueMetrics {
-        let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);
-        QueueMetrics {
-            promoted: self.counts.promoted.with_label_values(&[name]),
-            unclaimed: gone(GoneReason::Unclaimed),
-            expired: gone(GoneReason::Expired),
-            abandoned: gone(GoneReason::Abandoned),
-            wait: self.counts.wait.with_label_values(&[name]),
-            eta_error: self.eta_error.with_label_values(&[name]),
-            steps: self.steps.clone(),
-            queue: name.to_owned(),
-            lag: self.lag.with_label_values(&[name]),
-        }
-    }
-
-    /// Takes away the gauges of a queue that is no longer configured; its counters stay.
-    pub fn forget(&self, name: &str) {
-        self.gauges.forget(name);
-    }
-}
-
-/// What one queue counts.
-#[derive(Debug)]
-pub struct QueueMetrics {
-    promoted: IntCounter,
-    unclaimed: IntCounter,
-    expired: IntCounter,
-    abandoned: IntCounter,
-    wait: Histogram,
-    eta_error: Histogram,
-    steps: IntCounterVec,
-    queue: String,
-    /// How late a tick was, in seconds.
-    pub lag: Histogram,
-}
-
-impl QueueMetrics {
-    /// Counts what one call promoted.
-    pub fn promoted(&self, promotion: &Promotion) {
-        self.promoted.inc_by(promotion.promoted);
-        self.abandoned.inc_by(promotion.abandoned);
-        // A queue without an adaptive batch has no such series.
-        if let Some(reason) = promotion.step.map(StepReason::name) {
-            self.steps.with_label_values(&[self.queue.as_str(), reason]).inc();
-        }
-        let wait = self.wait.local();
-        for (places, waited) in &promotion.waits {
-            (0..*places).for_each(|_| wait.observe(waited.as_secs_f64()));
-        }
-        wait.flush();
-        for (told, truth) in &promotion.estimates {
-            let (told, truth) = (told.as_secs_f64(), truth.as_secs_f64());
-            self.eta_error.observe((told - truth).abs() / truth.max(SHORTEST_WAIT_SECONDS));
-        }
-    }
-
-    /// Counts what one call swept away.
-    pub fn swept(&self, sweep: &Sweep) {
-        self.unclaimed.inc_by(sweep.unclaimed);
-        self.expired.inc_by(sweep.expired);
-        self.abandoned.inc_by(sweep.abandoned);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_promotion_is_counted_place_by_place() {
-        let metrics = Metrics::register(&Registry::new()).expect("fresh names");
-        let queue = metrics.queue("concert");
-        queue.promoted(&Promotion {
-            promoted: 3,
-            abandoned: 1,
-            waits: vec![(2, Duration::from_secs(4)), (1, Duration::from_secs(10))],
-            estimates: vec![
-                (Duration::from_secs(30), Duration::from_secs(20)),
-                (Duration::from_millis(100), Duration::ZERO),
-            ],
-            ..Promotion::default()
-        });
-        queue.swept(&Sweep { unclaimed: 5, expired: 6, away: 7, abandoned: 8, more: false });
-        assert_eq!(queue.promoted.get(), 3);
-        let gone = [queue.unclaimed.get(), queue.expired.get(), queue.abandoned.get()];
-        assert_eq!(gone, [5, 6, 9], "who is away is not gone");
-        assert_eq!((queue.wait.get_sample_count(), queue.wait.get_sample_sum()), (3, 18.0));
-        assert_eq!(queue.eta_error.get_sample_count(), 2);
-        assert!((queue.eta_error.get_sample_sum() - 0.6).abs() < 1e-9, "10 of 20, 0.1 of 1");
-    }
 
     #[test]
     fn ticks_have_their_own_children() {

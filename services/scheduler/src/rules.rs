@@ -8,20 +8,21 @@ use std::time::Duration;
 
 use rand::Rng as _;
 
-use crate::served::{Entity, Served};
+use crate::entity::Entity;
+use crate::log::log_entity;
 
 /// The pauses before another try, half a second to a whole.
 const TRY_AGAIN: (f64, f64) = (0.5, 1.0);
 
 /// Follows the configuration until the entity is stopped.
-pub async fn keep(entity: &impl Entity) {
+pub async fn keep<E: Entity>(entity: &E) {
     let served = entity.served();
     let mut changes = served.changes();
     let mut written = None;
     while !served.stop.is_cancelled() {
         let config = changes.borrow_and_update().clone();
         // Without any, the entity has left the configuration and is about to be stopped.
-        let rules = entity.rules_in(&config);
+        let rules = E::rules_in(&config, &served.name);
         let mut try_again = false;
         if let Some(rules) = rules.filter(|rules| written.as_ref() != Some(rules)) {
             // For a store that holds none while none were seen.
@@ -31,8 +32,8 @@ pub async fn keep(entity: &impl Entity) {
             match result {
                 Ok(changed) => {
                     if changed {
-                        let (queue, pool, event) = named(served);
-                        tracing::info!(queue, pool, event, "the file's rules are in force");
+                        let message = "the file's rules are in force";
+                        log_entity!(info, served.kind, &served.name, "{message}");
                     }
                     written = Some(rules);
                     served.set_rules_written();
@@ -52,10 +53,4 @@ pub async fn keep(entity: &impl Entity) {
             () = tokio::time::sleep(Duration::from_secs_f64(pause)), if try_again => {}
         }
     }
-}
-
-/// The name as the fields of a log have it: one for each kind.
-fn named(served: &Served) -> (Option<&str>, Option<&str>, Option<&str>) {
-    let name = |kind| (served.kind == kind).then_some(served.name.as_str());
-    (name("queue"), name("pool"), name("event"))
 }

@@ -1,8 +1,16 @@
-//! The kinds of ticks, and how often each comes.
+//! The kinds of ticks, and when each comes.
+//!
+//! A tick is timed from the start of the one before and begins after its end, so ticks of one kind
+//! never overlap and missed ones are not made up.
 
 use std::time::Duration;
 
+use anteroom_core::store::Error;
 use anteroom_runtime::Config;
+use rand::Rng as _;
+use tokio::time::{Instant, sleep_until};
+
+use crate::entity::{Entity, Served};
 
 /// A kind of tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +97,29 @@ impl Tick {
                 .map_or(scheduler.snapshot_tick, |event| event.rules.kick_interval),
         }
     }
+}
+
+/// Ticks until the entity is no longer served. A tick in hand is finished.
+pub async fn keep<E: Entity>(tick: Tick, entity: &E, run: impl AsyncFn(&E) -> Result<(), Error>) {
+    let served = entity.served();
+    let mut next = Instant::now() + pause(tick, served, (0.0, 1.0));
+    loop {
+        tokio::select! {
+            () = served.stop.cancelled() => return,
+            () = sleep_until(next) => {}
+        }
+        let begun = Instant::now();
+        let result = run(entity).await;
+        served.note(tick.name(), &result);
+        served.shared.metrics.ticked(tick, begun.elapsed(), result.is_ok());
+        next = begun + pause(tick, served, tick.spread());
+    }
+}
+
+/// A random time between these shares of the interval in force.
+fn pause(tick: Tick, served: &Served, (least, most): (f64, f64)) -> Duration {
+    let interval = tick.interval(&served.config(), &served.name);
+    interval.mul_f64(rand::rng().random_range(least..=most))
 }
 
 #[cfg(test)]

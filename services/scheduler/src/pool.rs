@@ -1,16 +1,12 @@
 //! The task of one pool: its rules are kept written, and its ticks come.
 
-use std::sync::Arc;
-
 use anteroom_core::pool::{Pool, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::{Changes, Config};
-use tokio_util::sync::CancellationToken;
+use anteroom_runtime::Config;
 
-use crate::served::{Entity, Served};
-use crate::shared::Shared;
-use crate::tick::Tick;
-use crate::{rules, ticks};
+use crate::entity::{Entity, Scheduled, Served, Tasks};
+use crate::metrics::Metrics;
+use crate::tick::{self, Tick};
 
 /// No caller comes here, so nothing ever waits in a pool's lanes.
 const LANE_BOUND: usize = 1;
@@ -23,11 +19,30 @@ struct ScheduledPool {
     served: Served,
 }
 
+impl Scheduled for Pool {
+    async fn serve(tasks: &Tasks) {
+        tasks.keep::<ScheduledPool>().await;
+    }
+
+    fn has_any(config: &Config) -> bool {
+        !config.pools.is_empty()
+    }
+}
+
 impl Entity for ScheduledPool {
+    type Kind = Pool;
     type Rules = Rules;
 
-    fn rules_in(&self, config: &Config) -> Option<Rules> {
-        config.pools.get(self.pool.name()).map(|pool| pool.rules.clone())
+    fn names(config: &Config) -> Vec<String> {
+        config.pools.keys().cloned().collect()
+    }
+
+    fn rules_in(config: &Config, name: &str) -> Option<Rules> {
+        config.pools.get(name).map(|pool| pool.rules.clone())
+    }
+
+    fn open(served: Served, rules: Rules) -> Self {
+        Self { pool: Pool::open(&served.shared.store, &served.name, rules, LANE_BOUND), served }
     }
 
     fn set_rules(&self, rules: Rules) {
@@ -41,28 +56,17 @@ impl Entity for ScheduledPool {
     fn served(&self) -> &Served {
         &self.served
     }
-}
 
-/// Serves one pool until it is stopped. Nothing ticks before the file's rules are written.
-pub async fn serve(shared: Arc<Shared>, name: String, changes: Changes, stop: CancellationToken) {
-    let config = changes.borrow().clone();
-    let Some(rules) = config.pools.get(&name).map(|pool| pool.rules.clone()) else { return };
-    let pool = ScheduledPool {
-        pool: Pool::open(&shared.store, &name, rules, LANE_BOUND),
-        served: Served::new(&shared, "pool", &name, changes, stop),
-    };
-    tracing::info!(pool = name, "served");
-    let ticks = async {
-        pool.served.rules_written().await;
+    async fn tick(&self) {
         tokio::join!(
-            ticks::keep(Tick::PoolSweep, &pool, sweep),
-            ticks::keep(Tick::PoolSnapshot, &pool, snapshot),
+            tick::keep(Tick::PoolSweep, self, sweep),
+            tick::keep(Tick::PoolSnapshot, self, snapshot),
         );
-    };
-    tokio::join!(rules::keep(&pool), ticks);
-    shared.metrics.pools.forget(&name);
-    shared.failures.forget("pool", &name);
-    tracing::info!(pool = name, "no longer served");
+    }
+
+    fn forget(metrics: &Metrics, name: &str) {
+        metrics.pools.forget(name);
+    }
 }
 
 async fn sweep(pool: &ScheduledPool) -> Result<(), Error> {

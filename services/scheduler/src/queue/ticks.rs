@@ -1,19 +1,12 @@
-//! The ticks of one queue: when they come, and what each does.
-//!
-//! A tick is timed from the start of the one before and begins after its end, so ticks of one kind
-//! never overlap and missed ones are not made up. Its work is bounded: a call of a script moves a
-//! bounded number of places, and a tick makes a bounded number of calls.
+//! What each tick of a queue does. Its work is bounded: a call of a script moves a bounded number of
+//! places, and a tick makes a bounded number of calls.
 
 use std::time::Duration;
 
 use anteroom_core::store::Error;
-use rand::Rng as _;
-use tokio::time::{Instant, sleep_until};
 
-use crate::health;
-use crate::scheduled::Scheduled;
-use crate::served::{Entity, Served};
-use crate::tick::Tick;
+use super::{ScheduledQueue, health};
+use crate::entity::Entity as _;
 
 /// Calls of one promotion, 100 places each: 100 000 a second at the default tick.
 const PROMOTE_CALLS: u32 = 100;
@@ -23,31 +16,8 @@ const SWEEPS_PER_SECOND: u32 = 200;
 /// Places in line that one call of the sweep looks at (`WALK` in `lua/queue/sweep.lua`).
 const WALKED_BY_A_CALL: u64 = 150;
 
-/// Ticks until the entity is no longer served. A tick in hand is finished.
-pub async fn keep<E: Entity>(tick: Tick, entity: &E, run: impl AsyncFn(&E) -> Result<(), Error>) {
-    let served = entity.served();
-    let mut next = Instant::now() + pause(tick, served, (0.0, 1.0));
-    loop {
-        tokio::select! {
-            () = served.stop.cancelled() => return,
-            () = sleep_until(next) => {}
-        }
-        let begun = Instant::now();
-        let result = run(entity).await;
-        served.note(tick.name(), &result);
-        served.shared.metrics.ticked(tick, begun.elapsed(), result.is_ok());
-        next = begun + pause(tick, served, tick.spread());
-    }
-}
-
-/// A random time between these shares of the interval in force.
-fn pause(tick: Tick, served: &Served, (least, most): (f64, f64)) -> Duration {
-    let interval = tick.interval(&served.config(), &served.name);
-    interval.mul_f64(rand::rng().random_range(least..=most))
-}
-
 /// Moves the head of the line on.
-pub async fn promote(queue: &Scheduled) -> Result<(), Error> {
+pub async fn promote(queue: &ScheduledQueue) -> Result<(), Error> {
     let (mut promoted, mut lag) = (0, Duration::ZERO);
     let health = health::read(queue).await;
     for _ in 0..PROMOTE_CALLS {
@@ -67,7 +37,7 @@ pub async fn promote(queue: &Scheduled) -> Result<(), Error> {
 }
 
 /// Clears away what has ended.
-pub async fn sweep(queue: &Scheduled) -> Result<(), Error> {
+pub async fn sweep(queue: &ScheduledQueue) -> Result<(), Error> {
     let (depth, idle_ttl) = queue.line.get();
     let sweep_tick = queue.config().scheduler.sweep_tick;
     let most = most_sweeps(sweep_tick);
@@ -83,10 +53,10 @@ pub async fn sweep(queue: &Scheduled) -> Result<(), Error> {
 }
 
 /// Reads the gauges.
-pub async fn snapshot(queue: &Scheduled) -> Result<(), Error> {
+pub async fn snapshot(queue: &ScheduledQueue) -> Result<(), Error> {
     let snapshot = queue.queue.snapshot().await?;
     queue.line.set(snapshot.depth + snapshot.away, &snapshot.rules);
-    queue.shared().metrics.gauges.show(queue.name(), &snapshot);
+    queue.shared().metrics.queues.gauges.show(queue.name(), &snapshot);
     Ok(())
 }
 
@@ -127,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_call_walks_as_far_as_the_script_says() {
-        let script = include_str!("../../../lua/queue/sweep.lua");
+        let script = include_str!("../../../../lua/queue/sweep.lua");
         let line =
             format!("local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 60, {WALKED_BY_A_CALL}, ");
         assert!(script.contains(&line), "{line}");

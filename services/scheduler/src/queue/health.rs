@@ -7,12 +7,12 @@ use anteroom_core::queue::{BreakerReading, Health};
 use anteroom_runtime::Config;
 use anteroom_runtime::config::{AdaptiveConfig, BreakerConfig};
 
-use crate::scheduled::Scheduled;
-use crate::served::Entity as _;
+use super::ScheduledQueue;
+use crate::entity::Entity as _;
 
 /// What is known of the target that the queue follows. Waits no longer for it than the store's
 /// budgets let a call.
-pub async fn read(queue: &Scheduled) -> Health {
+pub async fn read(queue: &ScheduledQueue) -> Health {
     let config = queue.config();
     let Some((name, rules, adaptive)) = followed(&config, queue.name()) else {
         queue.followed.close();

@@ -1,4 +1,9 @@
-//! One queue as the scheduler holds it.
+//! One queue: its ticks promote, sweep and read the gauges.
+
+mod followed;
+mod health;
+pub mod metrics;
+mod ticks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,19 +11,20 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Queue, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::{Changes, Config};
-use tokio_util::sync::CancellationToken;
+use anteroom_runtime::Config;
 
-use crate::followed::Followed;
-use crate::metrics::QueueMetrics;
-use crate::served::{Entity, Served};
+use self::followed::Followed;
+use self::metrics::QueueMetrics;
+use crate::entity::{Entity, Scheduled, Served, Tasks};
+use crate::metrics::Metrics;
 use crate::shared::Shared;
+use crate::tick::{self, Tick};
 
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
 const LANE_BOUND: usize = 1;
 
 /// A queue, its part of the configuration, and what its ticks tell each other.
-pub struct Scheduled {
+pub struct ScheduledQueue {
     /// The operations.
     pub queue: Queue,
     /// What it counts.
@@ -30,25 +36,7 @@ pub struct Scheduled {
     served: Served,
 }
 
-impl Scheduled {
-    /// Opens the queue; `None` when the configuration does not name it any more.
-    pub fn open(
-        shared: &Arc<Shared>,
-        name: &str,
-        changes: Changes,
-        stop: CancellationToken,
-    ) -> Option<Self> {
-        let config = changes.borrow().clone();
-        let rules = config.queues.get(name)?.rules.clone();
-        Some(Self {
-            queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
-            metrics: shared.metrics.queue(name),
-            line: LineLength::default(),
-            followed: Followed::default(),
-            served: Served::new(shared, "queue", name, changes, stop),
-        })
-    }
-
+impl ScheduledQueue {
     /// The name of the queue.
     pub fn name(&self) -> &str {
         self.queue.name()
@@ -65,11 +53,37 @@ impl Scheduled {
     }
 }
 
-impl Entity for Scheduled {
+impl Scheduled for Queue {
+    async fn serve(tasks: &Tasks) {
+        tasks.keep::<ScheduledQueue>().await;
+    }
+
+    fn has_any(config: &Config) -> bool {
+        !config.queues.is_empty()
+    }
+}
+
+impl Entity for ScheduledQueue {
+    type Kind = Queue;
     type Rules = Rules;
 
-    fn rules_in(&self, config: &Config) -> Option<Rules> {
-        config.queues.get(self.name()).map(|queue| queue.rules.clone())
+    fn names(config: &Config) -> Vec<String> {
+        config.queues.keys().cloned().collect()
+    }
+
+    fn rules_in(config: &Config, name: &str) -> Option<Rules> {
+        config.queues.get(name).map(|queue| queue.rules.clone())
+    }
+
+    fn open(served: Served, rules: Rules) -> Self {
+        let (shared, name) = (&served.shared, served.name.as_str());
+        Self {
+            queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
+            metrics: shared.metrics.queues.of(name),
+            line: LineLength::default(),
+            followed: Followed::default(),
+            served,
+        }
     }
 
     fn set_rules(&self, rules: Rules) {
@@ -82,6 +96,18 @@ impl Entity for Scheduled {
 
     fn served(&self) -> &Served {
         &self.served
+    }
+
+    async fn tick(&self) {
+        tokio::join!(
+            tick::keep(Tick::Promote, self, ticks::promote),
+            tick::keep(Tick::Sweep, self, ticks::sweep),
+            tick::keep(Tick::Snapshot, self, ticks::snapshot),
+        );
+    }
+
+    fn forget(metrics: &Metrics, name: &str) {
+        metrics.queues.gauges.forget(name);
     }
 }
 

@@ -1,17 +1,13 @@
 //! The task of one event: its rules are kept written, claims whose lease has ended go back, issuers
 //! are woken, and its gauges are read.
 
-use std::sync::Arc;
-
 use anteroom_core::event::{Event, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::{Changes, Config};
-use tokio_util::sync::CancellationToken;
+use anteroom_runtime::Config;
 
-use crate::served::{Entity, Served};
-use crate::shared::Shared;
-use crate::tick::Tick;
-use crate::{rules, ticks};
+use crate::entity::{Entity, Scheduled, Served, Tasks};
+use crate::metrics::Metrics;
+use crate::tick::{self, Tick};
 
 /// No visitor comes here, so nothing ever waits in an event's lanes.
 const LANE_BOUND: usize = 1;
@@ -24,11 +20,30 @@ struct ScheduledEvent {
     served: Served,
 }
 
+impl Scheduled for Event {
+    async fn serve(tasks: &Tasks) {
+        tasks.keep::<ScheduledEvent>().await;
+    }
+
+    fn has_any(config: &Config) -> bool {
+        !config.events.is_empty()
+    }
+}
+
 impl Entity for ScheduledEvent {
+    type Kind = Event;
     type Rules = Rules;
 
-    fn rules_in(&self, config: &Config) -> Option<Rules> {
-        config.events.get(self.event.name()).map(|event| event.rules.clone())
+    fn names(config: &Config) -> Vec<String> {
+        config.events.keys().cloned().collect()
+    }
+
+    fn rules_in(config: &Config, name: &str) -> Option<Rules> {
+        config.events.get(name).map(|event| event.rules.clone())
+    }
+
+    fn open(served: Served, rules: Rules) -> Self {
+        Self { event: Event::open(&served.shared.store, &served.name, rules, LANE_BOUND), served }
     }
 
     fn set_rules(&self, rules: Rules) {
@@ -51,29 +66,18 @@ impl Entity for ScheduledEvent {
     fn served(&self) -> &Served {
         &self.served
     }
-}
 
-/// Serves one event until it is stopped. Nothing ticks before the file's rules are written.
-pub async fn serve(shared: Arc<Shared>, name: String, changes: Changes, stop: CancellationToken) {
-    let config = changes.borrow().clone();
-    let Some(rules) = config.events.get(&name).map(|event| event.rules.clone()) else { return };
-    let event = ScheduledEvent {
-        event: Event::open(&shared.store, &name, rules, LANE_BOUND),
-        served: Served::new(&shared, "event", &name, changes, stop),
-    };
-    tracing::info!(event = name, "served");
-    let ticks = async {
-        event.served.rules_written().await;
+    async fn tick(&self) {
         tokio::join!(
-            ticks::keep(Tick::Reclaim, &event, reclaim),
-            ticks::keep(Tick::Kick, &event, kick),
-            ticks::keep(Tick::EventSnapshot, &event, snapshot),
+            tick::keep(Tick::Reclaim, self, reclaim),
+            tick::keep(Tick::Kick, self, kick),
+            tick::keep(Tick::EventSnapshot, self, snapshot),
         );
-    };
-    tokio::join!(rules::keep(&event), ticks);
-    shared.metrics.events.forget(&name);
-    shared.failures.forget("event", &name);
-    tracing::info!(event = name, "no longer served");
+    }
+
+    fn forget(metrics: &Metrics, name: &str) {
+        metrics.events.forget(name);
+    }
 }
 
 async fn reclaim(event: &ScheduledEvent) -> Result<(), Error> {
