@@ -2,13 +2,14 @@
 //!
 //! [`role`] keeps one task for each event, [`issuing`]. It claims as many applications as its
 //! window has room for; each claim is worked off by a task of its own, which renews it, and tells
-//! the store what came of each application. [`load`] is the command that loads codes.
+//! the store what came of each application. [`code_files`] is the command that loads codes.
 
 mod backoff;
+pub mod code_files;
 mod codes;
 mod issuing;
-pub mod load;
 mod metrics;
+mod retry;
 pub mod role;
 mod shared;
 pub mod webhook;

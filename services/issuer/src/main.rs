@@ -6,13 +6,13 @@
 
 use std::process::ExitCode;
 
-use anteroom_issuer::{load, role};
+use anteroom_issuer::{code_files, role};
 use anteroom_runtime::{Service, shell};
 
 fn main() -> ExitCode {
-    let arguments = shell::command(Service::Issuer).subcommand(load::command()).get_matches();
+    let arguments = shell::command(Service::Issuer).subcommand(code_files::command()).get_matches();
     match arguments.subcommand() {
-        Some((load::NAME, arguments)) => load::run(arguments),
+        Some((code_files::NAME, arguments)) => code_files::run(arguments),
         _ => shell::run(Service::Issuer, &arguments, role::run),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anteroom_core::store::Store;
 use anteroom_runtime::{Config, Context, watch_store};
+use tokio::sync::SetOnce;
 
 use crate::issuing;
 use crate::metrics::Metrics;
@@ -17,7 +18,8 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 ///
-/// When it cannot start: a name of a metric is taken, or the store's user may not do its work.
+/// When the name of a metric is taken, or the user at Redis lacks a permission, at the start or
+/// later.
 pub async fn run(context: Context) -> anyhow::Result<()> {
     let Context { config, changes, registry, readiness, shutdown, operations, supervisor } =
         context;
@@ -26,15 +28,15 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     watch_store(&store, &readiness, config.events.is_empty(), &registry)?;
     // A claim before the first connection would only be an error in the metrics.
     store.wait_up(FIRST_CONNECTION).await;
-    let refused = store.clone();
-    let shared = Arc::new(Shared { store, metrics, operations });
+    let shared = Arc::new(Shared { store, metrics, operations, refused: SetOnce::new() });
     let names = |config: &Arc<Config>| config.events.keys().cloned().collect();
     let serve = {
-        let changes = changes.clone();
+        let (shared, changes) = (shared.clone(), changes.clone());
         move |name, stop| issuing::serve(shared.clone(), name, changes.clone(), stop)
     };
     tokio::select! {
         () = supervisor.keep("event_issuing", changes, names, shutdown, serve) => Ok(()),
-        refused = refused.refused_at_start() => Err(refused.into()),
+        refused = shared.store.refused_at_start() => Err(refused.into()),
+        refused = shared.refused.wait() => Err(refused.clone().into()),
     }
 }

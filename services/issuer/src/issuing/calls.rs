@@ -1,19 +1,14 @@
-//! Calls to the store for one event: counted, and logged when they begin and end to fail.
+//! Calls to Redis for one event: counted, and logged when they begin and cease to fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 use anteroom_core::event::Event;
-use anteroom_core::store::Error;
-use rand::Rng as _;
-use tokio::time::sleep;
+use anteroom_core::store::{Error, Refused};
 use tokio_util::sync::CancellationToken;
 
+use crate::retry::{lacks_permission, retry};
 use crate::shared::Shared;
-
-/// The first pause before a call is made again, and the longest.
-pub const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// The calls of one event.
 #[derive(Clone)]
@@ -22,18 +17,19 @@ pub struct Calls {
     pub event: Event,
     /// What all events share.
     pub shared: Arc<Shared>,
-    /// Cancelled when nothing more may be waited for.
-    pub hurry: CancellationToken,
+    /// Cancelled at the end of the drain.
+    pub deadline: CancellationToken,
     fails: Arc<AtomicBool>,
 }
 
 impl Calls {
-    /// Nothing fails yet.
-    pub fn new(event: Event, shared: Arc<Shared>, hurry: CancellationToken) -> Self {
-        Self { event, shared, hurry, fails: Arc::default() }
+    /// No call fails yet.
+    pub fn new(event: Event, shared: Arc<Shared>, deadline: CancellationToken) -> Self {
+        Self { event, shared, deadline, fails: Arc::default() }
     }
 
-    /// Notes how a call went. The store tells of itself when it is down.
+    /// Notes the outcome of a call. A missing permission ends the process. An outage is logged by
+    /// the store itself.
     pub fn note<T>(&self, call: &'static str, result: &Result<T, Error>) {
         let event = self.event.name();
         match result {
@@ -44,6 +40,12 @@ impl Calls {
             }
             Err(error) => {
                 self.shared.operations.record(false);
+                if let Error::Forbidden(missing) = error
+                    && lacks_permission(&self.shared.store, error)
+                {
+                    // The first one is enough.
+                    let _ = self.shared.refused.set(Refused(missing.clone()));
+                }
                 if self.shared.store.is_up() && !self.fails.swap(true, Relaxed) {
                     tracing::warn!(event, call, kind = error.kind(), %error, "a call to the store fails");
                 }
@@ -51,31 +53,17 @@ impl Calls {
         }
     }
 
-    /// Makes a call that changes nothing more when repeated, until it is answered; `None` when
-    /// there is no time left, or the answer makes no sense.
-    pub async fn insist<T, A>(&self, call: &'static str, ask: impl Fn() -> A) -> Option<T>
+    /// [Repeats](retry) a call that is safe to retry until the end of the drain; `None` without an
+    /// answer.
+    pub async fn retry<T, A>(&self, name: &'static str, call: impl Fn() -> A) -> Option<T>
     where
         A: Future<Output = Result<T, Error>>,
     {
-        let mut pause = PAUSE.0;
-        loop {
-            let result = ask().await;
-            self.note(call, &result);
-            match result {
-                Ok(answer) => return Some(answer),
-                Err(Error::Reply { .. }) => return None,
-                Err(_) => {}
-            }
-            tokio::select! {
-                () = self.hurry.cancelled() => return None,
-                () = sleep(jittered(pause)) => {}
-            }
-            pause = (pause * 2).min(PAUSE.1);
-        }
+        let noted = || async {
+            let result = call().await;
+            self.note(name, &result);
+            result
+        };
+        retry(&self.shared.store, self.deadline.cancelled(), noted).await.ok()
     }
-}
-
-/// Between half and the whole: those who wait together come back apart.
-pub fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(rand::rng().random_range(0.5..=1.0))
 }

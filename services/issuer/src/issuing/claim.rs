@@ -10,7 +10,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::calls::Calls;
-use super::way::Way;
+use super::method::Method;
 use super::window::Slot;
 use crate::backoff;
 use crate::metrics::{EventMetrics, Outcome};
@@ -45,14 +45,14 @@ impl Claim {
         Self { calls, metrics, fence, lease, in_hand: in_hand.collect() }
     }
 
-    /// Works it off; gives all of it back where nobody knows how.
-    pub async fn run(mut self, way: Option<Way>) {
-        match way {
-            Some(Way::Finish) => {
+    /// Issues all of it by this method; gives it back without one.
+    pub async fn run(mut self, method: Option<Method>) {
+        match method {
+            Some(Method::Finish) => {
                 let all = self.sequences();
                 self.finish(all).await;
             }
-            Some(Way::Webhook(webhook)) => self.call_for_each(webhook).await,
+            Some(Method::Webhook(webhook)) => self.call_for_each(webhook).await,
             None => {}
         }
         let left = self.sequences();
@@ -85,25 +85,25 @@ impl Claim {
         let every = self.lease / RENEWALS;
         let mut renewals = interval_at(Instant::now() + every, every);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let hurry = self.calls.hurry.clone();
+        let deadline = self.calls.deadline.clone();
         while !self.in_hand.is_empty() {
             tokio::select! {
                 biased;
-                () = hurry.cancelled() => return,
+                () = deadline.cancelled() => return,
                 ended = calls.join_next() => {
                     let Some(first) = ended else { return };
                     // Those that have ended by now share a call to the store.
                     let others = std::iter::from_fn(|| calls.try_join_next());
                     let answers = std::iter::once(first).chain(others);
-                    self.settle(answers.filter_map(Result::ok).collect()).await;
+                    self.report(answers.filter_map(Result::ok).collect()).await;
                 }
                 _ = renewals.tick() => self.renew().await,
             }
         }
     }
 
-    /// Tells the store what the receiver said.
-    async fn settle(&mut self, answers: Vec<(u64, Answer)>) {
+    /// Reports the receiver's answers to Redis.
+    async fn report(&mut self, answers: Vec<(u64, Answer)>) {
         let mut issued = Vec::new();
         for (sequence, answer) in answers {
             // Not in hand any more: the claim was lost while the call was under way.
@@ -142,7 +142,7 @@ impl Claim {
         let (event, fence) = (&calls.event, self.fence);
         let ask = || event.finish(fence, &works);
         // Without an answer the claim is left to its lease: it may be finished, or not.
-        let Some(finished) = calls.insist("event.finish", ask).await else {
+        let Some(finished) = calls.retry("event.finish", ask).await else {
             sequences.iter().for_each(|sequence| drop(self.in_hand.remove(sequence)));
             return;
         };
@@ -167,7 +167,7 @@ impl Claim {
         let calls = self.calls.clone();
         let (event, fence) = (&calls.event, self.fence);
         let ask = || event.fail(fence, sequence, error, retry_in);
-        let failed = calls.insist("event.fail", ask).await;
+        let failed = calls.retry("event.fail", ask).await;
         self.in_hand.remove(&sequence);
         match failed {
             Some(Failed::Retried) => self.ended(Outcome::Retried, 1),
@@ -203,7 +203,7 @@ impl Claim {
         let calls = self.calls.clone();
         let (event, fence) = (&calls.event, self.fence);
         let ask = || event.give_back(fence, &sequences);
-        if let Some(given_back) = calls.insist("event.give_back", ask).await {
+        if let Some(given_back) = calls.retry("event.give_back", ask).await {
             self.metrics.ended(Outcome::GivenBack, usize::try_from(given_back).unwrap_or(0));
         }
     }

@@ -3,7 +3,7 @@
 
 mod calls;
 mod claim;
-mod way;
+mod method;
 mod window;
 
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::EventMetrics;
+use crate::retry::{PAUSE, jittered};
 use crate::shared::Shared;
-use calls::{Calls, PAUSE, jittered};
+use calls::Calls;
 use claim::Claim;
-use way::{Way, Ways};
+use method::{Method, Methods};
 use window::Window;
 
 /// No visitor comes here, so nothing ever waits in an event's lanes.
@@ -46,7 +47,7 @@ pub async fn serve(shared: Arc<Shared>, name: String, changes: Changes, stop: Ca
     let issuing = Issuing {
         metrics: shared.metrics.event(&name),
         window: Window::new(concurrency),
-        ways: Ways::default(),
+        methods: Methods::default(),
         claims: JoinSet::new(),
         calls: calls.clone(),
         changes,
@@ -93,7 +94,7 @@ struct Issuing {
     calls: Calls,
     metrics: EventMetrics,
     window: Arc<Window>,
-    ways: Ways,
+    methods: Methods,
     claims: JoinSet<()>,
     changes: Changes,
     /// What it takes to issue, by the rules in force.
@@ -110,7 +111,7 @@ impl Issuing {
         let mut next_look = Instant::now();
         let mut pause = PAUSE.0;
         while !self.stop.is_cancelled() {
-            let can_issue = self.can_issue(&name);
+            let can_issue = self.refresh_method(&name).is_some();
             let room = self.window.room();
             if waits && room > 0 && can_issue {
                 let asked = room.min(MAX_CLAIM);
@@ -152,7 +153,7 @@ impl Issuing {
         let ask = || event.claim_as(claim_name, asked);
         // Until it is answered: what it has claimed would be nobody's.
         let claimed = tokio::select! {
-            claimed = self.calls.insist("event.claim", ask) => claimed?,
+            claimed = self.calls.retry("event.claim", ask) => claimed?,
             // At the end too, as long as the answer may be on its way.
             () = async { self.stop.cancelled().await; sleep(LAST_ANSWER).await } => return None,
         };
@@ -160,23 +161,23 @@ impl Issuing {
         let next = claimed.again_in.map(|again| again.clamp(LEAST_REST, self.poll()));
         if !claimed.work.is_empty() {
             // The rules may have changed since they were looked at.
-            let way = self.ways.way(name, claimed.issue, &self.config);
+            let method = self.methods.find(name, claimed.issue, &self.config);
             let slots = claimed.work.iter().map(|_| self.window.take()).collect();
             let claim = Claim::new(self.calls.clone(), self.metrics.clone(), claimed, slots);
-            self.claims.spawn(claim.run(way));
+            self.claims.spawn(claim.run(method));
         }
         Some((more, next))
     }
 
-    /// Whether it is known how to issue now.
-    fn can_issue(&mut self, name: &str) -> bool {
+    /// The method by the rules in force, which decides the size of the window.
+    fn refresh_method(&mut self, name: &str) -> Option<Method> {
         let issue = *self.issue.borrow();
-        let way = issue.and_then(|issue| self.ways.way(name, issue, &self.config));
+        let method = issue.and_then(|issue| self.methods.find(name, issue, &self.config));
         let concurrency = self.changes.borrow().issuer.concurrency;
-        // Where nobody has to be called, the next are claimed while the last are finished.
-        let ahead = if matches!(way, Some(Way::Finish)) { 2 } else { 1 };
+        // Without a webhook, the next are claimed while the last are finished.
+        let ahead = if matches!(method, Some(Method::Finish)) { 2 } else { 1 };
         self.window.set_most(ahead * concurrency);
-        way.is_some()
+        method
     }
 
     /// Until the next look of its own: no later than the kick that may be lost.
@@ -198,7 +199,7 @@ impl Issuing {
         let timeout = self.changes.borrow().issuer.drain_timeout;
         let ended = async { while self.claims.join_next().await.is_some() {} };
         if tokio::time::timeout(timeout, ended).await.is_err() {
-            self.calls.hurry.cancel();
+            self.calls.deadline.cancel();
             while self.claims.join_next().await.is_some() {}
         }
     }

@@ -5,6 +5,7 @@ use std::{path::Path, process::Command};
 use anteroom_core::event::Application;
 use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, binary};
 
+use crate::permissions::{ANN, revoke};
 use crate::stage::{Stage, name};
 
 const CODES: &str = "stock = 1000\nissue = \"codes\"\n";
@@ -78,7 +79,6 @@ async fn each_end_has_its_exit_code_and_one_line() {
     };
     let good = file("good", "A\nB\n");
     stage.deployment.redis.user("ann", &PERMISSIONS[..5]).await;
-    let ann = [("ANTEROOM_STORE__USERNAME", "ann"), ("ANTEROOM_STORE__PASSWORD", "pass")];
     let wrong = [("ANTEROOM_STORE__COMMAND_TIMEOUT", "1y")];
     for (event, path, env, code, words) in [
         ("coupon", &file("bad", "A\n B\n"), &[][..], 65, "bad: line 2: must be 1 to 128 bytes"),
@@ -87,7 +87,7 @@ async fn each_end_has_its_exit_code_and_one_line() {
         ("coupon", &folder.path().join("none"), &[], 66, "none: No such file"),
         ("other", &good, &[], 64, "events.other: must be declared with issue = \"codes\""),
         ("coupon", &good, &wrong, 64, "store.command_timeout"),
-        ("coupon", &good, &ann, 77, "no permission for "),
+        ("coupon", &good, &ANN, 77, "no permission for "),
     ] {
         let (ended, told) = load(&stage, event, path, env).await;
         assert_eq!(ended, code, "{told}");
@@ -112,4 +112,22 @@ async fn a_store_that_comes_back_is_waited_for() {
     let status = process.exit(2 * PATIENCE).await;
     assert_eq!(status.code(), Some(0), "{}", process.stderr());
     stage.until("each is there once", |it| it.codes == 100_000).await;
+}
+
+#[tokio::test]
+async fn a_permission_that_is_revoked_ends_a_load() {
+    let redis = Redis::start().await;
+    redis.user("ann", &PERMISSIONS).await;
+    let stage = Stage::on(redis, CODES).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("codes.txt");
+    let codes: String = (0..100_000).map(|code| format!("CODE-{code}\n")).collect();
+    std::fs::write(&file, &codes).unwrap();
+    let mut process = begin(&stage, "coupon", &file, &ANN);
+    stage.until("some are loaded", |it| it.codes > 0).await;
+    revoke(&stage.deployment, "evalsha").await;
+    let status = process.exit(2 * PATIENCE).await;
+    let error = process.stderr();
+    assert_eq!(status.code(), Some(77), "{error}");
+    assert!(error.contains("+evalsha") && error.contains("of 100000 codes are loaded"), "{error}");
 }

@@ -5,6 +5,7 @@ mod chaos;
 mod drain;
 mod issues;
 mod load;
+mod permissions;
 mod reload;
 mod stage;
 mod wakes;

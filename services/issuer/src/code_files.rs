@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal as _, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anteroom_core::event::{Event, Issue, Loaded, MAX_CODES};
 use anteroom_core::store::{Error, Store};
@@ -15,8 +15,10 @@ use anteroom_runtime::Service;
 use anteroom_runtime::config::Loader;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use prometheus::Registry;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::codes::{self, Code, Codes};
+use crate::retry::retry;
 
 /// The name of the subcommand.
 pub const NAME: &str = "codes";
@@ -27,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_OF_A_PIPE: u64 = 256 * 1024 * 1024;
 /// How long nothing is said while the store is not there.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Between two tries.
+/// Between two looks at an event that no scheduler has created.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Between two lines of progress on a terminal.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -89,9 +91,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         return ExitCode::FAILURE;
     };
     match load(arguments) {
-        Ok(told) => {
-            // When nobody reads, the exit code still tells.
-            let _ = writeln!(std::io::stdout(), "{told}");
+        Ok(result) => {
+            // Without a reader there is still the exit code.
+            let _ = writeln!(std::io::stdout(), "{result}");
             ExitCode::SUCCESS
         }
         Err(Failure(exit, why)) => {
@@ -117,7 +119,7 @@ fn load(arguments: &ArgMatches) -> Result<String, Failure> {
     })?;
     let file = path("file").unwrap_or(Path::new(""));
     let mut input = Input::open(file)?;
-    let total = codes::count(input.rewound(file)?).map_err(|error| told(file, &error))?;
+    let total = codes::count(input.rewound(file)?).map_err(|error| invalid(file, &error))?;
     if total == 0 {
         return Err(Failure(Exit::Data, format!("{}: there is no code in it", file.display())));
     }
@@ -177,7 +179,7 @@ fn unread(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// What is wrong with the file.
-fn told(file: &Path, error: &codes::CodesError) -> Failure {
+fn invalid(file: &Path, error: &codes::CodesError) -> Failure {
     let exit = match error {
         codes::CodesError::Read { .. } => Exit::NoInput,
         codes::CodesError::NoCode { .. } | codes::CodesError::Twice { .. } => Exit::Data,
@@ -196,18 +198,19 @@ async fn load_into(
         let _ = writeln!(std::io::stderr(), "waiting for the store (store.url)");
         store.wait_up(PATIENCE).await;
     }
-    born(event).await?;
+    wait_created(store, event).await?;
     let mut progress = Progress::new(total);
     let (mut done, mut sum) = (0, Loaded { new: 0, left: 0 });
     let mut codes = Codes::new(input.rewound(file)?).peekable();
     loop {
         let part = codes.by_ref().take(MAX_CODES).map(|code| code.map(|Code { text, .. }| text));
-        let part = part.collect::<Result<Vec<_>, _>>().map_err(|error| told(file, &error))?;
-        let loaded = insist(event, &part).await.map_err(|error| {
+        let part = part.collect::<Result<Vec<_>, _>>().map_err(|error| invalid(file, &error))?;
+        let loaded = retry(store, sleep(PATIENCE), || event.load_codes(&part)).await;
+        let loaded = loaded.map_err(|error| {
             let why = format!(
                 "{error}; {done} of {total} codes are loaded: run it again, these are passed over"
             );
-            Failure(Exit::Failed, why)
+            Failure(exit(&error), why)
         })?;
         done += part.len() as u64;
         sum = Loaded { new: sum.new + loaded.new, left: loaded.left };
@@ -225,38 +228,26 @@ async fn load_into(
     Ok(format!("{done} codes: {new} new, {before} loaded before; {left} are left to give out"))
 }
 
-/// Waits for the event's birth, which gives it its stock: that is a service's, by the file that it
-/// has, and not ours by whatever file stands here.
-async fn born(event: &Event) -> Result<(), Failure> {
+/// Waits until a service has created the event, with the stock of its own configuration.
+async fn wait_created(store: &Store, event: &Event) -> Result<(), Failure> {
     let end = Instant::now() + PATIENCE;
     loop {
-        let why = match event.is_born().await {
-            Ok(true) => return Ok(()),
-            Ok(false) => {
-                let name = event.name();
-                format!("events.{name}: no scheduler has made it yet: start one with this event")
-            }
-            Err(error) => error.to_string(),
-        };
+        let created = retry(store, sleep_until(end), || event.is_born()).await;
+        if created.map_err(|error| Failure(exit(&error), error.to_string()))? {
+            return Ok(());
+        }
         if Instant::now() >= end {
+            let name = event.name();
+            let why =
+                format!("events.{name}: no scheduler has made it yet: start one with this event");
             return Err(Failure(Exit::Failed, why));
         }
-        tokio::time::sleep(PAUSE).await;
+        sleep(PAUSE).await;
     }
 }
 
-/// Loads a part; a store that does not answer is asked again for a while. Loading twice is
-/// harmless.
-async fn insist(event: &Event, part: &[String]) -> Result<Loaded, Error> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        match event.load_codes(part).await {
-            Err(Error::Unavailable(_) | Error::Unknown(_)) if Instant::now() < end => {
-                tokio::time::sleep(PAUSE).await;
-            }
-            ended => return ended,
-        }
-    }
+fn exit(error: &Error) -> Exit {
+    if matches!(error, Error::Forbidden(_)) { Exit::Refused } else { Exit::Failed }
 }
 
 /// How far it is, on standard error.

@@ -1,39 +1,39 @@
-//! What it takes to issue a unit of an event, by the rules in force and the own configuration.
+//! How a unit of an event is issued, by the rules in force and the configuration of this process.
 
 use anteroom_core::event::Issue;
 use anteroom_runtime::config::EventConfig;
 
 use crate::webhook::Webhook;
 
-/// What it takes.
+/// How a unit is issued.
 #[derive(Clone, Debug)]
-pub enum Way {
-    /// To say so to the store, which gives out codes in the same step.
+pub enum Method {
+    /// By a call to Redis, which also hands out codes.
     Finish,
-    /// A call first.
+    /// By a webhook first.
     Webhook(Webhook),
 }
 
-/// The way of one event, kept as long as its configuration stays the same.
+/// The method of one event. Its webhook is kept until its configuration changes.
 #[derive(Debug, Default)]
-pub struct Ways {
+pub struct Methods {
     webhook: Option<(EventConfig, Webhook)>,
-    /// It was told that the rules in force ask for what is not configured here.
-    told: bool,
+    /// The log shows that there is no method.
+    reported: bool,
 }
 
-impl Ways {
-    /// How to issue by these rules; `None` where the rules in force ask for a webhook and this
-    /// configuration has none, or TLS cannot be set up: then others may issue, but not this one.
-    pub fn way(&mut self, event: &str, issue: Issue, config: &EventConfig) -> Option<Way> {
+impl Methods {
+    /// The method that these rules require. `None` if they require a webhook that this process does
+    /// not have: other issuers may have it.
+    pub fn find(&mut self, event: &str, issue: Issue, config: &EventConfig) -> Option<Method> {
         if issue != Issue::Webhook {
-            self.told = false;
-            return Some(Way::Finish);
+            self.reported = false;
+            return Some(Method::Finish);
         }
         if let Some((of, webhook)) = &self.webhook
             && of.calls_the_same(config)
         {
-            return Some(Way::Webhook(webhook.clone()));
+            return Some(Method::Webhook(webhook.clone()));
         }
         let made = config
             .endpoint()
@@ -44,12 +44,12 @@ impl Ways {
             });
         match made {
             Ok(webhook) => {
-                self.told = false;
+                self.reported = false;
                 self.webhook = Some((config.clone(), webhook.clone()));
-                Some(Way::Webhook(webhook))
+                Some(Method::Webhook(webhook))
             }
             Err(reason) => {
-                if !std::mem::replace(&mut self.told, true) {
+                if !std::mem::replace(&mut self.reported, true) {
                     tracing::error!(event, reason, "the rules in force ask for a webhook");
                 }
                 None
