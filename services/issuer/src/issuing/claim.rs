@@ -2,6 +2,7 @@
 //! meanwhile.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_core::event::{Claimed, Failed, Finished, Work};
@@ -67,7 +68,7 @@ impl Claim {
 
     /// Calls the receiver for each, all at once, until each has come to something or there is no
     /// time left.
-    async fn call_for_each(&mut self, webhook: Webhook) {
+    async fn call_for_each(&mut self, webhook: Arc<Webhook>) {
         let mut calls = JoinSet::new();
         for (sequence, InHand { work, call, .. }) in &mut self.in_hand {
             let (webhook, work) = (webhook.clone(), work.clone());

@@ -1,5 +1,7 @@
 //! How a unit of an event is issued, by the rules in force and the configuration of this process.
 
+use std::sync::Arc;
+
 use anteroom_core::event::Issue;
 use anteroom_runtime::config::EventConfig;
 
@@ -11,13 +13,13 @@ pub enum Method {
     /// By a call to Redis, which also hands out codes.
     Finish,
     /// By a webhook first.
-    Webhook(Webhook),
+    Webhook(Arc<Webhook>),
 }
 
 /// The method of one event. Its webhook is kept until its configuration changes.
 #[derive(Debug, Default)]
 pub struct Methods {
-    webhook: Option<(EventConfig, Webhook)>,
+    webhook: Option<(EventConfig, Arc<Webhook>)>,
     /// The log shows that there is no method.
     reported: bool,
 }
@@ -45,6 +47,7 @@ impl Methods {
         match made {
             Ok(webhook) => {
                 self.reported = false;
+                let webhook = Arc::new(webhook);
                 self.webhook = Some((config.clone(), webhook.clone()));
                 Some(Method::Webhook(webhook))
             }

@@ -17,33 +17,39 @@
 //! the last byte.
 
 mod answer;
-mod own_thread;
 mod resolver;
 pub mod signature;
 
-use std::{error::Error as _, io, sync::Arc, time::Duration};
+use std::{error, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, Error, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
-use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
+use rustls::{ClientConfig, crypto::ring};
+use rustls_platform_verifier::BuilderVerifierExt as _;
 use secrecy::SecretString;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, timeout_at};
 
 pub use answer::{Answer, Failure};
-use anteroom_runtime::config::Endpoint;
-use own_thread::OwnThread;
+use anteroom_runtime::config::{Endpoint, Guard};
 use resolver::Resolver;
 
 /// So much of an answer is read, so that its connection can be used again.
 pub const MOST_OF_A_BODY: usize = 64 * 1024;
+/// A head of an answer has at most so many bytes. hyper reads informational answers (1xx) in one go
+/// for as long as there are any, up to 128 buffers of this size: a receiver that sends them without
+/// end takes the thread for some milliseconds at a time.
+const MOST_OF_A_HEAD: usize = 32 * 1024;
 /// How long an idle connection is kept; a name may lead elsewhere by then.
 const IDLE: Duration = Duration::from_secs(30);
-/// What the error of a time-out says.
-const TOO_LATE: &str = "no answer in time";
-/// How long behind its time-out a call is given up from outside, whatever keeps its thread busy.
-const LATE: Duration = Duration::from_millis(500);
 /// What an error says at most, in bytes: it stands in the store.
 const LONGEST_ERROR: usize = 200;
 
@@ -80,12 +86,13 @@ struct Body<'a> {
     idempotency_key: &'a str,
 }
 
+type HttpClient = Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
+
 /// A receiver and the way to it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Webhook {
-    client: Client,
-    thread: Arc<OwnThread>,
-    endpoint: Endpoint,
+    client: HttpClient,
+    uri: Uri,
     timeout: Duration,
     secrets: Vec<SecretString>,
 }
@@ -95,111 +102,97 @@ impl Webhook {
     ///
     /// # Errors
     ///
-    /// When TLS cannot be set up, as on a machine without certificates of authorities, or there is
-    /// no thread for it.
+    /// When TLS cannot be set up, such as on a machine without certificates of authorities.
     pub fn new(
         endpoint: Endpoint,
         timeout: Duration,
         secrets: Vec<SecretString>,
-    ) -> io::Result<Self> {
-        let client = Client::builder()
-            .user_agent(concat!("anteroom-issuer/", env!("CARGO_PKG_VERSION")))
-            .timeout(timeout)
-            .redirect(Policy::none())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .tcp_nodelay(true)
-            .pool_idle_timeout(IDLE)
-            .dns_resolver(Arc::new(Resolver(endpoint.guard)))
-            .build()
-            .map_err(io::Error::other)?;
-        let thread = Arc::new(OwnThread::start()?);
-        Ok(Self { client, thread, endpoint, timeout, secrets })
+    ) -> Result<Self, Box<dyn error::Error + Send + Sync>> {
+        let uri = endpoint.url.as_str().parse()?;
+        Ok(Self { client: client(endpoint.guard)?, uri, timeout, secrets })
     }
 
     /// Asks the receiver to issue. `attempt` is the number of this try, from 1.
     pub async fn issue(&self, application: &Application<'_>, attempt: u32) -> Answer {
+        let end = Instant::now() + self.timeout;
+        let now = Timestamp::now();
+        let request = self.request(application, attempt, now);
+        match timeout_at(end, self.client.request(request)).await {
+            Ok(Ok(response)) => {
+                let answer = answer(&response, now);
+                // So that its connection can be used again; a longer one is closed.
+                let rest = Limited::new(response.into_body(), MOST_OF_A_BODY).collect();
+                let _ = timeout_at(end, rest).await;
+                answer
+            }
+            Ok(Err(error)) if error.is_connect() => {
+                failed(Failure::Unreachable, text("cannot connect", &error))
+            }
+            Ok(Err(error)) => failed(Failure::BrokeOff, text("the answer broke off", &error)),
+            Err(_) => failed(Failure::TimedOut, "no answer in time".to_owned()),
+        }
+    }
+
+    fn request(
+        &self,
+        application: &Application<'_>,
+        attempt: u32,
+        now: Timestamp,
+    ) -> Request<Full<Bytes>> {
         let key = application.idempotency_key();
         let body = Body { application, idempotency_key: &key };
         let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
-        let now = Timestamp::now();
-        let mut request = self
-            .client
-            .post(self.endpoint.url.clone())
+        // A clock before 1970 is wrong in any case.
+        let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+        let signature = signature::sign(&self.secrets, seconds, &body);
+        let mut request = Request::post(self.uri.clone())
+            .header(USER_AGENT, concat!("anteroom-issuer/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, "*/*")
             .header(CONTENT_TYPE, "application/json")
             .header("idempotency-key", key)
             .header("x-anteroom-attempt", attempt);
-        // The clock of a machine that stands before 1970 is no clock.
-        let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-        if let Some(signature) = signature::sign(&self.secrets, seconds, &body) {
+        if let Some(signature) = signature {
             request = request.header(signature::HEADER, signature);
         }
-        let call = call(request.body(body), now);
-        let answered = self.thread.run(self.timeout + LATE, call).await;
-        answered.unwrap_or_else(|| failed(Failure::TimedOut, TOO_LATE))
+        request.body(Full::from(body)).expect("names and values of the headers are ASCII")
     }
 }
 
-async fn call(request: RequestBuilder, now: Timestamp) -> Answer {
-    match request.send().await {
-        Ok(response) => {
-            let asked = response.headers().get(RETRY_AFTER);
-            let asked = asked.and_then(|value| value.to_str().ok());
-            let asked = asked.and_then(|value| answer::retry_after(value, now));
-            let answer = Answer::of(response.status(), asked);
-            drain(response).await;
-            answer
-        }
-        Err(error) => failed(failure(&error), told(&error)),
-    }
+/// It follows no redirects and uses no proxies of the environment.
+fn client(guard: Guard) -> Result<HttpClient, rustls::Error> {
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    let mut tcp = HttpConnector::new_with_resolver(Resolver(guard));
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .http1_max_buf_size(MOST_OF_A_HEAD)
+        .build(connector.enable_http1().wrap_connector(tcp));
+    Ok(client)
 }
 
-fn failed(failure: Failure, error: impl Into<String>) -> Answer {
-    Answer::Failed { failure, error: error.into(), retry_after: None }
+fn answer(response: &Response<Incoming>, now: Timestamp) -> Answer {
+    let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    Answer::of(response.status(), asked.and_then(|value| answer::retry_after(value, now)))
 }
 
-/// Reads the rest of an answer, as far as it is worth it.
-async fn drain(mut response: Response) {
-    let mut left = MOST_OF_A_BODY;
-    while let Ok(Some(chunk)) = response.chunk().await {
-        match left.checked_sub(chunk.len()) {
-            Some(rest) => left = rest,
-            // Dropped, and so is its connection.
-            None => return,
-        }
-    }
-}
-
-fn failure(error: &reqwest::Error) -> Failure {
-    if error.is_timeout() {
-        Failure::TimedOut
-    } else if error.is_connect() {
-        Failure::Unreachable
-    } else {
-        Failure::BrokeOff
-    }
+fn failed(failure: Failure, error: String) -> Answer {
+    Answer::Failed { failure, error, retry_after: None }
 }
 
 /// What happened, without the address, whose query may hold a secret.
-fn told(error: &reqwest::Error) -> String {
-    let what = match failure(error) {
-        Failure::TimedOut => return TOO_LATE.to_owned(),
-        Failure::Unreachable => "cannot connect",
-        _ => "the answer broke off",
-    };
-    let mut cause = error.source();
-    let mut told = what.to_owned();
-    while let Some(error) = cause {
-        cause = error.source();
-        // The last one says what happened, those before it where.
-        if cause.is_none() {
-            told = format!("{what}: {error}");
-        }
-    }
-    let most = (0..=told.len().min(LONGEST_ERROR)).rev().find(|at| told.is_char_boundary(*at));
-    told.truncate(most.unwrap_or_default());
-    told
+fn text(what: &str, error: &Error) -> String {
+    let causes = std::iter::successors(error::Error::source(error), |error| error.source());
+    // The last one says what happened, those before it where.
+    let mut text = causes.last().map_or(what.to_owned(), |cause| format!("{what}: {cause}"));
+    let end = (0..=text.len().min(LONGEST_ERROR)).rev().find(|at| text.is_char_boundary(*at));
+    text.truncate(end.unwrap_or_default());
+    text
 }
 
 #[cfg(test)]
