@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::http::audit::Audit;
 use crate::http::fast_path::HotRoute;
+use crate::http::route::RouteInfo;
 use crate::latest::{Latest, Seen};
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
@@ -44,6 +45,8 @@ pub trait Entity: Sized + Send + Sync + 'static {
     const CODES: &'static [&'static [Code]];
     /// The calls that go around the router, on the public and on the service port.
     const HOT: Hot = Hot { public: &[], service: &[] };
+    /// The facts of its routes that differ from the default, by template.
+    const ROUTES: &[(&str, RouteInfo)] = &[];
 
     /// All of its kind in a configuration.
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config>;

@@ -29,6 +29,7 @@ pub use crate::breaker::body::OutcomeBody;
 pub use crate::event::backend::ApplyBody;
 pub use crate::event::operator::AddStockBody;
 pub use crate::http::extract::{Peer, parse_json, whole_body};
+pub use crate::http::route::RouteInfo;
 pub use crate::http::shell::{Answer, Shell};
 pub use crate::limit::body::{CheckBody, ChecksBody, ForgetBody};
 pub use crate::pool::body::{AskedBody, FundsBody, SettleBody};

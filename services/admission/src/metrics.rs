@@ -10,6 +10,7 @@ use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, R
 
 use crate::callers::client_address::Forwarding;
 use crate::entities::KindMetrics;
+use crate::http::route::RouteInfo;
 
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
@@ -101,15 +102,17 @@ impl AdmissionMetrics {
         Ok(metrics)
     }
 
-    /// The metrics of the routes of a port: public, service.
+    /// The routes of a port (public, service) with their metrics; of two with one template the last
+    /// counts.
     pub fn http<'a>(
         &self,
         port: &'static str,
-        templates: impl Iterator<Item = &'a str>,
+        routes: impl Iterator<Item = (&'a str, RouteInfo)>,
     ) -> HttpMetrics {
-        let route = |template| Arc::new(RouteMetrics::new(&self.http, port, template));
-        let routes = templates.map(|template| (template.to_owned(), route(template))).collect();
-        HttpMetrics { routes, unmatched: route(UNMATCHED) }
+        let route = |template, info| Arc::new(RouteMetrics::new(&self.http, port, template, info));
+        let unmatched = route(UNMATCHED, RouteInfo::default());
+        let routes = routes.map(|(template, info)| (template.to_owned(), route(template, info)));
+        HttpMetrics { routes: routes.collect(), unmatched }
     }
 }
 
@@ -132,19 +135,18 @@ impl HttpMetrics {
 pub struct RouteMetrics {
     port: &'static str,
     template: String,
-    is_gate: bool,
-    is_audit: bool,
+    /// What the shell must know of it.
+    pub info: RouteInfo,
     all: HistogramVec,
     times: [[OnceLock<Histogram>; STATUSES.len()]; METHODS.len()],
 }
 
 impl RouteMetrics {
-    fn new(all: &HistogramVec, port: &'static str, template: &str) -> Self {
+    fn new(all: &HistogramVec, port: &'static str, template: &str, info: RouteInfo) -> Self {
         Self {
             port,
             template: template.to_owned(),
-            is_gate: template.contains("/authorize"),
-            is_audit: template.ends_with("/audit"),
+            info,
             all: all.clone(),
             times: [const { [const { OnceLock::new() }; STATUSES.len()] }; METHODS.len()],
         }
@@ -153,16 +155,6 @@ impl RouteMetrics {
     /// The template, such as `/v1/queues/{queue}/token`.
     pub fn template(&self) -> &str {
         &self.template
-    }
-
-    /// Whether gateways ask here: then a refusal is 401 or 403 only.
-    pub fn is_gate(&self) -> bool {
-        self.is_gate
-    }
-
-    /// Whether it reads all of a ledger, which takes its time.
-    pub fn is_audit(&self) -> bool {
-        self.is_audit
     }
 
     /// Notes one answer.
@@ -198,8 +190,9 @@ mod tests {
     #[test]
     fn unknown_methods_routes_and_statuses_share_one_label() {
         let metrics = AdmissionMetrics::register(&Registry::new()).expect("fresh names");
-        let public = metrics.http("public", ["/known"].into_iter());
-        let service = metrics.http("service", ["/known"].into_iter());
+        let known = [("/known", RouteInfo::default())];
+        let public = metrics.http("public", known.into_iter());
+        let service = metrics.http("service", known.into_iter());
         let [get, brew, other] = ["GET", "BREW", "other"]
             .map(|name| MethodLabel::of(&Method::from_bytes(name.as_bytes()).expect("a method")));
         let (ok, teapot, took) =

@@ -21,10 +21,10 @@ use crate::entities::{Entity as _, Served};
 use crate::http::audit::Audit;
 use crate::http::extract::Peer;
 use crate::http::fast_path::{FastPath, HotRoute};
+use crate::http::route::RouteInfo;
 use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::http::{document, openapi};
 use crate::problem::{Code, Problem};
-use crate::queue::gate;
 
 /// What one port answers with.
 pub struct PortService {
@@ -97,8 +97,13 @@ pub fn port(
     let (router, mut document) = routes.split_for_parts();
     document::add::<openapi::Documented>(&mut document);
     let port = if is_public { "public" } else { "service" };
-    let documented = document.paths.paths.keys().map(String::as_str);
-    let metrics = app.metrics.http(port, documented.chain(gate::TEMPLATES));
+    let documented = document.paths.paths.keys().map(|path| (&**path, RouteInfo::default()));
+    fn add<K: Served>(special: &mut Vec<(&str, RouteInfo)>) {
+        special.extend_from_slice(K::State::ROUTES);
+    }
+    let mut special = Vec::new();
+    for_each_kind!(add(&mut special));
+    let metrics = app.metrics.http(port, documented.chain(special));
     let shell = Arc::new(Shell::new(app.clone(), is_public, metrics));
     let fast_path = FastPath::new(shell.clone(), hot);
     let in_flight = shell.in_flight.clone();

@@ -8,5 +8,6 @@ pub mod fast_path;
 pub mod identifier;
 pub mod openapi;
 pub mod pagination;
+pub mod route;
 pub mod shell;
 pub mod whole;

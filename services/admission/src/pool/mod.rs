@@ -9,6 +9,7 @@ pub mod state;
 pub mod views;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anteroom_core::pool::MAX_LINES;
 use anteroom_core::rules::MAX_AMOUNT;
@@ -21,10 +22,17 @@ use self::operator::DEFAULT_LINES;
 use crate::app::App;
 use crate::http::audit::Audit;
 use crate::http::document;
+use crate::http::route::{RouteInfo, RouteStyle};
 use crate::pool::state::PoolState;
 
 /// These operations take an empty body for `{}`.
 const MAY_BE_EMPTY: &[&str] = &[];
+
+/// Routes with more time than others: an audit reads some 10^8 lines.
+pub const ROUTES: &[(&str, RouteInfo)] = &[(
+    "/v1/admin/pools/{pool}/audit",
+    RouteInfo { style: RouteStyle::Api, timeout: Some(Duration::from_secs(300)) },
+)];
 
 /// What backends and operators call.
 pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
@@ -63,4 +71,17 @@ fn parameter(name: &str) -> Option<ObjectBuilder> {
         "limit" => number(1, MAX_LINES).default(Some(DEFAULT_LINES.into())),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_routes_with_more_time_exist() {
+        let routes = service(&Audit::default());
+        for (template, _) in ROUTES {
+            assert!(routes.get_openapi().paths.paths.contains_key(*template), "{template}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use super::problems;
 use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
 use crate::http::audit::Audit;
+use crate::http::route::RouteInfo;
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
@@ -104,6 +105,7 @@ impl Entity for PoolState {
 
     const UNKNOWN: Code = Code::UNKNOWN_POOL;
     const CODES: &'static [&'static [Code]] = &[problems::POOL];
+    const ROUTES: &[(&str, RouteInfo)] = super::ROUTES;
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.pools

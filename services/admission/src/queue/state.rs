@@ -13,16 +13,17 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
-use super::hot;
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::problems;
 use super::return_to::ReturnTo;
 use super::streams::Streams;
+use super::{gate, hot};
 use crate::app::App;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
 use crate::entities::{Entity, EntityContext, Hot, Served, Snapshots};
 use crate::http::audit::Audit;
+use crate::http::route::RouteInfo;
 use crate::latest::Latest;
 use crate::problem::retry::{self, PendingRetries};
 use crate::problem::{Code, Problem};
@@ -184,6 +185,7 @@ impl Entity for QueueState {
     const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
     const CODES: &'static [&'static [Code]] = &[problems::TOKEN, problems::QUEUE];
     const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
+    const ROUTES: &[(&str, RouteInfo)] = gate::ROUTES;
 
     fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
         &config.queues

@@ -4,7 +4,7 @@ use std::future::{Pending, pending};
 use std::sync::Arc;
 
 use anteroom_admission::{
-    Answer, PortService, Problem, Shell, hot::PUBLIC, port as ports, whole_body,
+    Answer, PortService, Problem, RouteInfo, Shell, hot::PUBLIC, port as ports, whole_body,
 };
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -100,7 +100,8 @@ async fn is_gate_refusal(response: Response, code: &str) {
 #[tokio::test]
 async fn a_panic_before_anything_is_awaited_is_the_same() {
     let app = app("request_timeout = \"100ms\"");
-    let metrics = app.metrics.http("public", [WORK, GATE].into_iter());
+    let routes = [(WORK, RouteInfo::default()), (GATE, RouteInfo::GATE)];
+    let metrics = app.metrics.http("public", routes.into_iter());
     let shell = Arc::new(Shell::new(app, true, metrics));
     let panics = |_: Request| -> Answer<Pending<Response>> { panic!("as told") };
     let hangs = |_: Request| Answer::Pending(pending());

@@ -35,9 +35,6 @@ use crate::callers::origin::Cors;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
 use crate::problem::{Cause, Code, Problem};
 
-/// The time of an audit: some 10^8 lines.
-const AUDIT_TIMEOUT: Duration = Duration::from_secs(300);
-
 /// So many calls of Redis a hot request makes at most: a token's place, a join, the check after it.
 const HOT_STORE_CALLS: u32 = 3;
 
@@ -101,7 +98,7 @@ impl Shell {
         }
         // A client that is slow to send its body uses up its own time, not ours.
         let has_body = !request.body().is_end_stream();
-        let limit = if route.is_audit() { AUDIT_TIMEOUT } else { self.request_timeout };
+        let limit = route.info.timeout.unwrap_or(self.request_timeout);
         let limit = if has_body { limit + self.body_timeout } else { limit };
         let limit = (!is_hot || self.times_hot_calls).then_some(limit);
         match catch_unwind(AssertUnwindSafe(|| handler(request))) {
@@ -142,7 +139,7 @@ impl Shell {
     /// What CORS has to do with the request: pages elsewhere read what visitors call, and nothing
     /// of the service port. At the gate a preflight is for the service behind it.
     fn cors(&self, route: &RouteMetrics, method: &Method, headers: &HeaderMap) -> Option<Cors> {
-        let visitors = self.is_public && !route.is_gate();
+        let visitors = self.is_public && !route.info.is_gate();
         if !visitors {
             return None;
         }

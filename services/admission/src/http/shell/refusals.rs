@@ -27,7 +27,7 @@ impl RequestContext {
             return None;
         };
         // A refusal at the gate names the waiting page.
-        let is_gate = self.route.is_gate();
+        let is_gate = self.route.info.is_gate();
         let room = is_gate.then(|| gate::room_of(&self.shell.app, request.uri().path())).flatten();
         Some(refusal(&self.route, problem, room))
     }
@@ -46,5 +46,5 @@ pub(super) fn refusal(
     problem: Problem,
     room: Option<HeaderValue>,
 ) -> Response {
-    if route.is_gate() { gate::refusal(problem, room) } else { problem.into_response() }
+    if route.info.is_gate() { gate::refusal(problem, room) } else { problem.into_response() }
 }

@@ -30,6 +30,7 @@ use super::visitor::{Held, Visitor};
 use super::visits;
 use crate::app::App;
 use crate::http::extract::Peer;
+use crate::http::route::RouteInfo;
 use crate::problem::{Code, Problem};
 use crate::queue::active_cache::Basis;
 use crate::queue::metrics::GateAnswer;
@@ -44,7 +45,8 @@ pub const BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
 pub const BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 /// All of them, as the router has them: the document has a form of its own for the second, and
 /// leaves out the third.
-pub const TEMPLATES: [&str; 3] = [PLAIN, BEHIND, BEHIND_ROOT];
+pub const ROUTES: &[(&str, RouteInfo)] =
+    &[(PLAIN, RouteInfo::GATE), (BEHIND, RouteInfo::GATE), (BEHIND_ROOT, RouteInfo::GATE)];
 
 /// May this visitor pass?
 ///
