@@ -8,8 +8,8 @@
 //! Nobody knows that number exactly. A process knows how long the line was when it was read last,
 //! and how many retries it has scheduled that are still ahead.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use rand::Rng as _;
@@ -52,23 +52,26 @@ pub fn spread(retries: u64) -> Duration {
     within(PER_SECOND).min(MAX_SPREAD).max(within(MAX_PER_SECOND))
 }
 
-/// The retries that this process has scheduled and that are still ahead.
+/// The retries that this process has scheduled and that are still ahead, counted by second.
 #[derive(Debug)]
-pub struct PendingRetries(Mutex<Due>);
-
-#[derive(Debug)]
-struct Due {
-    /// The second that `by_second` begins with.
-    since: Instant,
-    /// How many are due in each second from then on.
-    by_second: VecDeque<u32>,
-    all: u64,
+pub struct PendingRetries {
+    start: Instant,
+    /// How many are due in each second from `start` on, as a ring.
+    by_second: Box<[AtomicU32]>,
+    /// The first second that is still counted.
+    first: AtomicU64,
+    all: AtomicU64,
 }
 
 impl Default for PendingRetries {
     fn default() -> Self {
-        let due = Due { since: Instant::now(), by_second: VecDeque::new(), all: 0 };
-        Self(Mutex::new(due))
+        Self {
+            start: Instant::now(),
+            // From this second to the longest delay, with its ends.
+            by_second: (0..MAX_DELAY.as_secs() + 2).map(|_| AtomicU32::new(0)).collect(),
+            first: AtomicU64::new(0),
+            all: AtomicU64::new(0),
+        }
     }
 }
 
@@ -79,7 +82,7 @@ impl PendingRetries {
         self.schedule_at(line, Duration::ZERO, least, most, Instant::now())
     }
 
-    /// Schedules the retry of a caller of whom nothing is known.
+    /// Schedules the retry of a caller of which nothing is known.
     pub fn schedule_anybody(&self) -> Duration {
         self.schedule(0, MIN_DELAY, DEFAULT_MAX_DELAY)
     }
@@ -87,12 +90,11 @@ impl PendingRetries {
     /// Schedules a retry from a known time on. One that is not `counted` delays no other.
     pub fn schedule_from(&self, opens_in: Duration, least: Duration, counted: bool) -> Duration {
         let now = Instant::now();
-        let mut due = self.due(now);
-        let told = due.told(0, opens_in, least, MAX_DELAY);
+        let delay = self.delay(0, opens_in, least, MAX_DELAY, now);
         if counted {
-            due.add(now + told);
+            self.add(now + delay);
         }
-        told
+        delay
     }
 
     fn schedule_at(
@@ -103,54 +105,54 @@ impl PendingRetries {
         most: Duration,
         now: Instant,
     ) -> Duration {
-        let mut due = self.due(now);
-        let told = due.told(line, from, least, most);
-        due.add(now + told);
-        told
+        let delay = self.delay(line, from, least, most, now);
+        self.add(now + delay);
+        delay
     }
 
-    fn due(&self, now: Instant) -> MutexGuard<'_, Due> {
-        let mut due = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        due.forget(now);
-        due
-    }
-}
-
-impl Due {
-    /// What one more is told.
-    fn told(&self, line: u64, from: Duration, least: Duration, most: Duration) -> Duration {
+    /// The delay of one more.
+    fn delay(
+        &self,
+        line: u64,
+        from: Duration,
+        least: Duration,
+        most: Duration,
+        now: Instant,
+    ) -> Duration {
         let random = rand::rng().random();
-        let mut told = from.saturating_add(after(self.all.max(line), least, most, random));
-        if told > MAX_DELAY {
-            // So far ahead they are told again when they come, over half an hour.
-            told = MAX_DELAY.mul_f64(0.5 + 0.5 * random);
-        }
-        whole_ms(told)
+        let delay = from.saturating_add(after(self.all(now).max(line), least, most, random));
+        // So far ahead they get another delay when they retry, over half an hour.
+        let far = delay > MAX_DELAY;
+        whole_ms(if far { MAX_DELAY.mul_f64(0.5 + 0.5 * random) } else { delay })
     }
 
-    /// Forgets those whose time has come.
-    fn forget(&mut self, now: Instant) {
-        while now.saturating_duration_since(self.since) >= Duration::from_secs(1) {
-            let Some(come) = self.by_second.pop_front() else {
-                self.since = now;
-                return;
-            };
-            self.all -= u64::from(come);
-            self.since += Duration::from_secs(1);
+    /// How many are ahead now. The first call in a second takes out those that were due before it.
+    fn all(&self, now: Instant) -> u64 {
+        let now = self.second(now);
+        // Read first: a write to a shared line in every call would cost more.
+        if self.first.load(Relaxed) < now {
+            let first = self.first.fetch_max(now, Relaxed);
+            for second in (first..now).take(self.by_second.len()) {
+                let due = self.due(second).swap(0, Acquire);
+                self.all.fetch_sub(u64::from(due), Relaxed);
+            }
         }
+        self.all.load(Relaxed)
     }
 
-    fn add(&mut self, at: Instant) {
-        let second = at.saturating_duration_since(self.since).as_secs();
-        let second =
-            usize::try_from(second).unwrap_or(usize::MAX).min(MAX_DELAY.as_secs() as usize);
-        if self.by_second.len() <= second {
-            self.by_second.resize(second + 1, 0);
-        }
-        if let Some(more) = self.by_second[second].checked_add(1) {
-            self.by_second[second] = more;
-            self.all += 1;
-        }
+    fn add(&self, at: Instant) {
+        // First, and released below: what is taken out has been added before.
+        self.all.fetch_add(1, Relaxed);
+        self.due(self.second(at)).fetch_add(1, Release);
+    }
+
+    fn due(&self, second: u64) -> &AtomicU32 {
+        // The remainder is less than the length.
+        &self.by_second[(second % self.by_second.len() as u64) as usize]
+    }
+
+    fn second(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.start).as_secs()
     }
 }
 
@@ -200,11 +202,7 @@ mod tests {
     #[test]
     fn those_who_have_been_told_are_counted_until_their_time() {
         let (retries, start) = (PendingRetries::default(), Instant::now());
-        let all = |at: Instant| {
-            let mut due = retries.0.lock().expect("whole");
-            due.forget(at);
-            due.all
-        };
+        let all = |at| retries.all(at);
         let mut longest = Duration::ZERO;
         for _ in 0..2_000 {
             longest = longest.max(retries.schedule_at(0, Duration::ZERO, MIN_DELAY, TTL, start));
@@ -219,7 +217,6 @@ mod tests {
             MAX_DELAY / 2
         );
         assert_eq!(all(later), 1);
-        assert!(retries.0.lock().expect("whole").by_second.len() <= 3_601);
     }
 
     /// A line in virtual time: visitors who come when they were told, and a store that is away for
