@@ -13,11 +13,12 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
+use super::gate::{self, BypassedVisits};
+use super::hot;
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::problems;
 use super::return_to::ReturnTo;
 use super::streams::Streams;
-use super::{gate, hot};
 use crate::app::App;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
@@ -54,6 +55,8 @@ pub struct QueueState {
     pub(crate) requests_per_place: RequestsPerPlace,
     /// Streams that are open, by place.
     pub(crate) streams: Arc<Streams>,
+    /// Visits of places that pass in a bypass.
+    pub(crate) bypassed_visits: Arc<BypassedVisits>,
     pub(crate) metrics: Arc<QueueMetrics>,
     /// The retries that this process has scheduled, of any queue.
     pub(crate) retries: Arc<PendingRetries>,
@@ -83,6 +86,7 @@ impl QueueState {
             active_cache: Arc::default(),
             fail_open: Arc::default(),
             streams: Arc::default(),
+            bypassed_visits: Arc::new(BypassedVisits::start()),
             metrics,
             retries,
             refused: Arc::default(),
@@ -107,6 +111,7 @@ impl QueueState {
             active_cache: self.active_cache.clone(),
             fail_open: self.fail_open.clone(),
             streams: self.streams.clone(),
+            bypassed_visits: self.bypassed_visits.clone(),
             metrics: self.metrics.clone(),
             retries: self.retries.clone(),
             refused: self.refused.clone(),

@@ -5,6 +5,7 @@
 //! every answer, blank when there is nothing to say, so that a client's own never reaches the
 //! service behind.
 
+mod bypassed;
 mod options;
 pub mod original;
 mod pass;
@@ -22,6 +23,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
 use http::request::Parts;
 
+pub use self::bypassed::BypassedVisits;
 use self::options::{GateOptions, is_navigation, is_preflight};
 use self::original::Original;
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
@@ -238,21 +240,12 @@ fn bypass(visitor: &Visitor) -> Pass {
     if left.is_none() {
         left = queue.active_cache.left(token.place);
         if visitor.holder().is_ok() {
-            tokio::spawn(live_on(queue.clone(), token.place));
+            queue.bypassed_visits.visit(queue, token.place);
         }
     }
     match left {
         Some(left) => Pass::named(GateAnswer::Bypass, token, Some(left)),
         None => Pass::unnamed(GateAnswer::Bypass),
-    }
-}
-
-/// Asks as outside a bypass, for what it does to the place and what it tells of it. What fails is
-/// asked again by the visitor's next request.
-async fn live_on(queue: Arc<QueueState>, of: PlaceRef) {
-    let basis = queue.active_cache.basis();
-    if let Ok(visit) = queue.queue.authorize(of, queue.config.renew_on_authorize).await {
-        note(&queue, of, &visit, basis);
     }
 }
 
