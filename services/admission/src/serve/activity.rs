@@ -1,123 +1,133 @@
 //! What a connection is doing and since when, as its own task notes it: for the time-out of slow
 //! heads, and for choosing the connection that makes room for another.
 //!
-//! hyper's time-out for heads sets a timer for each request and takes it back. This one notes a
+//! | from                       | event                                 | to                        |
+//! | -------------------------- | ------------------------------------- | ------------------------- |
+//! | any but `Evicted`          | a request arrives, or more of a body  | `Busy`                    |
+//! | `Busy`                     | its answer is whole                   | `AwaitsHead`, not begun   |
+//! | `Busy`                     | its answer is a stream                | `Streams`                 |
+//! | `Busy`                     | more of its body is needed            | `AwaitsBody`              |
+//! | `AwaitsHead`               | bytes arrive                          | `AwaitsHead`, begun       |
+//! | `AwaitsHead`, `AwaitsBody` | eviction, unchanged since it was seen | `Evicted`, which is final |
+//!
+//! hyper's own time-out for heads sets a timer for each request and takes it back. This one notes a
 //! time for each request, and looks at it once in the time-out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::connection_state::{ConnectionState, SharedConnectionState};
-
-/// What one connection is doing; clones are of the same connection.
-#[derive(Clone, Debug)]
-pub struct Activity {
-    opened: Instant,
-    state: Arc<SharedConnectionState>,
-}
-
-/// A connection that waits for its client, as it was when it was looked at.
+/// What one connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// When the wait began.
-    pub since: Instant,
-    opened: Instant,
-    state: ConnectionState,
+pub enum ConnectionState {
+    /// The client has to send a head; `begun` when a part of it has arrived.
+    AwaitsHead { since: Instant, begun: bool },
+    /// The client has to send more of a body.
+    AwaitsBody { since: Instant },
+    /// A request is being answered.
+    Busy,
+    /// The answer is a stream: the client need not send any more.
+    Streams,
+    /// It was closed to make room for another one.
+    Evicted,
 }
+
+impl ConnectionState {
+    /// Since when Anteroom waits for the client; absent while it does not.
+    pub fn waits_since(self) -> Option<Instant> {
+        match self {
+            Self::AwaitsHead { since, .. } | Self::AwaitsBody { since } => Some(since),
+            Self::Busy | Self::Streams | Self::Evicted => None,
+        }
+    }
+}
+
+/// The state of one connection, which its own task and the one that evicts it share.
+#[derive(Clone, Debug)]
+pub struct Activity(Arc<Mutex<ConnectionState>>);
 
 impl Activity {
-    /// Of a connection that is opened now.
+    /// A new connection awaits its first head.
     pub fn new() -> Self {
-        Self { opened: Instant::now(), state: Arc::new(SharedConnectionState::new()) }
+        let state = ConnectionState::AwaitsHead { since: Instant::now(), begun: false };
+        Self(Arc::new(Mutex::new(state)))
     }
 
-    /// A request has come, or more of its body. False after an eviction: nothing must be done for
-    /// it.
+    /// What it is doing now.
+    pub fn state(&self) -> ConnectionState {
+        *self.lock()
+    }
+
+    /// A request has arrived, or more of its body. False after an eviction: the request must have
+    /// no effect.
     pub fn received(&self) -> bool {
-        self.state.received()
+        let mut state = self.lock();
+        if *state == ConnectionState::Evicted {
+            return false;
+        }
+        *state = ConnectionState::Busy;
+        true
     }
 
     /// The answer is whole: the next head is awaited.
     pub fn answered(&self) {
-        let since_us = self.micros(Instant::now());
-        self.state.leave_busy(ConnectionState::AwaitsHead { since_us, heard: false });
+        self.leave_busy(ConnectionState::AwaitsHead { since: Instant::now(), begun: false });
     }
 
     /// The answer is a stream.
     pub fn streams(&self) {
-        self.state.leave_busy(ConnectionState::Streams);
+        self.leave_busy(ConnectionState::Streams);
     }
 
     /// More of a body is awaited, and has been since then.
     pub fn awaits_body(&self, since: Instant) {
-        self.state.leave_busy(ConnectionState::AwaitsBody { since_us: self.micros(since) });
+        self.leave_busy(ConnectionState::AwaitsBody { since });
     }
 
-    /// Bytes have come from the client.
+    /// Bytes have arrived from the client.
     pub fn heard(&self) {
-        self.state.heard();
+        if let ConnectionState::AwaitsHead { begun, .. } = &mut *self.lock() {
+            *begun = true;
+        }
     }
 
-    /// Whether nothing has come since the last answer, or since the connection was opened.
-    pub fn is_silent(&self) -> bool {
-        matches!(self.state.get(), ConnectionState::AwaitsHead { heard: false, .. })
-    }
-
-    /// Whether a request is being answered.
-    pub fn is_busy(&self) -> bool {
-        self.state.get() == ConnectionState::Busy
-    }
-
-    /// Whether more of a body is awaited.
-    pub fn is_awaiting_body(&self) -> bool {
-        matches!(self.state.get(), ConnectionState::AwaitsBody { .. })
-    }
-
-    /// The wait for the client; absent while it is not waited for.
-    pub fn wait(&self) -> Option<Wait> {
-        let state = self.state.get();
-        let since = self.opened + Duration::from_micros(state.waits_since_us()?);
-        Some(Wait { since, opened: self.opened, state })
-    }
-
-    /// When the connection was opened.
-    pub fn opened(&self) -> Instant {
-        self.opened
-    }
-
-    /// Whether the connection was evicted.
-    pub fn is_evicted(&self) -> bool {
-        self.state.get() == ConnectionState::Evicted
-    }
-
-    /// Evicts the connection; false when this wait is over, the client was heard since, or it is
-    /// another connection's.
-    pub fn evict(&self, wait: Wait) -> bool {
-        wait.opened == self.opened && self.state.evict(wait.state)
+    /// Evicts the connection if Anteroom still waits for its client as it was seen to do.
+    pub fn evict(&self, seen: ConnectionState) -> bool {
+        let mut state = self.lock();
+        let unchanged = *state == seen && seen.waits_since().is_some();
+        if unchanged {
+            *state = ConnectionState::Evicted;
+        }
+        unchanged
     }
 
     /// Ends when a head has been awaited for longer than `limit`.
     pub async fn head_timeout(&self, limit: Duration) {
-        let mut look = self.opened + limit;
+        let mut look = Instant::now() + limit;
         loop {
             sleep_until(look).await;
-            look = match self.state.get() {
-                ConnectionState::AwaitsHead { since_us, .. } => {
-                    self.opened + Duration::from_micros(since_us) + limit
-                }
-                _ => Instant::now() + limit,
+            let now = Instant::now();
+            look = match self.state() {
+                ConnectionState::AwaitsHead { since, .. } => since + limit,
+                _ => now + limit,
             };
-            if look <= Instant::now() {
+            if look <= now {
                 return;
             }
         }
     }
 
-    fn micros(&self, at: Instant) -> u64 {
-        // `ConnectionState` holds less than a u64 does, and more than any connection lasts.
-        (at - self.opened).as_micros() as u64
+    fn leave_busy(&self, next: ConnectionState) {
+        let mut state = self.lock();
+        if *state == ConnectionState::Busy {
+            *state = next;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
+        // It is whole after every statement.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -125,6 +135,7 @@ impl Activity {
 mod tests {
     use tokio::time::{sleep, timeout};
 
+    use super::ConnectionState::{AwaitsBody, AwaitsHead, Busy, Evicted, Streams};
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(10);
@@ -154,38 +165,97 @@ mod tests {
         assert!(let_go - answered >= LIMIT && let_go - answered <= LIMIT * 2);
     }
 
-    #[test]
-    fn who_was_heard_is_not_silent_and_waits_since_the_same_time() {
-        let activity = Activity::new();
-        let before = activity.wait().expect("it waits");
-        assert!(activity.is_silent());
-        activity.heard();
-        assert!(!activity.is_silent());
-        let heard = activity.wait().expect("it waits for the rest");
-        assert_eq!(heard.since, before.since);
-        assert!(!activity.evict(before));
-        assert!(activity.received() && !activity.is_silent() && activity.is_busy());
-        activity.answered();
-        assert!(activity.is_silent());
-    }
-
-    #[test]
-    fn a_body_is_awaited_since_its_head_came() {
-        let activity = Activity::new();
-        let head = activity.wait().expect("it waits for a head");
-        assert!(activity.received());
-        activity.awaits_body(activity.opened());
-        let body = activity.wait().expect("it waits for a body");
-        assert_eq!(body.since, activity.opened());
-        assert!(!activity.evict(head), "that wait is over");
-        assert!(activity.evict(body));
-        assert!(activity.is_evicted() && !activity.received());
-    }
-
+    /// Each event in each state, and an eviction by each state that was seen.
     #[tokio::test(start_paused = true)]
-    async fn the_wait_of_one_connection_evicts_no_other() {
-        let before = Activity::new().wait().expect("it waits");
-        sleep(LIMIT).await;
-        assert!(!Activity::new().evict(before));
+    async fn each_event_leads_to_the_state_of_the_table() {
+        let now = Instant::now();
+        let states: Vec<_> = [now, now + LIMIT]
+            .into_iter()
+            .flat_map(|since| {
+                let head = |begun| AwaitsHead { since, begun };
+                [head(false), head(true), AwaitsBody { since }]
+            })
+            .chain([Busy, Streams, Evicted])
+            .collect();
+        let after = |before, event: &dyn Fn(&Activity)| {
+            let activity = Activity(Arc::new(Mutex::new(before)));
+            event(&activity);
+            activity.state()
+        };
+        for before in states.iter().copied() {
+            let served = if before == Evicted { Evicted } else { Busy };
+            assert_eq!(after(before, &|it| assert_eq!(it.received(), before != Evicted)), served);
+            let begun = match before {
+                AwaitsHead { since, .. } => AwaitsHead { since, begun: true },
+                other => other,
+            };
+            assert_eq!(after(before, &Activity::heard), begun);
+            let left = |next| if before == Busy { next } else { before };
+            let head = AwaitsHead { since: now, begun: false };
+            assert_eq!(after(before, &Activity::answered), left(head));
+            assert_eq!(after(before, &Activity::streams), left(Streams));
+            let body = AwaitsBody { since: now };
+            assert_eq!(after(before, &|it| it.awaits_body(now)), left(body));
+            for seen in states.iter().copied() {
+                let waits = matches!(before, AwaitsHead { .. } | AwaitsBody { .. });
+                let evicted = waits && seen == before;
+                let expected = if evicted { Evicted } else { before };
+                assert_eq!(after(before, &|it| assert_eq!(it.evict(seen), evicted)), expected);
+            }
+        }
+    }
+
+    /// All interleavings of a connection's events with a look at it and an eviction by what was
+    /// seen: either it was unchanged and is served no more, or it goes on as if nothing had been
+    /// tried.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_evicted_or_served_but_never_both() {
+        let opened = Instant::now();
+        let at = |seconds| opened + Duration::from_secs(seconds);
+        let heard = |it: &Activity| {
+            it.heard();
+            true
+        };
+        let body = |it: &Activity| {
+            it.awaits_body(at(1));
+            true
+        };
+        let head = |it: &Activity| {
+            it.leave_busy(AwaitsHead { since: at(2), begun: false });
+            true
+        };
+        let streams = |it: &Activity| {
+            it.streams();
+            true
+        };
+        let received = Activity::received;
+        let task: [&dyn Fn(&Activity) -> bool; 9] =
+            [&heard, &received, &body, &heard, &received, &head, &heard, &received, &streams];
+        let mut evictions = 0;
+        for look in 0..=task.len() {
+            for evict in look..=task.len() {
+                let activity = Activity::new();
+                let (mut seen, mut evicted, mut served) = (Busy, false, 0);
+                for step in 0..=task.len() {
+                    if step == look {
+                        seen = activity.state();
+                    }
+                    if step == evict {
+                        let waits = seen.waits_since().is_some() && activity.state() == seen;
+                        evicted = activity.evict(seen);
+                        assert_eq!(evicted, waits, "{look} {evict}");
+                        evictions += u32::from(evicted);
+                    }
+                    match task.get(step).map(|event| event(&activity)) {
+                        Some(true) => served += 1,
+                        // Its own task ends at the first request that it must not serve.
+                        Some(false) | None => break,
+                    }
+                }
+                assert_eq!(activity.state() == Evicted, evicted, "{look} {evict}");
+                assert_eq!(served == task.len(), !evicted, "{look} {evict}");
+            }
+        }
+        assert_eq!(evictions, 7, "each look at a head or a body with nothing in between");
     }
 }

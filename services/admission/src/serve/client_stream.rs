@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_io_timeout::TimeoutWriter;
 
-use super::activity::Activity;
+use super::activity::{Activity, ConnectionState};
 
 /// How long a handler may take to see the rest of a body that has come. Only where the body was cut
 /// off does anybody wait for so long.
@@ -72,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
 
     /// Whether what is awaited may have come, with the end behind it.
     fn may_have_unseen_body(&mut self, context: &mut Context<'_>) -> bool {
-        if !self.activity.is_awaiting_body() {
+        if !matches!(self.activity.state(), ConnectionState::AwaitsBody { .. }) {
             return false;
         }
         let unseen = self.unseen_body.get_or_insert_with(|| Box::pin(sleep(UNSEEN)));
@@ -100,7 +100,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientStream<S> {
         ready!(self.stream.as_mut().poll_read(context, buffer))?;
         if buffer.filled().len() > before {
             self.activity.heard();
-        } else if self.activity.is_busy() || self.may_have_unseen_body(context) {
+        } else if self.activity.state() == ConnectionState::Busy
+            || self.may_have_unseen_body(context)
+        {
             self.kept_end = true;
             return Poll::Pending;
         }
@@ -154,7 +156,7 @@ mod tests {
 
     use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
-    use tokio::time::sleep;
+    use tokio::time::{Instant, sleep};
 
     use super::*;
 
@@ -187,12 +189,12 @@ mod tests {
     async fn the_end_behind_a_body_is_kept_back_until_its_handler_has_seen_the_body() {
         let (mut stream, activity) = half_closed_behind_a_request();
         let mut bytes = [0; 8];
-        activity.awaits_body(activity.opened());
+        activity.awaits_body(Instant::now());
         assert!(stream.read(&mut bytes).now_or_never().is_none(), "the body may be there");
         assert!(activity.received(), "it was");
         sleep(LIMIT).await;
         assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is in flight");
-        activity.awaits_body(activity.opened());
+        activity.awaits_body(Instant::now());
         assert_eq!(stream.read(&mut bytes).await.expect("read"), 0, "the rest will never come");
     }
 

@@ -13,6 +13,7 @@
 //! be evicted are that young, the next ones wait in the system's backlog.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use prometheus::IntCounter;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::activity::{Activity, Wait};
+use super::activity::{Activity, ConnectionState};
 
 /// A connection this young is not evicted.
 const GRACE: Duration = Duration::from_secs(1);
@@ -39,70 +40,73 @@ pub enum Full {
 /// The connections of one port.
 #[derive(Debug)]
 pub struct Connections {
-    slots: Mutex<Slots>,
+    most: usize,
+    open: Mutex<OpenConnections>,
     evictions: IntCounter,
 }
 
-#[derive(Debug)]
-struct Slots {
-    open: Vec<Option<OpenConnection>>,
-    free: Vec<usize>,
+#[derive(Debug, Default)]
+struct OpenConnections {
+    by_id: HashMap<u64, OpenConnection>,
+    next_id: u64,
     /// The connections that waited at the last look, the longest at the end.
-    waiting: Vec<(Wait, usize)>,
+    waiting: Vec<(ConnectionState, u64)>,
     /// When a look found none to evict, and why.
     in_vain: Option<(Instant, Full)>,
 }
 
 #[derive(Debug)]
 struct OpenConnection {
+    opened: Instant,
     activity: Activity,
     task: AbortHandle,
-}
-
-/// Room for one connection, until it is dropped.
-#[derive(Debug)]
-pub struct ConnectionSlot {
-    connections: Arc<Connections>,
-    /// What it is doing.
-    pub activity: Activity,
-    at: usize,
 }
 
 impl Connections {
     /// Room for so many; evictions are counted.
     pub fn new(most: usize, evictions: IntCounter) -> Arc<Self> {
-        let slots = Slots {
-            open: Vec::new(),
-            free: (0..most).rev().collect(),
-            waiting: Vec::new(),
-            in_vain: None,
-        };
-        Arc::new(Self { slots: Mutex::new(slots), evictions })
+        Arc::new(Self { most, open: Mutex::default(), evictions })
     }
 
-    /// Room for one more, which may have been another's.
-    pub fn enter(self: &Arc<Self>) -> Result<ConnectionSlot, Full> {
-        let mut slots = self.lock();
-        let at = match slots.free.pop() {
-            Some(at) => at,
-            None => slots.make_room().inspect(|_| self.evictions.inc())?,
-        };
-        if slots.open.len() <= at {
-            slots.open.resize_with(at + 1, || None);
+    /// Makes room for one more, if need be by an eviction.
+    pub fn make_room(&self) -> Result<(), Full> {
+        let mut open = self.lock();
+        if open.by_id.len() >= self.most {
+            open.evict()?;
+            self.evictions.inc();
         }
-        Ok(ConnectionSlot { connections: self.clone(), activity: Activity::new(), at })
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Serves one more connection in a task of its own, which an eviction ends.
+    pub fn open(
+        self: &Arc<Self>,
+        activity: Activity,
+        serving: impl Future<Output = ()> + Send + 'static,
+    ) {
+        // Locked until it is there: the task cannot end before.
+        let mut open = self.lock();
+        let id = open.next_id;
+        open.next_id += 1;
+        let end = End { connections: self.clone(), id };
+        let task = tokio::spawn(async move {
+            let _end = end;
+            serving.await;
+        });
+        let task = task.abort_handle();
+        open.by_id.insert(id, OpenConnection { opened: Instant::now(), activity, task });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slots {
+impl OpenConnections {
     /// Evicts the connection that has waited for its client longest.
-    fn make_room(&mut self) -> Result<usize, Full> {
-        if let Some(at) = self.evict_longest() {
-            return Ok(at);
+    fn evict(&mut self) -> Result<(), Full> {
+        if self.evict_longest() {
+            return Ok(());
         }
         let now = Instant::now();
         if let Some((_, full)) = self.in_vain.filter(|(looked, _)| now < *looked + LOOK_AGAIN) {
@@ -110,64 +114,52 @@ impl Slots {
         }
         let full = self.look(now);
         // Something may have come on all of them since.
-        let found = self.evict_longest().ok_or(full);
+        let found = self.evict_longest().then_some(()).ok_or(full);
         self.in_vain = found.err().map(|full| (now, full));
         found
     }
 
-    /// Evicts the first of those that were noted and have not changed since.
-    fn evict_longest(&mut self) -> Option<usize> {
-        while let Some((wait, at)) = self.waiting.pop() {
-            // A slot that was given to another connection since has another wait.
-            let open = self.open[at].take_if(|open| open.activity.evict(wait));
-            if let Some(open) = open {
-                open.task.abort();
-                return Some(at);
+    /// Evicts the first of those that were noted and have not changed since; false if there is none.
+    fn evict_longest(&mut self) -> bool {
+        while let Some((seen, id)) = self.waiting.pop() {
+            let waits = self.by_id.get(&id).is_some_and(|open| open.activity.evict(seen));
+            if waits && let Some(evicted) = self.by_id.remove(&id) {
+                evicted.task.abort();
+                return true;
             }
         }
-        None
+        false
     }
 
     /// Notes the connections that wait; the reason why there is no room if none does.
     fn look(&mut self, now: Instant) -> Full {
         let mut full = Full::Served;
-        for (at, open) in self.open.iter().enumerate() {
-            let Some(open) = open else { continue };
-            let Some(wait) = open.activity.wait() else { continue };
-            if now - open.activity.opened() < GRACE {
+        for (id, open) in &self.by_id {
+            let state = open.activity.state();
+            if state.waits_since().is_none() {
+                continue;
+            }
+            if now - open.opened < GRACE {
                 full = Full::Soon;
             } else {
-                self.waiting.push((wait, at));
+                self.waiting.push((state, *id));
             }
         }
-        self.waiting.sort_unstable_by_key(|(wait, at)| Reverse((wait.since, *at)));
+        self.waiting.sort_unstable_by_key(|(state, id)| Reverse((state.waits_since(), *id)));
         if self.waiting.is_empty() { full } else { Full::Soon }
     }
 }
 
-impl ConnectionSlot {
-    /// Serves the connection in a task of its own, which an eviction ends.
-    pub fn serve(self, serving: impl Future<Output = ()> + Send + 'static) {
-        let (connections, activity, at) =
-            (self.connections.clone(), self.activity.clone(), self.at);
-        // Held until it stands there: the task cannot leave its slot before.
-        let mut slots = connections.lock();
-        let task = tokio::spawn(async move {
-            let _slot = self;
-            serving.await;
-        });
-        slots.open[at] = Some(OpenConnection { activity, task: task.abort_handle() });
-    }
+/// Leaves room when the task of a connection ends.
+struct End {
+    connections: Arc<Connections>,
+    id: u64,
 }
 
-impl Drop for ConnectionSlot {
+impl Drop for End {
     fn drop(&mut self) {
-        let mut slots = self.connections.lock();
-        // The slot of an evicted one is another's already.
-        if !self.activity.is_evicted() {
-            slots.open[self.at] = None;
-            slots.free.push(self.at);
-        }
+        // An evicted one is out already.
+        self.connections.lock().by_id.remove(&self.id);
     }
 }
 
@@ -187,10 +179,10 @@ mod tests {
         ended: UnboundedReceiver<u32>,
     }
 
-    /// Says its number when it is dropped.
-    struct End(u32, UnboundedSender<u32>);
+    /// Sends its number when it is dropped.
+    struct Number(u32, UnboundedSender<u32>);
 
-    impl Drop for End {
+    impl Drop for Number {
         fn drop(&mut self) {
             let _ = self.1.send(self.0);
         }
@@ -205,10 +197,10 @@ mod tests {
 
         /// Opens a connection of this number, not young any more.
         fn open(&self, number: u32) -> Result<Activity, Full> {
-            let slot = self.connections.enter()?;
-            let (activity, end) = (slot.activity.clone(), End(number, self.ends.clone()));
-            slot.serve(async move {
-                let _end = end;
+            self.connections.make_room()?;
+            let (activity, number) = (Activity::new(), Number(number, self.ends.clone()));
+            self.connections.open(activity.clone(), async move {
+                let _number = number;
                 pending::<()>().await;
             });
             Ok(activity)
@@ -300,13 +292,12 @@ mod tests {
     async fn a_slot_that_was_left_is_free() {
         let numbered = Numbered::new(1);
         for _ in 0..3 {
-            numbered.connections.enter().expect("room").serve(async {});
-            while numbered.connections.lock().free.is_empty() {
+            numbered.connections.make_room().expect("room");
+            numbered.connections.open(Activity::new(), async {});
+            while !numbered.connections.lock().by_id.is_empty() {
                 tokio::task::yield_now().await;
             }
         }
-        drop(numbered.connections.enter().expect("room"));
-        numbered.connections.enter().expect("it was not used");
         assert_eq!(numbered.connections.evictions.get(), 0);
     }
 }

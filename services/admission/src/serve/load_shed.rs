@@ -1,21 +1,26 @@
 //! Load shedding: the connection past `max_connections`, while all others are being served, gets a
 //! 503 and is closed.
 //!
-//! The answer is written without reading HTTP, in a task that lives a second at most. Past so many
-//! such tasks the connection is closed without an answer.
+//! Its task lives a second at most. Past so many such tasks the connection is closed without an
+//! answer.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::IntoResponse as _;
-use http_body_util::BodyExt as _;
+use axum::response::{IntoResponse as _, Response};
+use http::Request;
+use http::header::{CACHE_CONTROL, HeaderValue};
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use prometheus::IntCounter;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use crate::durations::whole_seconds;
-use crate::http::shell::new_id;
+use crate::http::shell::{REQUEST_ID, new_id};
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 
@@ -36,45 +41,33 @@ impl LoadShed {
     }
 
     /// Answers 503 and closes.
-    pub fn refuse(&self, mut stream: TcpStream) {
+    pub fn refuse(&self, stream: TcpStream) {
         self.refused.inc();
         let Ok(permit) = self.tasks.clone().try_acquire_owned() else { return };
         let retry_after = self.retries.schedule_anybody();
         tokio::spawn(async move {
             let _permit = permit;
-            let refusal = async {
-                // Closing with the request unread would reset the connection, and the answer with
-                // it.
-                let mut head = [0; 4_096];
-                let _ = stream.read(&mut head).await?;
-                stream.write_all(&answer(retry_after).await).await?;
-                stream.shutdown().await
-            };
+            let service = service_fn(async |_: Request<Incoming>| refusal(retry_after));
+            let mut http = Builder::new();
+            let http = http.header_read_timeout(None).keep_alive(false);
             // Whatever goes wrong here, the connection ends.
-            let _ = tokio::time::timeout(TIMEOUT, refusal).await;
+            let _ = timeout(TIMEOUT, http.serve_connection(TokioIo::new(stream), service)).await;
         });
     }
 }
 
-async fn answer(retry_after: Duration) -> Vec<u8> {
-    let problem = Problem::new(Code::OVERLOADED).retry_after(retry_after).into_response();
-    let body = problem.into_body().collect().await.map(http_body_util::Collected::to_bytes);
-    let body = body.unwrap_or_default();
-    let mut answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-         content-length: {}\r\nretry-after: {}\r\ncache-control: no-store\r\n\
-         x-request-id: {}\r\nconnection: close\r\n\r\n",
-        body.len(),
-        whole_seconds(retry_after),
-        new_id().to_str().unwrap_or_default(),
-    )
-    .into_bytes();
-    answer.extend_from_slice(&body);
-    answer
+fn refusal(retry_after: Duration) -> Result<Response, Infallible> {
+    let problem = Problem::new(Code::OVERLOADED).retry_after(retry_after);
+    let mut response = problem.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REQUEST_ID, new_id());
+    Ok(response)
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -96,6 +89,9 @@ mod tests {
         let after: u64 = after.and_then(|after| after.parse().ok()).expect("seconds");
         assert!((1..=15).contains(&after), "{head}");
         assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
+        for header in ["cache-control: no-store\r\n", "x-request-id: ", "connection: close\r\n"] {
+            assert!(head.contains(header), "{head}");
+        }
         let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
         assert_eq!(body["code"], "overloaded");
         assert_eq!(refused.get(), 1);

@@ -10,7 +10,6 @@
 
 mod activity;
 mod client_stream;
-mod connection_state;
 mod connections;
 pub mod descriptors;
 mod handshakes;
@@ -39,7 +38,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::activity::Activity;
+use self::activity::{Activity, ConnectionState};
 use self::client_stream::ClientStream;
 use self::connections::{Connections, Full, LOOK_AGAIN};
 use self::descriptors::Share;
@@ -131,20 +130,17 @@ impl Server {
     }
 
     async fn take(&self, stream: TcpStream, peer: SocketAddr) {
-        let slot = loop {
-            match self.connections.enter() {
-                Ok(slot) => break slot,
-                // At the end there is no time to wait for room.
-                Err(Full::Soon) if !self.app.stopping.is_cancelled() => sleep(LOOK_AGAIN).await,
-                Err(Full::Soon | Full::Served) => {
-                    self.app.operations.record(false);
-                    return self.load_shed.refuse(stream);
-                }
+        while let Err(full) = self.connections.make_room() {
+            // At the end there is no time to wait for room.
+            if full == Full::Served || self.app.stopping.is_cancelled() {
+                self.app.operations.record(false);
+                return self.load_shed.refuse(stream);
             }
-        };
+            sleep(LOOK_AGAIN).await;
+        }
         // An answer is one small write: waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        let activity = slot.activity.clone();
+        let activity = Activity::new();
         let service = ConnectionService(Arc::new(ConnectionContext {
             port: self.port.clone(),
             peer: Peer(peer),
@@ -154,7 +150,8 @@ impl Server {
         let (first_byte, header_timeout) = (self.first_byte_timeout, self.header_timeout);
         let (serving, write_timeout) = (self.serving.clone(), self.write_timeout);
         let stop = self.app.stopping.clone();
-        slot.serve(self.open.track_future(async move {
+        let served = activity.clone();
+        let connection = self.open.track_future(async move {
             if !spoke(&stream, first_byte, &stop).await {
                 return;
             }
@@ -169,7 +166,8 @@ impl Server {
                     tracing::trace!("no whole head in time");
                 }
             }
-        }));
+        });
+        self.connections.open(served, connection);
     }
 
     async fn accept_failed(&self, error: &std::io::Error) {
@@ -221,7 +219,7 @@ async fn stopped(stop: &CancellationToken) {
 /// is answered first, and the answer says that it is the last.
 async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
     stopped(stop).await;
-    if !activity.is_silent() {
+    if !matches!(activity.state(), ConnectionState::AwaitsHead { begun: false, .. }) {
         pending::<()>().await;
     }
 }
