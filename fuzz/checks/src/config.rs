@@ -3,9 +3,8 @@
 
 use std::io::Write as _;
 
+use anteroom_config::{Config, Loader, Service};
 use anteroom_core::event::Issue;
-use anteroom_runtime::Service;
-use anteroom_runtime::config::{Config, Loader};
 use toml::de::{DeTable, DeValue};
 
 /// The keys whose values are secrets.

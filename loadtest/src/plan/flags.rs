@@ -94,7 +94,7 @@ mod tests {
         for wrong in ["10s 1us", "10"] {
             assert!(time(INTERVAL)(wrong).is_err(), "{wrong}");
         }
-        let defaults = include_str!("../../../services/runtime/src/config/default.toml");
+        let defaults = include_str!("../../../services/config/default.toml");
         for (key, (least, most)) in
             [("interval", INTERVAL), ("claim_ttl", CLAIM_TTL), ("idle_ttl", IDLE_TTL)]
         {

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use anteroom_config::{AllowedOrigin, Config};
 use anteroom_core::event::ApplicationKeys;
 use anteroom_core::limit::Limits;
 use anteroom_core::queue::{AssertionKeys, TokenKeys};
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
-use anteroom_runtime::config::{AllowedOrigin, Config};
 use arc_swap::{ArcSwap, Guard};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

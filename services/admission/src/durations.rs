@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anteroom_runtime::config::Moment;
+use anteroom_config::Moment;
 
 /// A duration in whole milliseconds.
 pub fn millis(duration: Duration) -> u64 {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ahash::RandomState;
+use anteroom_config::Config;
 use anteroom_core::Kind;
 use anteroom_core::store::{Error, Store};
-use anteroom_runtime::Config;
 use prometheus::Registry;
 use utoipa_axum::router::OpenApiRouter;
 

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anteroom_admission::{new_key, role};
-use anteroom_runtime::{Service, shell};
+use anteroom_config::Service;
+use anteroom_runtime::shell;
 
 fn main() -> ExitCode {
     let arguments = shell::command(Service::Admission).subcommand(new_key::command()).get_matches();

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use anteroom_config::Config;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Changes, Config, Context, PortName, listen, watch_store, write_listening};
+use anteroom_runtime::{Changes, Context, PortName, listen, watch_store, write_listening};
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;

@@ -22,6 +22,8 @@ mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
+// Its allocator, which the load generator has always been measured with.
+use anteroom_runtime as _;
 use anteroom_testkit::Redis;
 use anyhow::Context as _;
 use clap::Parser as _;

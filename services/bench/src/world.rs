@@ -9,12 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anteroom_config::Config;
 use anteroom_core::{
     event::{Apply, Event, Rules as EventRules},
     queue::{Join, Place, PlaceId, PlaceRef, Queue, Rules, Status, Token, TokenKeys, Visit},
     store::{Config as StoreConfig, Store},
 };
-use anteroom_runtime::Config;
 use anteroom_testkit::{Anteroom, Redis, Service};
 use anyhow::{Context as _, bail, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anteroom_config::{Loader, Service};
 use anteroom_core::event::{Event, Issue, Loaded, MAX_CODES};
 use anteroom_core::store::{Error, Store};
-use anteroom_runtime::Service;
-use anteroom_runtime::config::Loader;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use prometheus::Registry;
 use tokio::time::{Instant, sleep, sleep_until};

@@ -6,8 +6,9 @@
 
 use std::process::ExitCode;
 
+use anteroom_config::Service;
 use anteroom_issuer::{code_files, role};
-use anteroom_runtime::{Service, shell};
+use anteroom_runtime::shell;
 
 fn main() -> ExitCode {
     let arguments = shell::command(Service::Issuer).subcommand(code_files::command()).get_matches();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anteroom_config::Config;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Config, Context, watch_store};
+use anteroom_runtime::{Context, watch_store};
 use tokio::sync::SetOnce;
 
 use crate::issuing;

@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use anteroom_runtime::{Context, Service, shell};
+use anteroom_config::Service;
+use anteroom_runtime::{Context, shell};
 
 async fn role(context: Context) -> anyhow::Result<()> {
     context.readiness.started();

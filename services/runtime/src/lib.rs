@@ -1,10 +1,11 @@
-//! The shell that every Anteroom binary shares: configuration, telemetry, metrics port, shutdown.
+//! The shell that every Anteroom binary shares: reloads, telemetry, metrics port, shutdown.
 //!
 //! A binary is a [`Service`] and a role; [`shell::main`] does everything before the role and after
 //! it:
 //!
 //! ```no_run
-//! use anteroom_runtime::{Context, Service, shell};
+//! use anteroom_config::Service;
+//! use anteroom_runtime::{Context, shell};
 //!
 //! async fn role(context: Context) -> anyhow::Result<()> {
 //!     context.readiness.started();
@@ -22,7 +23,6 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-pub mod config;
 mod listen;
 mod metrics;
 mod metrics_port;
@@ -30,18 +30,17 @@ mod one_line;
 mod operations;
 mod process_metrics;
 mod readiness;
-mod service;
+pub mod reload;
 pub mod shell;
 mod snapshot_gauges;
 mod store_watch;
 mod supervisor;
 mod telemetry;
 
-pub use config::{Config, ConfigError, reload::Changes};
 pub use listen::listen;
 pub use operations::Operations;
 pub use readiness::Readiness;
-pub use service::Service;
+pub use reload::Changes;
 pub use shell::Context;
 pub use snapshot_gauges::{FRESH_FOR, SnapshotGauges};
 pub use store_watch::watch_store;

@@ -1,9 +1,9 @@
 //! The registry of a service, with what every service has in it.
 
+use anteroom_config::Service;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
 use crate::{
-    Service,
     operations::{OperationMetrics, Operations},
     process_metrics::ProcessMetrics,
 };

@@ -12,13 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anteroom_config::Service;
 use prometheus::{
     Gauge, IntCounterVec, Opts,
     core::{Collector, Desc},
     proto::MetricFamily,
 };
-
-use crate::Service;
 
 /// Seconds in a bucket.
 const BUCKET_SECONDS: u64 = 10;

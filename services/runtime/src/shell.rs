@@ -7,6 +7,7 @@ use std::{
     future::Future, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc,
 };
 
+use anteroom_config::{Config, ConfigError, Loader, Service};
 use anteroom_core::store::Refused;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -15,13 +16,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Operations, PortName, Readiness, Service, Supervisor,
-    config::{
-        Config, ConfigError, Loader,
-        reload::{self, Changes},
-    },
-    metrics,
+    Operations, PortName, Readiness, Supervisor, metrics,
     metrics_port::MetricsPort,
+    reload::{self, Changes},
     telemetry,
 };
 

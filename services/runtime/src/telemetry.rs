@@ -5,13 +5,11 @@ use std::{
     net::SocketAddr,
 };
 
+use anteroom_config::{ConfigError, LogConfig, LogFormat};
 use tracing::Dispatch;
 use tracing_subscriber::{EnvFilter, util::SubscriberInitExt as _};
 
-use crate::{
-    config::{ConfigError, LogConfig, LogFormat},
-    one_line::OneLine,
-};
+use crate::one_line::OneLine;
 
 /// A port of a service, as logs name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +82,7 @@ pub const AUDIT: &str = "audit";
 fn filter(rust_log: Option<String>, config: &LogConfig) -> Result<EnvFilter, ConfigError> {
     let (name, directives) = match rust_log.filter(|value| !value.is_empty()) {
         Some(value) => ("RUST_LOG", value),
-        None => ("log.level", config.level.0.clone()),
+        None => ("log.level", config.level.as_str().to_owned()),
     };
     let filter = EnvFilter::try_new(&directives).map_err(|error| {
         ConfigError::new(format!("{name} = {directives:?}: must be log directives: {error}"))
@@ -97,8 +95,9 @@ fn filter(rust_log: Option<String>, config: &LogConfig) -> Result<EnvFilter, Con
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use anteroom_config::Loader;
+
     use super::*;
-    use crate::config::Loader;
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);

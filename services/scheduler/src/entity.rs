@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use anteroom_config::Config;
 use anteroom_core::Kind;
 use anteroom_core::breaker::Breaker;
 use anteroom_core::limit::Limits;
 use anteroom_core::store::Error;
-use anteroom_runtime::{Changes, Config, Supervisor};
+use anteroom_runtime::{Changes, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 use crate::log::log_entity;

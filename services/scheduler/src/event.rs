@@ -1,9 +1,9 @@
 //! The task of one event: its rules are kept written, claims whose lease has ended go back, issuers
 //! are woken, and its gauges are read.
 
+use anteroom_config::Config;
 use anteroom_core::event::{Event, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
 
 use crate::entity::{Entity, Scheduled, Served, Tasks};
 use crate::metrics::Metrics;

@@ -18,7 +18,8 @@ mod tick;
 
 use std::process::ExitCode;
 
-use anteroom_runtime::{Service, shell};
+use anteroom_config::Service;
+use anteroom_runtime::shell;
 
 fn main() -> ExitCode {
     shell::main(Service::Scheduler, role::run)

@@ -1,8 +1,8 @@
 //! The task of one pool: its rules are kept written, and its ticks come.
 
+use anteroom_config::Config;
 use anteroom_core::pool::{Pool, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
 
 use crate::entity::{Entity, Scheduled, Served, Tasks};
 use crate::metrics::Metrics;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anteroom_config::Config;
 use anteroom_core::store::Store;
 use anteroom_core::{for_each_kind, kinds};
-use anteroom_runtime::{Config, Context, watch_store};
+use anteroom_runtime::{Context, watch_store};
 
 use crate::entity::{Scheduled, Tasks};
 use crate::failures::Failures;

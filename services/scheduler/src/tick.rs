@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use anteroom_config::Config;
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
 use rand::Rng as _;
 use tokio::time::{Instant, sleep_until};
 

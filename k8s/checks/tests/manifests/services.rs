@@ -208,7 +208,7 @@ fn the_shop_knows_what_it_is_given() {
 
 /// The keys that the defaults mark as taken over by a restart only, such as `store.url`.
 fn keys_of_a_restart() -> BTreeSet<String> {
-    let defaults = include_str!("../../../../services/runtime/src/config/default.toml");
+    let defaults = include_str!("../../../../services/config/default.toml");
     let (mut section, mut whole, mut marked) = (String::new(), false, false);
     let mut keys = BTreeSet::new();
     for line in defaults.lines() {

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anteroom_config::{BreakerConfig, Config};
 use anteroom_core::breaker::{Breaker, Rules, Snapshot, Window};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
-use anteroom_runtime::config::BreakerConfig;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::hot;

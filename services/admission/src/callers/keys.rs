@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use anteroom_runtime::config::{KeyConfig, Role};
+use anteroom_config::{KeyConfig, Role};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
@@ -87,9 +87,7 @@ impl Caller {
     /// `key_forbidden` when the key has scopes and none of them names it.
     pub fn touches(&self, section: &str, name: &str) -> Result<(), Problem> {
         let Some(key) = &self.key else { return Ok(()) };
-        let named = |scope: &anteroom_runtime::config::Scope| {
-            scope.section == section && scope.name == name
-        };
+        let named = |scope: &anteroom_config::Scope| scope.section == section && scope.name == name;
         if key.scopes.is_empty() || key.scopes.iter().any(named) {
             Ok(())
         } else {
@@ -175,7 +173,7 @@ fn is_forwarding(name: &HeaderName) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use anteroom_runtime::config::{Digest, Scope};
+    use anteroom_config::{Digest, Scope};
     use http::HeaderValue;
 
     use super::*;

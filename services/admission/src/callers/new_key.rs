@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 
-use anteroom_runtime::config::Scope;
+use anteroom_config::Scope;
 
 use crate::callers::keys::{KEY_PREFIX, digest};
 
@@ -102,7 +102,7 @@ fn name(text: &str) -> Result<String, String> {
 mod tests {
     use std::path::Path;
 
-    use anteroom_runtime::Config;
+    use anteroom_config::Config;
 
     use super::*;
 

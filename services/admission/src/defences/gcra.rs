@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ahash::RandomState;
-use anteroom_runtime::config::Rate;
+use anteroom_config::Rate;
 
 /// Calls of different keys seldom wait for each other.
 const SHARDS: usize = 64;

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anteroom_runtime::config::Rate;
+use anteroom_config::Rate;
 use ipnet::IpNet;
 
 use super::per_address::{PerAddress, Unit};

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use anteroom_runtime::config::Rate;
+use anteroom_config::Rate;
 use ipnet::IpNet;
 
 use super::gcra::Gcra;

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anteroom_config::Rate;
 use anteroom_core::queue::{PlaceId, PlaceRef};
-use anteroom_runtime::config::Rate;
 
 use super::gcra::Gcra;
 

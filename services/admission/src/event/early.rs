@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
-use anteroom_runtime::config::Rate;
+use anteroom_config::Rate;
 
 use crate::defences::Gcra;
 use crate::problem::retry::{MAX_DELAY, MIN_DELAY, PendingRetries};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anteroom_config::{Config, EventConfig};
 use anteroom_core::event::{Event, Snapshot};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
-use anteroom_runtime::config::EventConfig;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::early::EarlyVisitors;

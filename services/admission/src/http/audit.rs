@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anteroom_config::{Rate, is_name};
 use anteroom_core::queue::Ticket;
 use anteroom_core::{Kind, kinds};
 use anteroom_runtime::AUDIT;
-use anteroom_runtime::config::{Rate, is_name};
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};

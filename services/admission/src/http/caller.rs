@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use anteroom_config::is_name;
 use anteroom_core::Kind as _;
-use anteroom_runtime::config::is_name;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::uri::Authority;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use anteroom_config::LimitWithoutStore;
 use anteroom_core::limit::{Answer, Call, CallError, Check, Checked, Outcome};
 use anteroom_core::store::Error;
-use anteroom_runtime::config::LimitWithoutStore;
 use axum::extract::State;
 use axum::response::Response;
 

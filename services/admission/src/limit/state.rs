@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anteroom_config::{Config, LimitConfig};
 use anteroom_core::limit::{Limits, Rule};
-use anteroom_runtime::Config;
-use anteroom_runtime::config::LimitConfig;
 use http::HeaderValue;
 use utoipa_axum::router::OpenApiRouter;
 

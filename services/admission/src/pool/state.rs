@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anteroom_config::{Config, PoolConfig};
 use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
-use anteroom_runtime::config::PoolConfig;
 use prometheus::{IntCounter, IntCounterVec};
 use tokio::sync::{Mutex, MutexGuard};
 use utoipa_axum::router::OpenApiRouter;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anteroom_runtime::config::Rate;
+use anteroom_config::Rate;
 
 use crate::defences::PerAddress;
 

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anteroom_config::{Config, Origin, QueueConfig};
 use anteroom_core::queue::{Queue, Rules, Snapshot};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
-use anteroom_runtime::config::{Origin, QueueConfig};
 use rand::Rng as _;
 use utoipa_axum::router::OpenApiRouter;
 

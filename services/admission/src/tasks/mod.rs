@@ -6,8 +6,9 @@ mod snapshots;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use anteroom_config::Config;
 use anteroom_core::Kind as _;
-use anteroom_runtime::{Changes, Config, Supervisor};
+use anteroom_runtime::{Changes, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;

@@ -6,8 +6,9 @@ pub mod key;
 use std::sync::Arc;
 
 use anteroom_admission::{AdmissionMetrics, App, Peer, PortService};
+use anteroom_config::Config;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Config, Operations};
+use anteroom_runtime::Operations;
 use axum::body::Body;
 use axum::response::Response;
 use http::Request;

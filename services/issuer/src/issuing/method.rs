@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use anteroom_config::EventConfig;
 use anteroom_core::event::Issue;
-use anteroom_runtime::config::EventConfig;
 
 use crate::webhook::Webhook;
 

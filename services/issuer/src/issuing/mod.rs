@@ -9,9 +9,9 @@ mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anteroom_config::{Config, EventConfig};
 use anteroom_core::event::{Event, Issue, MAX_CLAIM, Snapshot};
-use anteroom_runtime::config::EventConfig;
-use anteroom_runtime::{Changes, Config};
+use anteroom_runtime::Changes;
 use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

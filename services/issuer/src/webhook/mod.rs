@@ -39,7 +39,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
 pub use answer::{Answer, Failure};
-use anteroom_runtime::config::{Endpoint, Guard};
+use anteroom_config::{Endpoint, Guard};
 use resolver::Resolver;
 
 /// So much of an answer is read, so that its connection can be used again.
@@ -197,7 +197,7 @@ fn text(what: &str, error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use anteroom_runtime::config::EndpointError;
+    use anteroom_config::EndpointError;
     use tokio::{net::TcpListener, time::timeout};
 
     use super::*;

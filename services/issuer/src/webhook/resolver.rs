@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use anteroom_runtime::config::Guard;
+use anteroom_config::Guard;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
@@ -48,7 +48,7 @@ async fn resolve(guard: Guard, name: Name) -> io::Result<std::vec::IntoIter<Sock
 
 #[cfg(test)]
 mod tests {
-    use anteroom_runtime::config::EndpointError;
+    use anteroom_config::EndpointError;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
+use anteroom_config::Loader;
 use anteroom_core::event::{Application, Apply, Event, Snapshot};
 use anteroom_core::store::{Config, Store};
-use anteroom_runtime::config::Loader;
 use anteroom_testkit::{Deployment, PATIENCE, Receiver, Redis, Service, until};
 
 /// A store, a configuration, and an event called `coupon`.

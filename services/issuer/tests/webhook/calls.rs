@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use anteroom_config::Endpoint;
 use anteroom_issuer::webhook::{Answer, Application, Webhook};
-use anteroom_runtime::config::Endpoint;
 
 use anteroom_testkit::Receiver;
 

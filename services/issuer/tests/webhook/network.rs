@@ -2,8 +2,8 @@
 
 use std::{path::Path, process::Command, time::Duration};
 
+use anteroom_config::Endpoint;
 use anteroom_issuer::webhook::{Answer, Webhook};
-use anteroom_runtime::config::Endpoint;
 use anteroom_testkit::{Certificates, PATIENCE, Process, Receiver};
 use tokio::{net::TcpListener, time::timeout};
 

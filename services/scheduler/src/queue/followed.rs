@@ -3,9 +3,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anteroom_config::BreakerConfig;
 use anteroom_core::breaker::{Breaker, Snapshot, State};
 use anteroom_core::store::Store;
-use anteroom_runtime::config::BreakerConfig;
 
 /// Nobody reports here, so nothing ever waits in a target's lanes.
 const LANE_BOUND: usize = 1;

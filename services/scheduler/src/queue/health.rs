@@ -3,9 +3,8 @@
 //! A target that cannot be read stops nothing: the promotion goes on without, and what another
 //! scheduler read stays in force for 5 s. It is told once when that begins and once when it ends.
 
+use anteroom_config::{AdaptiveConfig, BreakerConfig, Config};
 use anteroom_core::queue::{BreakerReading, Health};
-use anteroom_runtime::Config;
-use anteroom_runtime::config::{AdaptiveConfig, BreakerConfig};
 
 use super::ScheduledQueue;
 use crate::entity::Entity as _;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use anteroom_config::Config;
 use anteroom_core::queue::{Queue, Rules};
 use anteroom_core::store::Error;
-use anteroom_runtime::Config;
 
 use self::followed::Followed;
 use self::metrics::QueueMetrics;

@@ -1,8 +1,8 @@
 //! A deployment whose schedulers sweep and look often, and its queues as admission would hold them.
 
+use anteroom_config::Loader;
 use anteroom_core::queue::{Join, Place, PlaceId, PlaceRef, Queue, Snapshot, Visit};
 use anteroom_core::store::{Config, Store};
-use anteroom_runtime::config::Loader;
 use anteroom_testkit::{Deployment, PATIENCE, Redis, Service, until, until_some};
 
 /// An empty Redis and a file with these queues.
@@ -27,7 +27,7 @@ pub async fn until_ticking(scheduler: &Service) {
 }
 
 /// The file, and the store that it names.
-pub async fn opened(deployment: &Deployment) -> (anteroom_runtime::Config, Store) {
+pub async fn opened(deployment: &Deployment) -> (anteroom_config::Config, Store) {
     let config = Loader::new(Some(&deployment.config_file())).load().expect("a valid file");
     let store = Config {
         // Slow machines must not turn a test into one of time-outs.

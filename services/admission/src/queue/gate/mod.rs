@@ -13,9 +13,9 @@ mod pass;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anteroom_config::WithoutStore;
 use anteroom_core::queue::{Place, PlaceRef, Standing, Token, Visit};
 use anteroom_core::store;
-use anteroom_runtime::config::WithoutStore;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};

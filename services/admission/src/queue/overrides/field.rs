@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use anteroom_config::Moment;
 use anteroom_core::queue::RULES;
 use anteroom_core::rules::{Kind, Rule, Value};
-use anteroom_runtime::config::Moment;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, json};
 use utoipa::ToSchema;

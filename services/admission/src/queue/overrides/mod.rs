@@ -10,9 +10,9 @@ pub mod field;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use anteroom_config::Moment;
 use anteroom_core::queue::{Override, RULES, Rules, State};
 use anteroom_core::rules::{Kind, Relation, Value};
-use anteroom_runtime::config::Moment;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use anteroom_config::Config;
 use anteroom_core::queue::Pace;
-use anteroom_runtime::Config;
 use proptest::prelude::{Strategy as _, prop_assert, proptest};
 use serde_json::json;
 

@@ -1,0 +1,45 @@
+//! From the values of the merged layers to the types of the sections, with errors in our words.
+
+use config::Value;
+use serde::Deserialize;
+
+use crate::error::Fault;
+
+/// Reads a table into a type; the fault's key starts with `section`.
+pub(crate) fn read_as<T: for<'de> Deserialize<'de>>(
+    table: Value,
+    section: &str,
+) -> Result<T, Fault> {
+    table.try_deserialize().map_err(|error| match error {
+        config::ConfigError::NotFound(key) => Fault::new(joined(section, &key), "is required"),
+        config::ConfigError::At { error, key, .. } => {
+            fault(joined(section, &key.unwrap_or_default()), &error.to_string())
+        }
+        other => fault(section.to_owned(), &other.to_string()),
+    })
+}
+
+/// What serde said, in our words; our own rules pass as they are.
+fn fault(key: String, said: &str) -> Fault {
+    if let Some((name, known)) =
+        said.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, "))
+    {
+        // A section may have no fields for serde: its keys are those of a table of rules.
+        let known = known.strip_prefix("expected ").unwrap_or("one of ");
+        let rule = format!("unknown key, expected {known}");
+        return Fault::new(joined(&key, name), rule).without_value();
+    }
+    match said.split_once(", expected ") {
+        Some((front, expected)) if front.starts_with("invalid type: ") => {
+            // What TOML calls a table is a map to serde.
+            Fault::new(key, format!("must be {}", expected.replace("a map", "a table")))
+        }
+        _ => Fault::new(key, said),
+    }
+}
+
+/// The key inside the section; either may be empty.
+fn joined(section: &str, key: &str) -> String {
+    let parts = [section, key].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(".")
+}

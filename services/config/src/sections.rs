@@ -1,0 +1,167 @@
+//! The whole configuration: its sections, read from the merged layers, and the rules between them.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::Deserialize;
+
+use crate::{
+    admission::AdmissionConfig,
+    breaker::BreakerConfig,
+    error::Fault,
+    event::EventConfig,
+    issuer::IssuerConfig,
+    keys::{self, KeyConfig},
+    limit::LimitConfig,
+    log::LogConfig,
+    name::check_name,
+    pool::PoolConfig,
+    queue::{self, QueueConfig},
+    scheduler::SchedulerConfig,
+    secrets,
+    section::{self, Tables},
+    service::Service,
+    store::StoreConfig,
+};
+
+/// The whole configuration, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the store is.
+    pub store: StoreConfig,
+    /// What is logged.
+    pub log: LogConfig,
+    /// Who may call the service port, by name.
+    pub keys: BTreeMap<String, KeyConfig>,
+    /// The HTTP face.
+    pub admission: AdmissionConfig,
+    /// The ticks.
+    pub scheduler: SchedulerConfig,
+    /// The job processor.
+    pub issuer: IssuerConfig,
+    /// The waiting rooms, by name.
+    pub queues: BTreeMap<String, QueueConfig>,
+    /// The limits, by name.
+    pub limits: BTreeMap<String, LimitConfig>,
+    /// The success-rate windows, by name.
+    pub targets: BTreeMap<String, BreakerConfig>,
+    /// The events, by name.
+    pub events: BTreeMap<String, EventConfig>,
+    /// The pools, by name.
+    pub pools: BTreeMap<String, PoolConfig>,
+}
+
+/// The same as it stands in the merged layers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sections {
+    store: StoreConfig,
+    log: LogConfig,
+    #[serde(default)]
+    keys: BTreeMap<String, KeyConfig>,
+    admission: AdmissionConfig,
+    scheduler: SchedulerConfig,
+    issuer: IssuerConfig,
+    queues: Tables,
+    limits: Tables,
+    targets: Tables,
+    events: Tables,
+    pools: Tables,
+}
+
+impl Sections {
+    /// Each entity over the defaults of its kind.
+    pub fn typed(self) -> Result<Config, Fault> {
+        Ok(Config {
+            store: self.store,
+            log: self.log,
+            keys: self.keys,
+            admission: self.admission,
+            scheduler: self.scheduler,
+            issuer: self.issuer,
+            queues: section::read(self.queues)?,
+            limits: section::read(self.limits)?,
+            targets: section::read(self.targets)?,
+            events: section::read(self.events)?,
+            pools: section::read(self.pools)?,
+        })
+    }
+}
+
+impl Config {
+    /// The store, in the words of `anteroom_core`.
+    pub fn store(&self) -> anteroom_core::store::Config {
+        self.store.to_core()
+    }
+
+    /// What is allowed, but not for production, as seen by a service: one line each.
+    pub fn warnings(&self, service: Service) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if service == Service::Admission {
+            warnings.extend(self.admission.warnings(!self.keys.is_empty()));
+            warnings.extend(queue::warning(&self.queues, self.admission.listen));
+        }
+        if service == Service::Issuer {
+            for (name, event) in &self.events {
+                let key = format!("events.{name}.secret_file");
+                warnings.extend(secrets::weak(&event.secrets, &key));
+            }
+        }
+        if service == Service::Issuer && self.events.is_empty() {
+            warnings.push("no [events.*] are declared: there is nothing to issue".to_owned());
+        }
+        if service != Service::Issuer && self.declares_nothing() {
+            warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
+        }
+        warnings
+    }
+
+    /// Whether nothing is declared: no queue, limit, target, event or pool.
+    pub fn declares_nothing(&self) -> bool {
+        self.queues.is_empty()
+            && self.limits.is_empty()
+            && self.targets.is_empty()
+            && self.events.is_empty()
+            && self.pools.is_empty()
+    }
+
+    /// Keys that differ from `running` and take effect only after a restart of the service.
+    pub fn needs_restart(&self, running: &Self, service: Service) -> Vec<&'static str> {
+        let mut keys = Vec::new();
+        keys.extend((!self.store.same(&running.store)).then_some("store"));
+        keys.extend((self.log != running.log).then_some("log"));
+        match service {
+            Service::Admission => keys.extend(self.admission.needs_restart(&running.admission)),
+            Service::Scheduler => keys.extend(self.scheduler.needs_restart(&running.scheduler)),
+            Service::Issuer => keys.extend(self.issuer.needs_restart(&running.issuer)),
+        }
+        keys
+    }
+
+    /// The files that hold secrets for a service; for all of them when none is named.
+    pub(crate) fn secret_files(&self, service: Option<Service>) -> Vec<PathBuf> {
+        let mut files = vec![&self.store.password_file];
+        if service.is_none_or(|service| service == Service::Admission) {
+            files.push(&self.admission.token_secrets_file);
+            files.push(&self.admission.identity_secrets_file);
+        }
+        if service.is_none_or(|service| service == Service::Issuer) {
+            files.extend(self.events.values().map(|event| &event.secret_file));
+        }
+        files.into_iter().flatten().cloned().collect()
+    }
+
+    /// The rules between keys and between sections.
+    pub(crate) fn check(&self, service: Option<Service>) -> Result<(), Fault> {
+        self.store.check()?;
+        keys::check(self.keys.iter())?;
+        for name in self.keys.keys() {
+            check_name(name, "keys")?;
+        }
+        queue::check_targets(&self.queues, &self.targets)?;
+        self.admission.check()?;
+        if service.is_none_or(|service| service == Service::Admission) {
+            self.admission.check_serving(!self.keys.is_empty())?;
+        }
+        Ok(())
+    }
+}
