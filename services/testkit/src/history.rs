@@ -1,8 +1,9 @@
 //! Histories: lists of steps, each played on a subsystem and on its model, and compared.
 //!
-//! `cargo test` plays a fixed set of random ones; with `ANTEROOM_HISTORIES=1000000`, as `make soak`
-//! has it, so many that nobody has seen before. The first that fails is made as short as it goes
-//! and written down as a test, which stays with the fix.
+//! `cargo test` plays a fixed set of random ones. `ANTEROOM_HISTORY_SERIES` limits it to so many
+//! series of 40, as `scripts/test.sh` does on further servers. `ANTEROOM_HISTORIES=1000000`, as
+//! `make soak` has it, plays so many new ones. The first that fails is made as short as it goes and
+//! written down as a test, which stays with the fix.
 
 use std::{
     fmt::{Debug, Write as _},
@@ -106,6 +107,9 @@ pub fn random<H: Harness>(fixed: u64, folder: &str) {
     let soak = std::env::var("ANTEROOM_HISTORIES").ok().map(|count| {
         let count = count.parse().expect("ANTEROOM_HISTORIES is a number");
         Soak { count, from: rand::random(), began: Instant::now() }
+    });
+    let fixed = std::env::var("ANTEROOM_HISTORY_SERIES").map_or(fixed, |most| {
+        fixed.min(SERIES * most.parse::<u64>().expect("ANTEROOM_HISTORY_SERIES is a number"))
     });
     let histories = soak.as_ref().map_or(fixed, |soak| soak.count);
     let first_seed = soak.as_ref().map_or(0, |soak| soak.from);
