@@ -152,6 +152,50 @@ pub fn random<H: Harness>(fixed: u64, folder: &str) {
     }
 }
 
+/// A subsystem's random histories on `TimedStore` (`services/core/tests/support`), as a test: its
+/// name, how many it plays, the history with its bases and steps, and what is replaced in the debug
+/// form of a step to make Rust code of it.
+#[macro_export]
+macro_rules! random_histories {
+    (
+        $test:ident plays $count:literal of $history:ty,
+        from $bases:expr, which are $base:ty,
+        $(write $from:literal as $to:literal),*
+    ) => {
+        impl $crate::history::Harness for crate::support::TimedStore {
+            type Base = $base;
+            type Step = step::Step;
+
+            async fn start() -> Self {
+                Self::new().await
+            }
+
+            fn bases() -> impl proptest::strategy::Strategy<Value = $base> {
+                $bases
+            }
+
+            fn steps() -> impl proptest::strategy::Strategy<Value = step::Step> {
+                step::step()
+            }
+
+            async fn play(&self, base: &$base, steps: &[step::Step]) -> $crate::history::Outcome {
+                self.begin_again().await;
+                $crate::history::play(&mut <$history>::begin(self, base).await, steps).await
+            }
+
+            fn code(step: &step::Step) -> String {
+                format!("Step::{step:?}")$(.replace($from, $to))*
+            }
+        }
+
+        #[test]
+        fn $test() {
+            let folder = env!("CARGO_TARGET_TMPDIR");
+            $crate::history::random::<crate::support::TimedStore>($count, folder);
+        }
+    };
+}
+
 /// A run over many new histories.
 struct Soak {
     count: u64,

@@ -25,9 +25,9 @@ pub struct BreakerHistory<'a> {
 
 impl<'a> BreakerHistory<'a> {
     /// Before its first step, on an empty store.
-    pub fn begin(world: &'a TimedStore, [base, other]: [Base; 2]) -> Self {
+    pub async fn begin(world: &'a TimedStore, [base, other]: &[Base; 2]) -> Self {
         let (target, model) = (world.target("history"), model::Breaker::default());
-        Self { world, target, model, base, other, version: 0 }
+        Self { world, target, model, base: *base, other: *other, version: 0 }
     }
 
     async fn record(&mut self, reports: &[(Report, Option<u64>)]) -> Outcome {

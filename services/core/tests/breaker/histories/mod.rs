@@ -5,5 +5,10 @@
 
 mod fixed;
 mod history;
-mod random;
 mod step;
+
+anteroom_testkit::random_histories! {
+    promises_08_11_12_random_histories_answer_like_the_model plays 800 of history::BreakerHistory<'_>,
+    from step::bases(), which are [step::Base; 2],
+    write "Together([" as "Together(vec!["
+}

@@ -37,7 +37,7 @@ pub struct EventHistory<'a> {
 
 impl<'a> EventHistory<'a> {
     /// Before its first step, on an empty store.
-    pub fn begin(world: &'a TimedStore, base: &Base) -> Self {
+    pub async fn begin(world: &'a TimedStore, base: &Base) -> Self {
         Self {
             world,
             event: world.event(base.rules()),

@@ -4,5 +4,10 @@
 //! scripts, a lost meta hash, and repeats, each answer compared with the reference model's.
 
 mod history;
-mod random;
 mod step;
+
+anteroom_testkit::random_histories! {
+    promises_09_11_12_random_histories_answer_like_the_model plays 800 of history::EventHistory<'_>,
+    from step::base(), which are step::Base,
+    write "(Part" as "(step::Part", write "Change(Base" as "Change(step::Base"
+}

@@ -26,7 +26,8 @@ pub struct LimitHistory<'a> {
 
 impl<'a> LimitHistory<'a> {
     /// Before its first step, on an empty store.
-    pub fn begin(world: &'a TimedStore, [rules, other]: [Vec<Ruled>; 2]) -> Self {
+    pub async fn begin(world: &'a TimedStore, rules: &[Vec<Ruled>; 2]) -> Self {
+        let [rules, other] = rules.clone();
         let (limits, model) = (world.limits(), model::Limits::default());
         Self { world, limits, model, rules, other }
     }

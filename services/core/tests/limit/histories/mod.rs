@@ -6,5 +6,10 @@
 
 mod fixed;
 mod history;
-mod random;
 mod step;
+
+anteroom_testkit::random_histories! {
+    promises_07_11_12_random_histories_answer_like_the_model plays 320 of history::LimitHistory<'_>,
+    from step::rules(), which are [Vec<step::Ruled>; 2],
+    write "asked: [" as "asked: vec!["
+}

@@ -23,7 +23,7 @@ pub struct PoolHistory<'a> {
 
 impl<'a> PoolHistory<'a> {
     /// Before its first step, on an empty store.
-    pub fn begin(world: &'a TimedStore, base: &Base) -> Self {
+    pub async fn begin(world: &'a TimedStore, base: &Base) -> Self {
         let pool = world.pool("history", base.rules());
         Self {
             world,

@@ -3,5 +3,10 @@
 //! stores, forgotten scripts, and repeats, each answer compared with the reference model's.
 
 mod history;
-mod random;
 mod step;
+
+anteroom_testkit::random_histories! {
+    promises_10_11_12_random_histories_answer_like_the_model plays 800 of history::PoolHistory<'_>,
+    from step::base(), which are step::Base,
+    write "s([" as "s(vec!["
+}

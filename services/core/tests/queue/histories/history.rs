@@ -53,7 +53,7 @@ pub struct QueueHistory<'a> {
     pub queue: Queue,
     pub model: model::Queue,
     /// The rules of the file.
-    rules: &'a Rules,
+    rules: Rules,
     pub file: model::RulesInForce,
     /// What operators have overridden in the store, …
     pub overrides: Overrides,
@@ -238,8 +238,9 @@ impl History for QueueHistory<'_> {
 
 impl<'a> QueueHistory<'a> {
     /// Before its first step, on an empty store.
-    pub async fn begin(world: &'a TimedStore, base: &Base, rules: &'a Rules) -> Self {
-        let file = model_rules(rules);
+    pub async fn begin(world: &'a TimedStore, base: &Base) -> Self {
+        let rules = base.rules();
+        let file = model_rules(&rules);
         Self {
             world,
             queue: world.queue("history", rules.clone()).await,

@@ -11,6 +11,13 @@ mod breaker;
 mod fixed;
 mod history;
 mod overrides;
-mod random;
 mod step;
 mod visits;
+
+anteroom_testkit::random_histories! {
+    promises_01_to_05_11_12_random_histories_answer_like_the_model
+        plays 320 of history::QueueHistory<'_>,
+    from step::base(), which are step::Base,
+    write "op: " as "op: Op::", write "whom: [" as "whom: vec![",
+    write "Breaker(" as "Breaker(Breaker::"
+}
