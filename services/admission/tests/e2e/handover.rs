@@ -181,12 +181,6 @@ async fn freeze_again_and_again(process: &Process) {
 async fn promise_01_never_more_than_the_capacity_may_pass_with_local_answers() {
     let seen = run(Trouble::None).await;
     assert_eq!(seen.spans.len(), VISITORS);
-    eprintln!(
-        "LOCAL {} AFTER {} MOST {}",
-        seen.local,
-        seen.after_the_end,
-        most_at_once(&seen.spans)
-    );
     assert!(seen.local > 0.0, "the second admission never answered by itself");
     assert!(seen.after_the_end > 0, "nobody passed on what was known: nothing is shown");
     assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
@@ -196,12 +190,6 @@ async fn promise_01_never_more_than_the_capacity_may_pass_with_local_answers() {
 async fn promise_01_a_gate_that_stood_still_lets_nobody_pass_on_what_it_knew() {
     let seen = run(Trouble::Frozen).await;
     assert_eq!(seen.spans.len(), VISITORS);
-    eprintln!(
-        "LOCAL {} AFTER {} MOST {}",
-        seen.local,
-        seen.after_the_end,
-        most_at_once(&seen.spans)
-    );
     assert!(seen.local > 0.0, "the second admission never answered by itself");
     assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
 }

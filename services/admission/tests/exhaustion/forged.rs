@@ -32,11 +32,10 @@ async fn promise_06_forged_tokens_cost_no_redis_command() {
         let numbers = forger * TOKENS / CONNECTIONS..(forger + 1) * TOKENS / CONNECTIONS;
         forgers.spawn(forge(siege.address(), token.clone(), numbers));
     }
-    let slowest = siege.visitors(VISITORS).await;
+    siege.visitors(VISITORS).await;
     assert!(!forgers.is_empty(), "it went on while the visitors came");
     forgers.join_all().await;
     let took = began.elapsed();
-    eprintln!("{:.0} forged tokens a second", f64::from(TOKENS) / took.as_secs_f64());
     let refused = "anteroom_http_request_seconds_count{status=\"401\"}";
     let refused = siege.admission.metric(refused).await;
     assert!(refused >= Some(f64::from(TOKENS)), "{refused:?} were refused as forged");
@@ -46,7 +45,7 @@ async fn promise_06_forged_tokens_cost_no_redis_command() {
     let scripts = siege.site.redis.evalsha_calls().await - scripts;
     let own = 3 * (2 + took.as_secs());
     assert!(scripts <= own + u64::from(CALLS * VISITORS), "{scripts} scripts in {took:?}");
-    siege.end("forged tokens", slowest).await;
+    siege.end("forged tokens").await;
 }
 
 /// Items of visitors that the store was asked for.

@@ -1,13 +1,14 @@
 //! All of one service is gone for long, and comes back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anteroom_testkit::{
     Deployment, PATIENCE, Redis, until,
     witness::{Call, Caller, Doors, Record, Rules, Scene, Told},
 };
+use futures_util::future::join_all;
 
-use crate::MACHINE;
+use crate::{LIGHT, machine};
 
 /// Two at a time; a turn lasts 5 s, a session 8 s.
 const QUEUE: &str = "[queues.desk]\ncapacity = 2\nclaim_ttl = \"5s\"\nsession_ttl = \"8s\"\n\
@@ -45,7 +46,7 @@ async fn passes(record: &Record, time: Duration) {
 
 #[tokio::test]
 async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_time() {
-    let _shared = MACHINE.read().await;
+    let _shared = machine(LIGHT).await;
     let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
@@ -77,7 +78,7 @@ async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_t
 
 #[tokio::test]
 async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then_the_line_waits() {
-    let _shared = MACHINE.read().await;
+    let _shared = machine(LIGHT).await;
     let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (mut admission, scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
@@ -94,9 +95,10 @@ async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then
     let admission = site.admission().await;
     scene.doors.moved(0, &admission.url("public"));
     let (mut lapsed, mut waiting) = (0, 0);
-    for caller in &mut line {
-        // It listens before it has found its store.
-        match caller.until_told(Call::Place, |told| *told != Told::Nothing).await {
+    // At once, for turns go on meanwhile. It listens before it has found its store.
+    let ask = |caller| Caller::until_told(caller, Call::Place, |told| *told != Told::Nothing);
+    for told in join_all(line.iter_mut().map(ask)).await {
+        match told {
             Told::Gone { reason } => {
                 assert_eq!(reason, "unclaimed");
                 lapsed += 1;
@@ -111,6 +113,13 @@ async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then
     // Two slots, each with a new turn every 5 s, for 30 s and the tick in which they end.
     assert!((2..=14).contains(&lapsed), "{lapsed} turns lapsed, {waiting} wait");
     assert!(waiting >= 8, "{lapsed} turns lapsed, {waiting} wait");
-    line[lapsed].until_told(Call::Place, |told| matches!(told, Told::Ready { .. })).await;
+    let end = Instant::now() + 2 * PATIENCE;
+    loop {
+        let told = join_all(line.iter_mut().map(|caller| caller.ask(Call::Place))).await;
+        if told.iter().any(|heard| matches!(heard.told, Told::Ready { .. })) {
+            break;
+        }
+        assert!(Instant::now() < end, "no turn is given again");
+    }
     scene.record.hold_to(&rules());
 }

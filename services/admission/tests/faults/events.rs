@@ -139,9 +139,8 @@ async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Told> {
     let event = event.await;
     let ended = crowd.ended(visitors).await;
     let units = usize::try_from(stock).expect("a few");
-    let lines = crowd.backend.hold_to(|lines| check_ended(lines, units));
+    crowd.backend.hold_to(|lines| check_ended(lines, units));
     let issued = ended.iter().filter(|it| matches!(it, Told::Issued { .. })).count();
-    eprintln!("{visitors} applicants, {lines} lines, {stock} units");
     assert_eq!(issued, units, "{event}");
     let whole = ["issued", "dead", "codes"].map(|it| event[it].as_u64());
     assert_eq!(whole, [Some(stock), Some(0), Some(0)], "{event}");
@@ -192,9 +191,8 @@ async fn in_chaos(deployment: Deployment, link: &Arc<Proxy>, mut random: StdRng)
     chaos.break_store(link.clone(), &mut random);
     let crowd = Arc::new(Crowd::new(chaos.doors()));
     let coming = come(&crowd, applicants(stock), length.mul_f64(0.7), &mut random);
-    let happened = chaos.over().await;
+    chaos.over().await;
     coming.join_all().await;
-    eprintln!("kills and freezes, of the store kills and cuts: {happened:?}");
     ends_well(&crowd, applicants(stock), stock).await
 }
 
@@ -206,7 +204,7 @@ fn stock(length: Duration) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
     let (random, stock) = (seeded(), stock(length(8)));
-    let _alone = crate::MACHINE.write().await;
+    let _alone = crate::machine(crate::HEAVY).await;
     let redis = Redis::builder().durable().start().await;
     let link = Arc::new(Proxy::start(redis.port()).await);
     let env = [("ANTEROOM_STORE__URL", &*link.url())];
@@ -223,7 +221,7 @@ async fn promise_09_holds_while_every_process_and_the_store_are_killed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promise_09_holds_at_a_fickle_receiver_while_all_processes_and_the_store_are_killed() {
     let (random, stock) = (seeded(), stock(length(8)));
-    let _alone = crate::MACHINE.write().await;
+    let _alone = crate::machine(crate::HEAVY).await;
     let receiver = Receiver::start().await;
     let redis = Redis::builder().durable().start().await;
     let link = Arc::new(Proxy::start(redis.port()).await);
@@ -237,7 +235,6 @@ async fn promise_09_holds_at_a_fickle_receiver_while_all_processes_and_the_store
     let bodies = receiver.bodies().await;
     let issued = bodies.iter().map(|body| body["visitor_id"].as_str().expect("a visitor"));
     let issued: BTreeSet<_> = issued.map(str::to_owned).collect();
-    eprintln!("{} attempts for {} units", receiver.attempts().await, bodies.len());
     assert_eq!(issued, told, "those who were told so, and nobody else");
     assert_eq!(bodies.len(), told.len(), "no visitor has two");
 }
@@ -246,7 +243,7 @@ async fn promise_09_holds_at_a_fickle_receiver_while_all_processes_and_the_store
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promise_09_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     let (mut random, stock, length) = (seeded(), 150, Duration::from_secs(8));
-    let _alone = crate::MACHINE.write().await;
+    let _alone = crate::machine(crate::HEAVY).await;
     let cluster = Cluster::start(3, 1).await;
     let nodes = cluster.urls().join(",");
     let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &*nodes)];

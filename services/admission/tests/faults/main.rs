@@ -14,9 +14,16 @@ mod sentinel;
 mod stage;
 mod store;
 
-use tokio::sync::RwLock;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Whoever looks at how long things take, or loads the machine, writes and has it alone. Whoever
-/// waits most of the time reads, and so does `chaos`, the longest, which minds no neighbours that
-/// wait. Tests begin in the order of their names: those that share the machine come first.
-static MACHINE: RwLock<()> = RwLock::const_new(());
+/// What a test takes of the machine, of five: two that bound how long something takes, or load it,
+/// and beside them one that waits most of the time, such as `chaos`, the longest. No other suite
+/// runs then (`scripts/test.sh`).
+const HEAVY: u32 = 2;
+const LIGHT: u32 = 1;
+static MACHINE: Semaphore = Semaphore::const_new(5);
+
+/// Waits for its share of the machine.
+async fn machine(share: u32) -> SemaphorePermit<'static> {
+    MACHINE.acquire_many(share).await.expect("it is never closed")
+}

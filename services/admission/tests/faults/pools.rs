@@ -216,11 +216,10 @@ async fn ends_well(callers: &Callers, mut random: StdRng) {
     for ask in &doubtful {
         callers.until_clear(ask, &mut random).await;
     }
-    let lines = callers.backend.hold_to(|lines| check(lines, HOLD_TTL));
+    callers.backend.hold_to(|lines| check(lines, HOLD_TTL));
     let sum =
         |of: &Mutex<BTreeMap<u64, u64>>| of.lock().expect("nobody else").values().sum::<u64>();
     let (paid, funded) = (sum(&callers.paid), sum(&callers.funded));
-    eprintln!("{lines} lines, {} doubtful, {paid} of {funded}", doubtful.len());
     let look = Ask::of(0, Call::Look, Method::GET, POOL.to_owned(), Value::Null);
     let expected = (0.into(), paid.into(), funded.into());
     // GET may be a second behind.
@@ -238,7 +237,7 @@ async fn ends_well(callers: &Callers, mut random: StdRng) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() {
     let (mut random, length) = (seeded(), length(8));
-    let _alone = crate::MACHINE.write().await;
+    let _alone = crate::machine(crate::HEAVY).await;
     let redis = Redis::builder().durable().start().await;
     let link = Arc::new(Proxy::start(redis.port()).await);
     let deployment = Deployment::new(redis, RULES, &[("ANTEROOM_STORE__URL", &link.url())]);
@@ -247,10 +246,9 @@ async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() 
     let mut chaos = Chaos::begin(deployment, &units, "service", freeze, length, &mut random).await;
     chaos.break_store(link.clone(), &mut random);
     let (callers, all) = call(chaos.doors(), &mut random);
-    let happened = chaos.over().await;
+    chaos.over().await;
     callers.is_over.store(true, Ordering::Relaxed);
     all.join_all().await;
-    eprintln!("kills and freezes, of the store kills and cuts: {happened:?}");
     ends_well(&callers, random).await;
 }
 
@@ -258,7 +256,7 @@ async fn promise_10_holds_near_zero_while_admissions_and_the_store_are_killed() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promise_10_holds_on_a_cluster_that_hands_over_and_moves_the_slot() {
     let mut random = seeded();
-    let _alone = crate::MACHINE.write().await;
+    let _alone = crate::machine(crate::HEAVY).await;
     let cluster = Cluster::start(3, 1).await;
     let nodes = cluster.urls().join(",");
     let env = [("ANTEROOM_STORE__MODE", "cluster"), ("ANTEROOM_STORE__NODES", &*nodes)];

@@ -11,9 +11,9 @@ use anteroom_testkit::{
         Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Told,
     },
 };
-use tokio::{sync::RwLockWriteGuard, task::JoinHandle};
+use tokio::{sync::SemaphorePermit, task::JoinHandle};
 
-use crate::MACHINE;
+use crate::{HEAVY, machine};
 
 const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
@@ -21,6 +21,10 @@ const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
 
 /// One operation with its repeat, by default.
 const BUDGET: Duration = Duration::from_secs(1);
+/// After the return of Redis (docs/OPERATIONS.md).
+const NEXT_TURN: Duration = Duration::from_secs(2);
+/// What a slow machine may add to either: these tests take some seconds of processor time each.
+const MARGIN: Duration = Duration::from_secs(8);
 
 /// What callers are told of a store that cannot be asked; overloaded: the budget was over before
 /// the call's turn came to be sent.
@@ -40,7 +44,7 @@ pub struct Stage {
     scene: Scene,
     crowds: Vec<JoinHandle<Ended>>,
     rules: Rules,
-    _alone: RwLockWriteGuard<'static, ()>,
+    _alone: SemaphorePermit<'static>,
 }
 
 /// The rules of every queue.
@@ -78,7 +82,7 @@ impl Stage {
     /// Opens with further queues beside it that have the same rules; [`visit`](Self::visit) fills
     /// them.
     pub async fn open_beside(queues: &[&str], redis: Redis, env: &[(&str, &str)]) -> Self {
-        let alone = MACHINE.write().await;
+        let alone = machine(HEAVY).await;
         let all = ["hall"].iter().chain(queues);
         let file: String = all.map(|name| format!("[queues.{name}]\n{QUEUE}")).collect();
         let site = Deployment::new(redis, &file, env);
@@ -249,9 +253,7 @@ impl Stage {
         took.sort_unstable();
         let at = |share: usize| Duration::from_micros(took[(took.len() - 1) * share / 1_000]);
         let (half, longest) = (at(500), at(1_000));
-        eprintln!("answers: median {half:?}, p90 {:?}, longest {longest:?}", at(900));
-        // The tail of a busy machine is its own; that of a missing time-out is no tail.
-        assert!(half < BUDGET * 2 && longest < PATIENCE, "{half:?}, {longest:?}");
+        assert!(half < BUDGET * 2 && longest < BUDGET + MARGIN, "{half:?}, {longest:?}");
     }
 
     /// Waits until both services say of the store that it is there, or not; they are ready either
@@ -275,10 +277,8 @@ impl Stage {
             recovery(&self.record.lines(), back)
         })
         .await;
-        eprintln!("{recovery:?}");
-        // Two seconds on a machine of its own; a busy one may add a lot.
         let slower = recovery.answers.max(recovery.promotes);
-        assert!(slower < PATIENCE, "{recovery:?}");
+        assert!(slower < NEXT_TURN + MARGIN, "{recovery:?}");
     }
 }
 

@@ -94,7 +94,6 @@ async fn promise_07_no_window_holds_more_whatever_eight_admissions_are_asked() {
     }
     let clients: Vec<_> = admissions.iter().map(Limited::of).collect();
     for (algorithm, most) in algorithms {
-        let began = Instant::now();
         let taken = crowd(&clients, algorithm, decisions).await;
         let all: u64 = taken.iter().map(|it| it.units).sum();
         let mut found = 0;
@@ -102,10 +101,6 @@ async fn promise_07_no_window_holds_more_whatever_eight_admissions_are_asked() {
             let mut of_key: Vec<_> = taken.iter().filter(|it| it.key == key).copied().collect();
             found = found.max(most_in_a_window(&mut of_key));
         }
-        let took = began.elapsed();
-        eprintln!(
-            "{algorithm}: {decisions} decisions in {took:.1?}, {all} units, {found} a window"
-        );
         assert!(all >= LIMIT * KEYS as u64, "{algorithm}: the limit was reached");
         assert!(found <= most, "{algorithm}: {found} units in a window");
     }

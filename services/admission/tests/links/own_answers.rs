@@ -178,5 +178,4 @@ async fn promise_04_no_doubled_effect_and_no_answer_for_somebody_else() {
         VISITORS + 1
     ));
     assert_eq!(beyond.send().await.expect("an answer").status(), 404, "a ticket for nobody");
-    eprintln!("{} answers about places", scene.told.load(Ordering::Relaxed));
 }

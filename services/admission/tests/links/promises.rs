@@ -46,7 +46,6 @@ async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
         ..Rules::default()
     };
     let busiest = record.hold_to(&rules);
-    eprintln!("{} lines, {busiest:?}", record.count(|_| true));
     assert!(busiest.inside > 20, "the room was full, for nearly all to see");
     assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
 }

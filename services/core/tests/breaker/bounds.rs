@@ -42,7 +42,6 @@ async fn a_target_in_buckets_takes_at_most_four_kib() {
     for key in world.redis.run::<Vec<String>>(&["KEYS", "*"]).await {
         bytes += world.redis.run::<u64>(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).await;
     }
-    eprintln!("a full target takes {bytes} bytes");
     assert!(bytes <= 4_096, "{bytes} bytes");
     let buckets = format!("anteroom:v1:target:{{{name}}}:buckets");
     let encoding: String = world.redis.run(&["OBJECT", "ENCODING", &buckets]).await;

@@ -27,7 +27,6 @@ async fn an_applicant_takes_at_most_150_bytes() {
         bytes += world.redis.run::<u64>(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).await;
     }
     let each = bytes as f64 / MANY as f64;
-    eprintln!("an applicant takes {each:.1} bytes");
     assert!(each <= 150.0, "{each} bytes");
 }
 

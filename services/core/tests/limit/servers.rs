@@ -205,7 +205,6 @@ async fn a_key_of_two_counters_or_a_bucket_takes_at_most_200_bytes() {
             }
         }
         let bytes = used().await.saturating_sub(before) / KEYS;
-        eprintln!("{algorithm:?}: {bytes} bytes a key");
         assert!((100..=200).contains(&bytes), "{algorithm:?}: {bytes}");
         world.empty().await;
     }

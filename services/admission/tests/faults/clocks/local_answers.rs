@@ -6,7 +6,7 @@ use anteroom_testkit::{
 };
 
 use super::{WRONG, leap};
-use crate::MACHINE;
+use crate::{LIGHT, machine};
 
 /// A session is shorter than what a leap takes of it.
 const QUEUE: &str = "[queues.desk]\ncapacity = 1\nclaim_ttl = \"1m\"\nsession_ttl = \"5s\"\n\
@@ -16,7 +16,7 @@ const LEAPS: u32 = 20;
 
 #[tokio::test]
 async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_given_away() {
-    let _shared = MACHINE.read().await;
+    let _shared = machine(LIGHT).await;
     let site = Deployment::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
     let scene = Scene::new(Doors::new([admission.url("public")]), "desk");

@@ -12,7 +12,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::{WRONG, leap, service_is_off_by};
-use crate::{MACHINE, stage};
+use crate::{HEAVY, LIGHT, machine, stage};
 
 const QUEUES: &str = "[queues.hall]\ncapacity = 25\nbatch = 40\ninterval = \"1s\"\n\
     claim_ttl = \"5s\"\nsession_ttl = \"5s\"\nsession_max = \"10s\"\n\
@@ -56,7 +56,7 @@ impl Pods {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by_ten_minutes() {
-    let _alone = MACHINE.write().await;
+    let _alone = machine(HEAVY).await;
     let pods = Pods::start().await;
     let scene = pods.scene("hall");
     let crowd = Crowd {
@@ -69,7 +69,6 @@ async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by
     };
     let ended = crowd.visit(&scene, 8 * PATIENCE).await;
     let busiest = scene.record.hold_to(&stage::rules());
-    eprintln!("{} lines, {busiest:?}", scene.record.count(|_| true));
     assert!(busiest.inside > 20, "the room was full, for nearly all to see");
     assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
     let served = ended.done.iter().filter(|habit| **habit <= Habit::ManyTabs).count();
@@ -82,7 +81,7 @@ async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by
 
 #[tokio::test]
 async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods_clocks_say() {
-    let _shared = MACHINE.read().await;
+    let _shared = machine(LIGHT).await;
     let pods = Pods::start().await;
     let scene = pods.scene("desk");
     let mut visitor = Caller::new(&scene, 1);
@@ -107,7 +106,7 @@ async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods
 
 #[tokio::test]
 async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and_not_by_the_pods() {
-    let _shared = MACHINE.read().await;
+    let _shared = machine(LIGHT).await;
     let pods = Pods::start().await;
     let keys = AssertionKeys::new(&[IDENTITY.to_owned().into()]);
     let join = async |pod: &Service| {
@@ -131,7 +130,7 @@ async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and
 /// when the target is tried again.
 #[tokio::test]
 async fn promise_12_a_target_is_the_same_at_every_pod_whatever_their_clocks_say() {
-    let _shared = MACHINE.read().await;
+    let _shared = machine(LIGHT).await;
     let pods = Pods::start().await;
     let http = Client::new();
     let target = |pod: usize| format!("{}/v1/targets/shop", pods.admissions[pod].url("service"));

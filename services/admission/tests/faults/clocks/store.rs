@@ -7,10 +7,10 @@ use anteroom_testkit::{
     Clock, Deployment, PATIENCE, Redis, RedisBuilder, Service, until,
     witness::{Call, Caller, Doors, Record, Scene, Told},
 };
-use tokio::sync::RwLockWriteGuard;
+use tokio::sync::SemaphorePermit;
 
 use super::{WRONG, leap, store_is_off_by};
-use crate::MACHINE;
+use crate::{HEAVY, machine};
 
 /// Every time is shorter than a leap, and longer than the test.
 const QUEUE: &str = "[queues.hall]\ncapacity = 6\nbatch = 20\ninterval = \"2s\"\n\
@@ -44,12 +44,12 @@ struct Hall {
     active: Vec<Inside>,
     ready: Vec<Inside>,
     waiting: Vec<Caller>,
-    _alone: RwLockWriteGuard<'static, ()>,
+    _alone: SemaphorePermit<'static>,
 }
 
 impl Hall {
     async fn open(redis: RedisBuilder, local_answers: bool) -> Self {
-        let alone = MACHINE.write().await;
+        let alone = machine(HEAVY).await;
         let redis = redis.clock(Clock::off_by(0)).start().await;
         let queue = format!("{QUEUE}local_answers = {local_answers}\n");
         let site = Deployment::new(redis, &queue, &[]);
@@ -176,7 +176,6 @@ async fn leaps_expire_nobody(local_answers: bool) {
             took.push(hall.goes_on(leapt).await);
         }
     }
-    eprintln!("the next turn after a leap ahead: {ahead:?}, back: {back:?}");
     hall.ends_well();
 }
 
@@ -208,6 +207,5 @@ async fn promise_05_a_store_away_for_twenty_minutes_expires_nobody_and_the_line_
         let back = hall.record.now();
         took.push(hall.goes_on(back).await);
     }
-    eprintln!("the next turn after the store's return: {took:?}");
     hall.ends_well();
 }

@@ -1,9 +1,6 @@
 //! What each durability setting can lose, and what the services do then.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    time::Duration,
-};
+use std::collections::{BTreeSet, HashSet};
 
 use anteroom_testkit::{
     Deployment, Fault, PATIENCE, Proxy, Redis, until,
@@ -48,7 +45,6 @@ async fn everysec_loses_the_last_second_and_those_join_again() {
     until("a second passes", PATIENCE, async || stage.record.now() > from + 1_000_000).await;
     let killed = stage.record.now();
     stage.site.redis.kill();
-    let written = stage.site.redis.append_only_bytes();
     stage.site.redis.cut_append_only(flushed);
     stage.until_refused_since(killed).await;
     stage.site.redis.restart().await;
@@ -57,7 +53,6 @@ async fn everysec_loses_the_last_second_and_those_join_again() {
     stage.recovers(back).await;
     stage.ends_well().await;
     let lost = lost_since(&stage, from);
-    eprintln!("{} of {written} bytes and {lost} places lost", written - flushed);
     assert!(lost > 0, "joins of the last second are told that they were lost");
 }
 
@@ -163,6 +158,5 @@ async fn a_replica_that_lags_loses_what_it_had_not_received() {
     stage.recovers(back).await;
     stage.ends_well().await;
     let lost = lost_since(&stage, lags);
-    eprintln!("{lost} places lost in {:?}", Duration::from_micros(killed - lags));
     assert!(lost > 0, "a join that the replica had not received is told that it was lost");
 }
