@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod client;
+pub mod durations;
 pub mod exit;
 pub mod interrupt;
 pub mod load;

@@ -51,7 +51,7 @@ fn whole(
     (least, most): Bounds,
     (nanos, unit): (u128, &str),
 ) -> Result<Duration, String> {
-    let read = |text| humantime::parse_duration(text).map_err(|error| error.to_string());
+    let read = |text| crate::durations::parse_duration(text).map_err(|error| error.to_string());
     let time = read(text)?;
     if time.as_nanos() % nanos == 0 && (read(least)?..=read(most)?).contains(&time) {
         return Ok(time);

@@ -154,7 +154,7 @@ impl Basis {
                 self.show_up,
                 self.taken(stay).as_secs_f64(),
                 stay.as_secs_f64(),
-                humantime::format_duration(self.claim_ttl),
+                crate::durations::format_duration(self.claim_ttl),
             ),
             None => {
                 "No capacity: the stay of a visitor is not known, as the scenario has no think time \
@@ -170,7 +170,7 @@ impl Basis {
             self.calls_per_visitor,
             self.retry_factor,
             self.headroom,
-            humantime::format_duration(Duration::from_millis(interval_ms)),
+            crate::durations::format_duration(Duration::from_millis(interval_ms)),
             self.show_up,
         )
     }

@@ -268,7 +268,7 @@ impl Args {
             say(&format!(
                 "visitors arrive for {} before the measurement begins: the longest think time of a \
                  visit",
-                humantime::format_duration(window.start)
+                crate::durations::format_duration(window.start)
             ));
         }
         let open = Open {

@@ -52,7 +52,7 @@ impl Args {
         let think = run.scenario.longest_think();
         let Self { users, arrivals, .. } = self;
         let [ramp, hold, down, warm_up] =
-            [self.ramp, self.hold, self.down, think].map(humantime::format_duration);
+            [self.ramp, self.hold, self.down, think].map(crate::durations::format_duration);
         let Some(rate) = self.rate else {
             return format!(
                 "Closed model (Goose): 1 to {users} users in {ramp}, {hold} at {users}, {down} \

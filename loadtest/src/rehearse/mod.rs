@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::durations::parse_duration;
 use anteroom_witness::{Record, Rules};
 use anyhow::Context as _;
 use clap::{Args, value_parser};
-use humantime::parse_duration;
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
+use crate::durations::format_duration;
 use clap::ValueEnum;
-use humantime::format_duration;
 use serde::Serialize;
 use serde_json::json;
 

@@ -81,7 +81,7 @@ impl fmt::Display for Scenario {
                 }
             }
         }
-        let think = humantime::format_duration(self.think_per_visitor());
+        let think = crate::durations::format_duration(self.think_per_visitor());
         let calls = self.calls_per_visitor();
         writeln!(f, "{calls} requests and {think} of thinking, when nothing is tried again")
     }

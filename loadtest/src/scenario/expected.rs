@@ -72,7 +72,7 @@ impl TryFrom<String> for Think {
     fn try_from(text: String) -> anyhow::Result<Self> {
         let time = |text: &str| {
             let wrong = |error| anyhow!("{text:?} is no time ({error}), \"1500ms\" is");
-            humantime::parse_duration(text.trim()).map_err(wrong)
+            crate::durations::parse_duration(text.trim()).map_err(wrong)
         };
         let (least, most) = text.split_once("..").unwrap_or((&text, &text));
         let (least, most) = (time(least)?, time(most)?);
@@ -94,7 +94,7 @@ impl Think {
 
 impl fmt::Display for Think {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [least, most] = [self.least, self.most].map(humantime::format_duration);
+        let [least, most] = [self.least, self.most].map(crate::durations::format_duration);
         if self.most > self.least { write!(f, "{least}..{most}") } else { write!(f, "{least}") }
     }
 }

@@ -36,7 +36,7 @@ pub struct Coming {
 impl Coming {
     /// The curve, and how it was asked for.
     pub fn arrivals(&self) -> Result<(Arrivals, String), Usage> {
-        let length = humantime::format_duration(self.length);
+        let length = crate::durations::format_duration(self.length);
         let (arrivals, asked) = match (self.rate, self.spike, &self.csv) {
             (Some(rate), ..) => {
                 let same = Arrivals::straight(rate, rate, self.length);

@@ -231,7 +231,7 @@ fn time(seconds: f64) -> String {
         return format!("{seconds:.1} s");
     }
     let whole = std::time::Duration::from_secs_f64(seconds.round());
-    humantime::format_duration(whole).to_string()
+    crate::durations::format_duration(whole)
 }
 
 /// The median of a figure, its lowest and its highest value.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use humantime::{format_duration, parse_duration};
+use crate::durations::{format_duration, parse_duration};
 use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde::Serialize;

@@ -174,14 +174,14 @@ impl Size {
     fn announce(&self, takes: Duration, warm_up: Duration) {
         let up_to = search::minutes(takes);
         if !warm_up.is_zero() {
-            let warm_up = humantime::format_duration(warm_up);
+            let warm_up = crate::durations::format_duration(warm_up);
             say(&format!(
                 "visitors think: each load takes {warm_up} until it is steady, and longer if they \
                  try again; the search takes up to {up_to}"
             ));
         }
         if takes > self.within {
-            let within = humantime::format_duration(self.within);
+            let within = crate::durations::format_duration(self.within);
             say(&format!("--within {within} may be too short for a plan: give --within {up_to}"));
         }
     }

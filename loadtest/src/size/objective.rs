@@ -142,7 +142,7 @@ impl FromStr for Objective {
             flags::share(limit).map_err(|_| rule.to_owned())
         } else {
             let rule = |error| format!("takes a time, such as 200ms: {error}");
-            humantime::parse_duration(limit).map(|time| time.as_secs_f64()).map_err(rule)
+            crate::durations::parse_duration(limit).map(|time| time.as_secs_f64()).map_err(rule)
         };
         let limit = read.map_err(|rule| format!("`{limit}`: {name} {rule}"))?;
         if limit == 0.0 && !inclusive {
@@ -167,7 +167,7 @@ impl fmt::Display for Objective {
             write!(f, "{}%", (self.limit * 1e8).round() / 1e6)
         } else {
             let limit = Duration::from_secs_f64(self.limit);
-            f.write_str(&humantime::format_duration(limit).to_string().replace(' ', ""))
+            f.write_str(&crate::durations::format_duration(limit).replace(' ', ""))
         }
     }
 }

@@ -284,5 +284,5 @@ impl State {
 /// Up to a whole half minute, such as `2m30s`.
 pub fn minutes(time: Duration) -> String {
     let whole = Duration::from_secs(time.as_secs().div_ceil(30) * 30);
-    humantime::format_duration(whole).to_string().replace(' ', "")
+    crate::durations::format_duration(whole).replace(' ', "")
 }

@@ -216,7 +216,11 @@ async fn a_plan_that_is_not_settled_says_so_and_is_not_applied() {
     let schema = serde_json::from_str(include_str!("../../plan.schema.json")).expect("JSON");
     assert!(jsonschema::is_valid(&schema, &plan), "{plan}");
     let within = plan["provisional"]["within"].as_str().expect("a time");
-    assert!(humantime::parse_duration(within).expect("one") > Duration::from_secs(30), "{plan}");
+    assert!(
+        anteroom_loadtest::durations::parse_duration(within).expect("one")
+            > Duration::from_secs(30),
+        "{plan}"
+    );
     assert!(plan["provisional"]["confidence"].as_f64().is_some_and(|it| it < 0.9), "{plan}");
     assert!(!folder.path().join("concert.patch.yaml").exists());
 }

@@ -339,7 +339,9 @@ async fn a_search_without_time_is_provisional_and_names_the_time_that_settles_it
             let virtual_service = || Virtual::new(service(kind, 5).0, 5, 20.0);
             let found = search(&virtual_service(), Duration::from_secs(seconds)).await;
             assert!(!found.settled && told(&found).contains("time"), "{}", told(&found));
-            let within = humantime::parse_duration(&found.within.expect("a time")).expect("one");
+            let within =
+                anteroom_loadtest::durations::parse_duration(&found.within.expect("a time"))
+                    .expect("one");
             let again = search(&virtual_service(), within).await;
             assert!(again.settled, "{kind:?}, {seconds} s: {within:?}: {}", told(&again));
             assert!(again.confidence >= 0.8, "{}", told(&again));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::ValueParser;
 use clap::{Parser, ValueEnum, value_parser};
+use jiff::{Span, SpanRelativeTo};
 use url::Url;
 
 use crate::shop::Schedule;
@@ -111,7 +112,11 @@ fn between(
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {
         let rule = || format!("must be a time from {least} to {most}, such as 20ms");
-        let read = |text: &str| humantime::parse_duration(text).map_err(|_| rule());
+        let read = |text: &str| {
+            let span: Span = text.parse().map_err(|_| rule())?;
+            let span = span.to_duration(SpanRelativeTo::days_are_24_hours());
+            span.and_then(Duration::try_from).map_err(|_| rule())
+        };
         let span = read(text)?;
         if (read(least)?..=read(most)?).contains(&span) { Ok(span) } else { Err(rule()) }
     }

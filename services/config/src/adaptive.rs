@@ -21,7 +21,7 @@ pub struct AdaptiveConfig {
     #[serde(deserialize_with = "parse::share")]
     pub success_target: u32,
     /// What 95 of 100 calls are to take at most.
-    #[serde(default, deserialize_with = "parse::some_span::<_, 1, 10_000>")]
+    #[serde(default, deserialize_with = "parse::span::<_, _, 1, 10_000>")]
     pub p95_target: Option<Duration>,
 }
 

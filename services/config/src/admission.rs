@@ -59,22 +59,22 @@ pub struct AdmissionConfig {
     #[serde(deserialize_with = "parse::whole::<_, _, 1, 1_000_000>")]
     pub max_concurrent_requests: usize,
     /// From the connection to its first byte.
-    #[serde(deserialize_with = "parse::span::<_, 100, 300_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 100, 300_000>")]
     pub first_byte_timeout: Duration,
     /// From the first byte of a request to the end of its head; also the longest idle time.
-    #[serde(deserialize_with = "parse::span::<_, 1_000, 600_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 1_000, 600_000>")]
     pub header_timeout: Duration,
     /// From the end of the head to the answer; a body that comes late has its own time besides.
-    #[serde(deserialize_with = "parse::span::<_, 100, 300_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 100, 300_000>")]
     pub request_timeout: Duration,
     /// How long a client may take no byte of an answer.
-    #[serde(deserialize_with = "parse::span::<_, 1_000, 300_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 1_000, 300_000>")]
     pub write_timeout: Duration,
     /// How long the ports go on taking connections after SIGTERM.
-    #[serde(deserialize_with = "parse::span::<_, 0, 120_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 0, 120_000>")]
     pub drain_delay: Duration,
     /// How long requests under way may take to end after that.
-    #[serde(deserialize_with = "parse::span::<_, 0, 600_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 0, 600_000>")]
     pub drain_timeout: Duration,
     /// Most event streams of this process.
     #[serde(deserialize_with = "parse::whole::<_, _, 0, 1_000_000>")]
@@ -97,23 +97,23 @@ impl AdmissionConfig {
 
     /// What is allowed, but not for production.
     pub(crate) fn warnings(&self, has_keys: bool) -> impl Iterator<Item = String> {
-        let told = |holds: bool, warning: &str| holds.then(|| warning.to_owned());
+        let warn = |holds: bool, warning: &str| holds.then(|| warning.to_owned());
         [
-            told(
+            warn(
                 self.token_secrets.is_empty(),
                 "admission.token_secrets is empty: tokens end with this process and no other replica \
                  knows them; allowed on a loopback address only",
             ),
-            told(
+            warn(
                 !has_keys,
                 "no [keys.*] are declared: whoever reaches the service port may do everything; \
                  allowed on a loopback address only",
             ),
-            told(
+            warn(
                 !self.secure_cookies,
                 "admission.secure_cookies is false: cookies go over plain HTTP",
             ),
-            told(
+            warn(
                 self.development,
                 "admission.development is true: secrets that everyone can read are accepted; leave \
                  it out in production",

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anteroom_core::breaker::{Kept, Rules};
-use anteroom_core::rules::{Rule, Value};
 use serde::Deserialize;
 
 use crate::{error::Fault, parse, section::Named};
@@ -13,7 +12,7 @@ use crate::{error::Fault, parse, section::Named};
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct BreakerConfig {
     /// How long an outcome counts.
-    #[serde(deserialize_with = "parse::span::<_, 1_000, 86_400_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 1_000, 86_400_000>")]
     pub window: Duration,
     /// The least share of successes of a healthy target, in millionths.
     #[serde(deserialize_with = "parse::share")]
@@ -28,7 +27,7 @@ pub struct BreakerConfig {
     #[serde(deserialize_with = "parse::whole::<_, _, 1, 64>")]
     pub quorum: u32,
     /// How long it stays open.
-    #[serde(deserialize_with = "parse::span::<_, 1_000, 3_600_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 1_000, 3_600_000>")]
     pub open_for: Duration,
     /// How many outcomes decide whether it has recovered.
     #[serde(deserialize_with = "parse::whole::<_, _, 1, 1_000>")]
@@ -51,18 +50,6 @@ impl BreakerConfig {
 }
 
 impl Named for BreakerConfig {
-    const SECTION: &'static str = "targets";
-    const RULES: &'static [Rule] = &[];
-    /// Nothing is missing in the defaults.
-    const COMPLETED_BY: (&'static str, i64) = ("probes", 5);
-
-    fn with_rules(
-        self,
-        _: impl FnMut(&'static Rule) -> Result<Option<Value>, Fault>,
-    ) -> Result<Self, Fault> {
-        Ok(self)
-    }
-
     /// A log that holds fewer than `min_samples` would never be judged.
     fn check(&self) -> Result<(), Fault> {
         let holds = self.min_samples <= self.store.most();

@@ -1,8 +1,8 @@
 //! A TOML file as a layer of the configuration.
 //!
-//! The `config` crate reads TOML too, but tells a number that is too large without its key, and
-//! quotes the line of a syntax error, which may hold a secret. So the file is read here: such a
-//! number becomes a float, which the rule of its key then refuses by name.
+//! The `config` crate reads TOML too. But it reports a number that is too large without its key,
+//! quotes the line of a syntax error, which may contain a secret, and reads a file of any size. So
+//! the file is read here: such a number becomes a float, which the rule of its key then refuses.
 
 use std::{io::Read, path::Path};
 
@@ -21,15 +21,15 @@ pub(crate) struct Document(Map<String, Value>);
 impl Document {
     /// Reads a file; an error names it.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let told = |rule: String| ConfigError::new(format!("{}: {rule}", path.display()));
-        let cannot = |error: std::io::Error| told(format!("cannot be read: {error}"));
+        let refused = |rule: String| ConfigError::new(format!("{}: {rule}", path.display()));
+        let cannot = |error: std::io::Error| refused(format!("cannot be read: {error}"));
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(cannot)?;
         file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
         if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(told(format!("must be at most {MAX_FILE_BYTES} bytes")));
+            return Err(refused(format!("must be at most {MAX_FILE_BYTES} bytes")));
         }
-        Self::parse(&text).map_err(told)
+        Self::parse(&text).map_err(refused)
     }
 
     /// Reads a text; the error says where and why, without the line itself.

@@ -1,8 +1,13 @@
 //! The variables `ANTEROOM_<SECTION>__<KEY>`.
+//!
+//! The `config` crate collects them. What it cannot do is done here: it takes any name, so each is
+//! checked first, and the error proposes the name that was meant. And its `try_parsing` would turn
+//! the password "007" into 7, so a text becomes a number only if the defaults file shows one there.
 
 use std::collections::BTreeMap;
 
-use config::{Map, Value, ValueKind};
+use config::{Environment, Map, Source as _, Value, ValueKind};
+use strsim::levenshtein;
 
 use crate::{
     default::{DocumentedKey, documented},
@@ -12,15 +17,33 @@ use crate::{
 
 /// What all our variables start with.
 const PREFIX: &str = "ANTEROOM_";
-/// What stands between section, name and key.
+/// What is between section, name and key.
 const SEPARATOR: &str = "__";
 
 /// The variables as a layer, by key. Empty ones count as not set.
-pub(crate) fn values(
+///
+/// # Errors
+///
+/// When a name is no key, or looks like one that is written in another way.
+pub(crate) fn layer(
     environment: &BTreeMap<String, String>,
 ) -> Result<Map<String, Value>, ConfigError> {
-    let keys = keys_of(environment)?.into_iter().filter(|(_, text)| !text.is_empty());
-    Ok(keys.map(|(key, text)| (key.clone(), Value::new(None, typed(&key, text)))).collect())
+    environment.keys().try_for_each(|name| check(name))?;
+    let keys = environment.iter().filter(|(name, _)| name.contains(SEPARATOR));
+    let keys = keys.map(|(name, text)| (name.clone(), text.clone())).collect();
+    let variables = Environment::with_prefix(PREFIX)
+        .prefix_separator("")
+        .separator(SEPARATOR)
+        .ignore_empty(true)
+        .source(Some(keys))
+        .collect()
+        .map_err(|error| ConfigError::new(error.to_string()))?;
+    let typed = |(key, value): (String, Value)| {
+        let text = value.into_string().unwrap_or_default();
+        let kind = typed(&key, &text);
+        (key, Value::new(None, kind))
+    };
+    Ok(variables.into_iter().map(typed).collect())
 }
 
 /// A variable is text: where the defaults file shows a number or a flag, it is read as one. What is
@@ -46,54 +69,35 @@ pub(crate) fn is_ours(name: &str) -> bool {
     name.to_ascii_uppercase().starts_with(PREFIX)
 }
 
-/// Takes the variables that are keys. All keys stand in a section, so they have the separator;
-/// without it it may be `ANTEROOM_CONFIG`, or one of those that Kubernetes makes up for a Service
-/// of our name, such as `ANTEROOM_ADMISSION_PORT`; unless it looks like a key but for the
-/// separator.
-fn keys_of(environment: &BTreeMap<String, String>) -> Result<BTreeMap<String, &str>, ConfigError> {
-    let mut keys = BTreeMap::new();
-    for (name, value) in environment {
-        let rest = &name[PREFIX.len()..];
-        if !rest.contains(SEPARATOR) {
-            let key = rest.to_ascii_lowercase();
-            if let Some(meant) = documented().find(|it| key == format!("{}_{}", it.section, it.key))
-            {
-                let variable = variable(&format!("{}.{}", meant.section, meant.key));
-                return Err(ConfigError::new(format!("{name}: is not read; write {variable}")));
-            }
-            continue;
-        }
-        let parts = rest.split(SEPARATOR);
-        let is_key = |part: &str| {
-            let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-            !part.is_empty() && part.bytes().all(good)
-        };
-        if !parts.clone().all(is_key) || parts.count() > 3 {
-            let rule = "must be ANTEROOM_<SECTION>__<KEY> or ANTEROOM_<SECTION>__<NAME>__<KEY>";
-            return Err(ConfigError::new(format!("{name}: {rule}")));
-        }
-        known_section(name)?;
-        keys.insert(rest.to_ascii_lowercase().replace(SEPARATOR, "."), value.as_str());
+/// Refuses a name that is no key. All keys are in a section, so they have the separator. Without it
+/// it may be `ANTEROOM_CONFIG`, or a variable that Kubernetes makes for a Service of our name, such
+/// as `ANTEROOM_ADMISSION_PORT`, unless it is a key but for the separator.
+fn check(name: &str) -> Result<(), ConfigError> {
+    let rest = name[PREFIX.len()..].to_ascii_lowercase();
+    let Some((section, key)) = rest.split_once(SEPARATOR) else {
+        let meant = documented().find(|it| rest == format!("{}_{}", it.section, it.key));
+        return meant.map_or(Ok(()), |it| {
+            let variable = variable(&format!("{}.{}", it.section, it.key));
+            Err(ConfigError::new(format!("{name}: is not read; write {variable}")))
+        });
+    };
+    let is_part = |part: &str| {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        !part.is_empty() && part.bytes().all(good)
+    };
+    let parts = rest.split(SEPARATOR);
+    if !parts.clone().all(is_part) || parts.count() > 3 {
+        let rule = "must be ANTEROOM_<SECTION>__<KEY> or ANTEROOM_<SECTION>__<NAME>__<KEY>";
+        return Err(ConfigError::new(format!("{name}: {rule}")));
     }
-    Ok(keys)
-}
-
-/// Refuses a variable of a section that there is not. The loader would name the section only, and
-/// nobody finds that in a file.
-fn known_section(name: &str) -> Result<(), ConfigError> {
-    let (section, key) = name[PREFIX.len()..].split_once(SEPARATOR).unwrap_or_default();
-    let section = section.to_ascii_lowercase();
-    let mut sections: Vec<&str> = Vec::new();
-    for DocumentedKey { section: known, .. } in documented() {
-        let known = known.split('.').next().unwrap_or(known);
-        if !sections.contains(&known) {
-            sections.push(known);
-        }
-    }
-    if sections.contains(&section.as_str()) {
+    let mut sections: Vec<&str> =
+        documented().filter_map(|it| it.section.split('.').next()).collect();
+    sections.dedup();
+    if sections.contains(&section) {
         return Ok(());
     }
-    let meant = sections.iter().map(|known| (distance(&section, known), known)).min();
+    // The loader would name the section only, which no one can find in a file.
+    let meant = sections.iter().map(|known| (levenshtein(section, known), known)).min();
     let hint = match meant {
         Some((steps, known)) if steps <= 2 && 2 * steps < section.len() => {
             format!(": write {}", variable(&format!("{known}.{key}")))
@@ -101,20 +105,6 @@ fn known_section(name: &str) -> Result<(), ConfigError> {
         _ => format!(", only {}", sections.join(", ")),
     };
     Err(ConfigError::new(format!("{name}: there is no section \"{section}\"{hint}")))
-}
-
-/// How many characters must be put in, left out or changed to make one of the other (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, left) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (at, right) in other.bytes().enumerate() {
-            let changed = diagonal + usize::from(left != right);
-            diagonal = row[at + 1];
-            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 /// The name of the variable for a key.

@@ -26,7 +26,7 @@ impl ConfigError {
     }
 }
 
-/// The text without what stands behind the marks of keys (`ark1.`) and tokens (`art1.`).
+/// The text without what follows the marks of keys (`ark1.`) and tokens (`art1.`).
 fn without_keys(text: &str) -> String {
     let mut parts = text.split_inclusive("1.");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -50,19 +50,19 @@ pub(crate) struct Fault {
     pub key: String,
     /// The rest of the sentence "KEY = VALUE: …".
     pub rule: String,
-    /// Whether the value may be told.
-    pub tells_value: bool,
+    /// Whether the value may be shown.
+    pub shows_value: bool,
 }
 
 impl Fault {
     /// The rule that the key breaks.
     pub fn new(key: impl Into<String>, rule: impl Into<String>) -> Self {
-        Self { key: key.into(), rule: rule.into(), tells_value: true }
+        Self { key: key.into(), rule: rule.into(), shows_value: true }
     }
 
-    /// The same without the value: nobody knows whether it is a secret.
+    /// The same without the value, which may be a secret.
     pub fn without_value(self) -> Self {
-        Self { tells_value: false, ..self }
+        Self { shows_value: false, ..self }
     }
 
     /// The same fault, seen from the section around it.

@@ -26,7 +26,7 @@ pub struct EventConfig {
     #[serde(default, deserialize_with = "parse::some_text")]
     pub url: Option<String>,
     /// How long a call of the webhook may take.
-    #[serde(deserialize_with = "parse::span::<_, 100, 60_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 100, 60_000>")]
     pub timeout: Duration,
     /// The file with the secrets that sign its calls.
     #[serde(default, deserialize_with = "parse::some_text")]
@@ -34,7 +34,7 @@ pub struct EventConfig {
     /// Whether it may lead into a private network.
     #[serde(deserialize_with = "parse::flag")]
     pub allow_private: bool,
-    /// What stands in `secret_file`.
+    /// The secrets of `secret_file`.
     #[serde(skip)]
     pub secrets: Vec<SecretString>,
 }
@@ -64,10 +64,7 @@ impl EventConfig {
 }
 
 impl Named for EventConfig {
-    const SECTION: &'static str = "events";
     const RULES: &'static [Rule] = RULES;
-    /// Nothing is missing in the defaults.
-    const COMPLETED_BY: (&'static str, i64) = ("max_attempts", 5);
 
     fn with_rules(
         self,
@@ -89,8 +86,8 @@ impl Named for EventConfig {
         Fault::unless(!needs || self.secret_file.is_some(), "secret_file", rule)
     }
 
-    /// Whoever names a receiver wants it called; counted instead, the units are gone. An event that
-    /// says how it issues may have the keys of others from the defaults.
+    /// A receiver that is configured must be called: counting the units instead would lose them. An
+    /// event that sets `issue` may inherit the keys of other ways from the defaults.
     fn check_own(&self, own: &Map<String, Value>) -> Result<(), Fault> {
         if self.rules.issue == Issue::Webhook {
             return Ok(());

@@ -17,7 +17,7 @@ pub struct IssuerConfig {
     #[serde(deserialize_with = "parse::whole::<_, _, 1, 10_000>")]
     pub concurrency: usize,
     /// How long what is being issued gets to end at the end of the service.
-    #[serde(deserialize_with = "parse::span::<_, 0, 600_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 0, 600_000>")]
     pub drain_timeout: Duration,
 }
 

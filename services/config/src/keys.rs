@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::{
     error::Fault,
+    kinds::kinds,
     name::is_name,
     parse::{self, FromText},
 };
@@ -65,14 +66,30 @@ pub struct Scope {
     pub name: String,
 }
 
+macro_rules! sections {
+    ($($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+) => {
+        [$(stringify!($section)),+]
+    };
+}
+
+macro_rules! rule {
+    (
+        $(#[$first_doc:meta])* $first:ident: $first_kind:ty => $first_type:ty,
+        $($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+
+    ) => {
+        concat!(
+            "must be SECTION:NAME such as \"pools:reward\", SECTION being one of ",
+            stringify!($first) $(, ", ", stringify!($section))+
+        )
+    };
+}
+
 impl FromText for Scope {
-    const RULE: &'static str = "must be SECTION:NAME such as \"pools:reward\", SECTION being one \
-        of queues, limits, targets, events, pools";
+    const RULE: &'static str = kinds!(rule);
 
     fn from_text(text: &str) -> Option<Self> {
         let (section, name) = text.split_once(':')?;
-        let known = ["queues", "limits", "targets", "events", "pools"].contains(&section);
-        (known && is_name(name))
+        (kinds!(sections).contains(&section) && is_name(name))
             .then(|| Self { section: section.to_owned(), name: name.to_owned() })
     }
 }

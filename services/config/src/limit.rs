@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anteroom_core::limit::{Algorithm, Rule};
-use anteroom_core::rules;
 use serde::Deserialize;
 
 use crate::{error::Fault, parse, section::Named};
@@ -21,7 +20,7 @@ pub struct LimitConfig {
     /// … in any such time.
     #[serde(deserialize_with = "parse::seconds::<_, 1, 86_400>")]
     pub window: Duration,
-    /// Whether it refuses nobody, and only tells that it would.
+    /// Whether it refuses no call, and only reports that it would.
     #[serde(deserialize_with = "parse::flag")]
     pub shadow: bool,
     /// What a check answers while the store is down.
@@ -38,16 +37,7 @@ impl LimitConfig {
 }
 
 impl Named for LimitConfig {
-    const SECTION: &'static str = "limits";
-    const RULES: &'static [rules::Rule] = &[];
-    const COMPLETED_BY: (&'static str, i64) = ("limit", 1);
-
-    fn with_rules(
-        self,
-        _: impl FnMut(&'static rules::Rule) -> Result<Option<rules::Value>, Fault>,
-    ) -> Result<Self, Fault> {
-        Ok(self)
-    }
+    const REQUIRED: Option<&'static str> = Some("limit");
 
     fn check(&self) -> Result<(), Fault> {
         let holds = self.limit <= self.algorithm.max_limit();

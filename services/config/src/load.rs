@@ -103,7 +103,7 @@ impl Loader {
     /// Reads everything and checks it.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let layers = Layers::read(self)?;
-        layers.typed().and_then(|config| self.finish(config)).map_err(|fault| layers.tell(&fault))
+        layers.typed().and_then(|config| self.finish(config)).map_err(|fault| layers.report(&fault))
     }
 
     fn finish(&self, mut config: Config) -> Result<Config, Fault> {
@@ -130,7 +130,7 @@ impl Config {
     }
 }
 
-/// The layers, apart (to tell where a value came from) and merged.
+/// The layers, apart (to show where a value came from) and merged.
 struct Layers {
     file: Option<(PathBuf, Value)>,
     environment: Map<String, Value>,
@@ -150,12 +150,12 @@ impl Layers {
             builder = builder.add_source(document);
             file = Some((path.clone(), root));
         }
-        let told = |error: config::ConfigError| ConfigError::new(error.to_string());
-        let environment = environment::values(&loader.environment)?;
+        let failed = |error: config::ConfigError| ConfigError::new(error.to_string());
+        let environment = environment::layer(&loader.environment)?;
         for (key, value) in &environment {
-            builder = builder.set_override(key, value.clone()).map_err(told)?;
+            builder = builder.set_override(key, value.clone()).map_err(failed)?;
         }
-        let merged = builder.build().map_err(told)?.cache;
+        let merged = builder.build().map_err(failed)?.cache;
         Ok(Self { file, environment, merged })
     }
 
@@ -165,7 +165,7 @@ impl Layers {
     }
 
     /// The fault in one line: the key, its value, where it came from, the rule.
-    fn tell(&self, fault: &Fault) -> ConfigError {
+    fn report(&self, fault: &Fault) -> ConfigError {
         let key = &fault.key;
         let mut path = key.clone();
         let mut value = find(&self.merged, &path);
@@ -180,12 +180,12 @@ impl Layers {
             file.map(|(file, _)| format!(" ({})", file.display())).unwrap_or_default()
         };
         let value = match value {
-            _ if !fault.tells_value => String::new(),
+            _ if !fault.shows_value => String::new(),
             value if secrets::is_secret(key, value) => " = [hidden]".to_owned(),
             Some(value) => shown(value).map(|value| format!(" = {value}")).unwrap_or_default(),
             None => String::new(),
         };
-        // A line that names nothing helps nobody.
+        // An empty name would not be seen.
         let key = if key.trim().is_empty() { "\"\"" } else { key };
         ConfigError::new(format!("{key}{value}{origin}: {}", fault.rule))
     }

@@ -1,5 +1,4 @@
-//! Moments of the calendar, as RFC 3339 writes them, by `jiff`. Durations are read by `humantime`,
-//! because `jiff` refuses "7d" where it does not know from which day on.
+//! Moments of the calendar, as RFC 3339 writes them.
 
 use std::fmt;
 
@@ -10,8 +9,8 @@ use crate::parse::FromText;
 /// The last moment that the store can hold exactly in microseconds: in the year 2255.
 const LAST: i64 = ((1 << 53) - 1) / 1_000_000;
 
-/// A moment, to the second. The first second of 1970 stands for "no such time" in the store and is
-/// none here.
+/// A moment, to the second. The first second of 1970 means "no such time" in the store, and is
+/// refused here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(i64);
 

@@ -1,14 +1,17 @@
 //! Strict readers for the values of the configuration.
 //!
-//! The rule of a value stands at its field (`whole::<_, _, 1, 1000>`) and is what the error says.
-//! Nothing is rounded, cut or guessed: 1.5, -1, 1e300, NaN and "5" are no whole numbers. The
-//! environment has nothing but text: numbers and flags are made of it before
-//! ([`crate::environment`]), and a list may come as text.
+//! The rule of a value is at its field (`whole::<_, _, 1, 1000>`), and the error shows it. Nothing
+//! is rounded, cut or guessed: 1.5, -1, 1e300, NaN and "5" are no whole numbers. The `config` crate
+//! itself converts: it reads "5" as 5, 1.5 as 2 and 1 as true. So values are taken as they are
+//! (`deserialize_any`), and only [`crate::environment`] makes numbers and flags of text. A list may
+//! come as text.
 
 use std::{fmt, marker::PhantomData, net::IpAddr, net::SocketAddr, time::Duration};
 
 use ipnet::IpNet;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::durations;
 
 /// A value that is written as one string.
 pub trait FromText: Sized {
@@ -45,7 +48,7 @@ where
     T: TryFrom<u64>,
 {
     let number = deserializer.deserialize_any(Scalar)?.whole(MIN, MAX).map_err(D::Error::custom)?;
-    // A type that is too small for its range would be our mistake, and is told as the user's.
+    // A type that is too small for its range would be a mistake of this program.
     T::try_from(number).map_err(|_| D::Error::custom("is too large"))
 }
 
@@ -60,22 +63,15 @@ where
     whole::<D, T, MIN, MAX>(deserializer).map(Some)
 }
 
-/// A duration from `MIN` to `MAX` milliseconds, in whole milliseconds, as the store counts.
-pub fn span<'de, D, const MIN: u64, const MAX: u64>(deserializer: D) -> Result<Duration, D::Error>
+/// A duration from `MIN` to `MAX` milliseconds, in whole milliseconds, as the store counts; also
+/// for a key that may be absent.
+pub fn span<'de, D, T, const MIN: u64, const MAX: u64>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
+    T: From<Duration>,
 {
-    deserializer.deserialize_any(Scalar)?.span(MIN, MAX).map_err(D::Error::custom)
-}
-
-/// Like [`span`], for a key that may be absent.
-pub fn some_span<'de, D, const MIN: u64, const MAX: u64>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    span::<D, MIN, MAX>(deserializer).map(Some)
+    let given = deserializer.deserialize_any(Scalar)?;
+    given.span(MIN, MAX).map(T::from).map_err(D::Error::custom)
 }
 
 /// A share from above 0 to 1, in millionths.
@@ -93,7 +89,8 @@ where
     let given = deserializer.deserialize_any(Scalar)?;
     let span = given.span(1_000 * MIN, 1_000 * MAX).ok().filter(|span| span.subsec_nanos() == 0);
     span.ok_or_else(|| {
-        let [least, most] = [MIN, MAX].map(|seconds| told(Duration::from_secs(seconds)));
+        let [least, most] =
+            [MIN, MAX].map(|seconds| durations::shown(Duration::from_secs(seconds)));
         let rule = "must be a duration such as \"10s\", from";
         D::Error::custom(format!("{rule} {least} to {most} in whole seconds"))
     })
@@ -170,19 +167,6 @@ pub fn integer(text: &str) -> Option<i64> {
     text.replace('_', "").parse().ok()
 }
 
-/// A duration in whole milliseconds, as people write it: "100ms", "10s", "1h 30m".
-pub fn duration(text: &str) -> Option<Duration> {
-    humantime::parse_duration(text).ok().filter(|span| span.subsec_nanos() % 1_000_000 == 0)
-}
-
-/// A duration as people write it; of many days no months and years are made, which have no length.
-fn told(span: Duration) -> String {
-    match (span.as_secs() / 86_400, span.as_secs() % 86_400) {
-        (days @ 31.., 0) => format!("{days}days"),
-        _ => humantime::format_duration(span).to_string(),
-    }
-}
-
 /// The number with its thousands apart, as TOML lets it be written.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -229,12 +213,12 @@ impl Given {
 
     pub fn span(&self, least: u64, most: u64) -> Result<Duration, String> {
         let (least, most) = (Duration::from_millis(least), Duration::from_millis(most));
-        let span = if let Self::Text(text) = self { duration(text) } else { None };
+        let span = if let Self::Text(text) = self { durations::read(text) } else { None };
         span.filter(|span| (least..=most).contains(span)).ok_or_else(|| {
             format!(
                 "must be a duration such as \"10s\", from {} to {} in whole milliseconds",
-                told(least),
-                told(most),
+                durations::shown(least),
+                durations::shown(most),
             )
         })
     }

@@ -16,19 +16,12 @@ pub struct PoolConfig {
 }
 
 impl Named for PoolConfig {
-    const SECTION: &'static str = "pools";
     const RULES: &'static [Rule] = RULES;
-    /// Nothing is missing in the defaults.
-    const COMPLETED_BY: (&'static str, i64) = ("funds", 1);
 
     fn with_rules(
         self,
         value: impl FnMut(&'static Rule) -> Result<Option<Value>, Fault>,
     ) -> Result<Self, Fault> {
         Rules::read(value).map(|rules| Self { rules })
-    }
-
-    fn check(&self) -> Result<(), Fault> {
-        Ok(())
     }
 }

@@ -11,10 +11,11 @@ use url::Url;
 use crate::{
     adaptive::{self, AdaptiveConfig},
     breaker::BreakerConfig,
+    durations,
     error::Fault,
     networks,
     origin::{Origin, is_loopback, web_address},
-    parse::{self, FromText, duration},
+    parse::{self, FromText},
     section::{self, Named},
 };
 
@@ -55,14 +56,15 @@ pub struct QueueConfig {
     /// Whether authorize lets CORS preflights through.
     #[serde(deserialize_with = "parse::flag")]
     pub pass_preflight: bool,
-    /// What authorize says while the store is down; [`QueueConfig::without_store`] tells it whole.
+    /// What authorize answers while Redis is down; [`QueueConfig::without_store`] has it with its
+    /// rate and time.
     #[serde(deserialize_with = "parse::parsed")]
     pub on_store_error: OnStoreError,
     /// How many pass from one address while it is `open`.
     #[serde(default, deserialize_with = "parse::some_parsed")]
     pub open_rate: Option<Rate>,
     /// For how long it may be `open`.
-    #[serde(default, deserialize_with = "parse::some_span::<_, 1_000, 86_400_000>")]
+    #[serde(default, deserialize_with = "parse::span::<_, _, 1_000, 86_400_000>")]
     pub open_for: Option<Duration>,
     /// The title of the waiting page.
     #[serde(default, deserialize_with = "parse::some_text")]
@@ -103,9 +105,8 @@ impl QueueConfig {
 }
 
 impl Named for QueueConfig {
-    const SECTION: &'static str = "queues";
     const RULES: &'static [Rule] = RULES;
-    const COMPLETED_BY: (&'static str, i64) = ("batch", 1);
+    const REQUIRED: Option<&'static str> = Some("batch");
 
     fn with_rules(
         self,
@@ -183,7 +184,7 @@ pub(crate) fn warning(
 pub enum OnStoreError {
     /// Known visitors pass until their known end, others are held back.
     Hold,
-    /// Nobody passes.
+    /// No visitor passes.
     Closed,
     /// Known visitors pass until their known end, others at a rate, for a time.
     Open,
@@ -194,7 +195,7 @@ pub enum OnStoreError {
 pub enum WithoutStore {
     /// Known visitors pass until their known end, others are held back.
     Hold,
-    /// Nobody passes.
+    /// No visitor passes.
     Closed,
     /// Known visitors pass until their known end, others too.
     Open {
@@ -223,7 +224,7 @@ impl FromText for Rate {
     fn from_text(text: &str) -> Option<Self> {
         let (count, window) = text.split_once('/')?;
         let count = count.trim().replace('_', "").parse().ok()?;
-        let window = duration(window.trim())?;
+        let window = durations::read(window.trim())?;
         let good = (1..=1_000_000).contains(&count)
             && (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&window);
         good.then_some(Self { count, window })

@@ -19,22 +19,22 @@ pub(crate) fn read_as<T: for<'de> Deserialize<'de>>(
     })
 }
 
-/// What serde said, in our words; our own rules pass as they are.
-fn fault(key: String, said: &str) -> Fault {
+/// The message of serde in our words; our own rules pass as they are.
+fn fault(key: String, message: &str) -> Fault {
     if let Some((name, known)) =
-        said.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, "))
+        message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, "))
     {
         // A section may have no fields for serde: its keys are those of a table of rules.
         let known = known.strip_prefix("expected ").unwrap_or("one of ");
         let rule = format!("unknown key, expected {known}");
         return Fault::new(joined(&key, name), rule).without_value();
     }
-    match said.split_once(", expected ") {
+    match message.split_once(", expected ") {
         Some((front, expected)) if front.starts_with("invalid type: ") => {
             // What TOML calls a table is a map to serde.
             Fault::new(key, format!("must be {}", expected.replace("a map", "a table")))
         }
-        _ => Fault::new(key, said),
+        _ => Fault::new(key, message),
     }
 }
 

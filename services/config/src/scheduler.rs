@@ -15,13 +15,13 @@ pub struct SchedulerConfig {
     pub metrics_listen: SocketAddr,
     /// How often places are promoted. A slice of an even pace lasts 100 ms and counts at most twice
     /// that time, so with longer ticks than these a part of the batch would be lost.
-    #[serde(deserialize_with = "parse::span::<_, 10, 150>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 10, 150>")]
     pub tick: Duration,
     /// How often ends are swept.
-    #[serde(deserialize_with = "parse::span::<_, 100, 60_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 100, 60_000>")]
     pub sweep_tick: Duration,
     /// How often the gauges are read.
-    #[serde(deserialize_with = "parse::span::<_, 100, 5_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 100, 5_000>")]
     pub snapshot_tick: Duration,
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn is_secret(key: &str, value: Option<&Value>) -> bool {
     let named = SECRET_KEYS.iter().any(|secret| {
         key.strip_prefix(secret).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
     });
-    named || (is_digest(key) && value.is_some_and(|value| !may_be_told(value)))
+    named || (is_digest(key) && value.is_some_and(|value| !may_be_shown(value)))
 }
 
 /// `keys.NAME.digest`, or `keys.NAME` where somebody left the rest out.
@@ -120,7 +120,7 @@ fn is_digest(key: &str) -> bool {
 }
 
 /// What is no digest may be the key itself, which is pasted there easily.
-fn may_be_told(value: &Value) -> bool {
+fn may_be_shown(value: &Value) -> bool {
     match &value.kind {
         ValueKind::Nil | ValueKind::Table(_) => true,
         ValueKind::String(text) => Digest::from_text(text).is_some(),

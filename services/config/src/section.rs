@@ -14,21 +14,23 @@ pub(crate) const EVERY: &str = "*";
 
 /// A kind of entity that the configuration declares by name.
 pub(crate) trait Named: DeserializeOwned {
-    /// The section.
-    const SECTION: &'static str;
     /// What is read by the table of the rules; the other keys are fields for serde.
-    const RULES: &'static [Rule];
-    /// A key and its value that defaults need to be a whole entity.
-    const COMPLETED_BY: (&'static str, i64);
+    const RULES: &'static [Rule] = &[];
+    /// The key without which the defaults are no whole entity.
+    const REQUIRED: Option<&'static str> = None;
 
     /// The same with its rules, whose values `value` gives.
     fn with_rules(
         self,
-        value: impl FnMut(&'static Rule) -> Result<Option<RuleValue>, Fault>,
-    ) -> Result<Self, Fault>;
+        _value: impl FnMut(&'static Rule) -> Result<Option<RuleValue>, Fault>,
+    ) -> Result<Self, Fault> {
+        Ok(self)
+    }
 
     /// The rules between the keys of one entity; the keys in the fault are without the section.
-    fn check(&self) -> Result<(), Fault>;
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// The rules about which keys an entity names itself, beside those it has from the defaults.
     fn check_own(&self, _own: &Map<String, Value>) -> Result<(), Fault> {
@@ -36,32 +38,36 @@ pub(crate) trait Named: DeserializeOwned {
     }
 }
 
-/// A section as it stands in the merged layers.
+/// A section as it is in the merged layers.
 pub(crate) type Tables = BTreeMap<String, Map<String, Value>>;
 
 /// The entities of a kind, checked, each under its own rules.
-pub(crate) fn read<T: Named>(mut tables: Tables) -> Result<BTreeMap<String, T>, Fault> {
+pub(crate) fn read<T: Named>(
+    section: &str,
+    mut tables: Tables,
+) -> Result<BTreeMap<String, T>, Fault> {
     let every = tables.remove(EVERY).unwrap_or_default();
-    // The defaults are read by themselves too, lest their mistakes hide until an entity comes.
+    // The defaults are read by themselves too, so that an error in them shows even when no entity
+    // uses them.
     let mut whole = every.clone();
-    let (key, value) = T::COMPLETED_BY;
-    whole.entry(key.to_owned()).or_insert_with(|| Value::new(None, value));
-    read_one::<T>(whole, EVERY)?;
+    if let Some(key) = T::REQUIRED {
+        whole.entry(key.to_owned()).or_insert_with(|| Value::new(None, 1));
+    }
+    read_one::<T>(whole, &format!("{section}.{EVERY}"))?;
     let mut entities = BTreeMap::new();
     for (name, own) in tables {
-        check_name(&name, T::SECTION)?;
+        check_name(&name, section)?;
         let mut keys = every.clone();
         keys.extend(own.clone());
-        let entity: T = read_one(keys, &name)?;
-        let section = format!("{}.{name}", T::SECTION);
-        entity.check_own(&own).map_err(|fault| fault.within(&section))?;
+        let table = format!("{section}.{name}");
+        let entity: T = read_one(keys, &table)?;
+        entity.check_own(&own).map_err(|fault| fault.within(&table))?;
         entities.insert(name, entity);
     }
     Ok(entities)
 }
 
-fn read_one<T: Named>(mut keys: Map<String, Value>, name: &str) -> Result<T, Fault> {
-    let section = &format!("{}.{name}", T::SECTION);
+fn read_one<T: Named>(mut keys: Map<String, Value>, section: &str) -> Result<T, Fault> {
     let mut rules: Map<String, Value> = keys.extract_if(|key, _| is_rule::<T>(key)).collect();
     let fields = Value::new(None, ValueKind::Table(keys));
     let entity: T = read_as(fields, section).map_err(|fault| with_names::<T>(fault, section))?;

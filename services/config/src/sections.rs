@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use anteroom_core::Kind;
 use serde::Deserialize;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     event::EventConfig,
     issuer::IssuerConfig,
     keys::{self, KeyConfig},
+    kinds::kinds,
     limit::LimitConfig,
     log::LogConfig,
     name::check_name,
@@ -23,68 +25,77 @@ use crate::{
     store::StoreConfig,
 };
 
-/// The whole configuration, checked.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Where the store is.
-    pub store: StoreConfig,
-    /// What is logged.
-    pub log: LogConfig,
-    /// Who may call the service port, by name.
-    pub keys: BTreeMap<String, KeyConfig>,
-    /// The HTTP face.
-    pub admission: AdmissionConfig,
-    /// The ticks.
-    pub scheduler: SchedulerConfig,
-    /// The job processor.
-    pub issuer: IssuerConfig,
-    /// The waiting rooms, by name.
-    pub queues: BTreeMap<String, QueueConfig>,
-    /// The limits, by name.
-    pub limits: BTreeMap<String, LimitConfig>,
-    /// The success-rate windows, by name.
-    pub targets: BTreeMap<String, BreakerConfig>,
-    /// The events, by name.
-    pub events: BTreeMap<String, EventConfig>,
-    /// The pools, by name.
-    pub pools: BTreeMap<String, PoolConfig>,
+/// The types of the sections: those that are there once, and those of the list of kinds.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+) => {
+        /// The whole configuration, checked.
+        #[derive(Clone, Debug)]
+        pub struct Config {
+            /// Where the store is.
+            pub store: StoreConfig,
+            /// What is logged.
+            pub log: LogConfig,
+            /// Who may call the service port, by name.
+            pub keys: BTreeMap<String, KeyConfig>,
+            /// The HTTP face.
+            pub admission: AdmissionConfig,
+            /// The ticks.
+            pub scheduler: SchedulerConfig,
+            /// The job processor.
+            pub issuer: IssuerConfig,
+            $($(#[$doc])* pub $section: BTreeMap<String, $type>,)+
+        }
+
+        /// The same as it is in the merged layers.
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct Sections {
+            store: StoreConfig,
+            log: LogConfig,
+            #[serde(default)]
+            keys: BTreeMap<String, KeyConfig>,
+            admission: AdmissionConfig,
+            scheduler: SchedulerConfig,
+            issuer: IssuerConfig,
+            $($section: Tables,)+
+        }
+
+        impl Sections {
+            /// Each entity over the defaults of its kind.
+            pub fn typed(self) -> Result<Config, Fault> {
+                let Self { store, log, keys, admission, scheduler, issuer, $($section),+ } = self;
+                $(let $section = section::read(stringify!($section), $section)?;)+
+                Ok(Config { store, log, keys, admission, scheduler, issuer, $($section),+ })
+            }
+        }
+
+        impl Config {
+            /// Whether nothing is declared: no queue, limit, target, event or pool.
+            pub fn declares_nothing(&self) -> bool {
+                $(self.$section.is_empty())&&+
+            }
+        }
+
+        $(impl Declared for $kind {
+            type Config = $type;
+
+            fn declared(config: &Config) -> &BTreeMap<String, $type> {
+                &config.$section
+            }
+        })+
+    };
 }
 
-/// The same as it stands in the merged layers.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Sections {
-    store: StoreConfig,
-    log: LogConfig,
-    #[serde(default)]
-    keys: BTreeMap<String, KeyConfig>,
-    admission: AdmissionConfig,
-    scheduler: SchedulerConfig,
-    issuer: IssuerConfig,
-    queues: Tables,
-    limits: Tables,
-    targets: Tables,
-    events: Tables,
-    pools: Tables,
-}
+kinds!(sections);
 
-impl Sections {
-    /// Each entity over the defaults of its kind.
-    pub fn typed(self) -> Result<Config, Fault> {
-        Ok(Config {
-            store: self.store,
-            log: self.log,
-            keys: self.keys,
-            admission: self.admission,
-            scheduler: self.scheduler,
-            issuer: self.issuer,
-            queues: section::read(self.queues)?,
-            limits: section::read(self.limits)?,
-            targets: section::read(self.targets)?,
-            events: section::read(self.events)?,
-            pools: section::read(self.pools)?,
-        })
-    }
+/// A kind whose things the configuration declares by name; all of
+/// [`anteroom_core::kinds!`] are.
+pub trait Declared: Kind {
+    /// One table of the section.
+    type Config: Clone + Send + Sync + 'static;
+
+    /// What is declared, by name.
+    fn declared(config: &Config) -> &BTreeMap<String, Self::Config>;
 }
 
 impl Config {
@@ -113,15 +124,6 @@ impl Config {
             warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
         }
         warnings
-    }
-
-    /// Whether nothing is declared: no queue, limit, target, event or pool.
-    pub fn declares_nothing(&self) -> bool {
-        self.queues.is_empty()
-            && self.limits.is_empty()
-            && self.targets.is_empty()
-            && self.events.is_empty()
-            && self.pools.is_empty()
     }
 
     /// Keys that differ from `running` and take effect only after a restart of the service.
@@ -163,5 +165,30 @@ impl Config {
             self.admission.check_serving(!self.keys.is_empty())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kind that is not declared would not compile here.
+    fn add<K: Declared>(sections: &mut Vec<&'static str>) {
+        sections.push(K::SECTION);
+    }
+
+    macro_rules! fields {
+        ($($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+) => {
+            [$((stringify!($section), <$kind as Kind>::SECTION)),+]
+        };
+    }
+
+    #[test]
+    fn each_kind_has_its_section_and_no_other_has() {
+        let mut sections = Vec::new();
+        anteroom_core::for_each_kind!(add(&mut sections));
+        let fields = kinds!(fields);
+        assert!(fields.iter().all(|(field, section)| field == section), "{fields:?}");
+        assert_eq!(fields.len(), sections.len());
     }
 }

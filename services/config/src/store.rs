@@ -42,13 +42,13 @@ pub struct StoreConfig {
     #[serde(default, deserialize_with = "parse::some_text")]
     pub ca_file: Option<PathBuf>,
     /// How long one attempt to connect may take.
-    #[serde(deserialize_with = "parse::span::<_, 10, 60_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 10, 60_000>")]
     pub connect_timeout: Duration,
     /// How long one command may take.
-    #[serde(deserialize_with = "parse::span::<_, 5, 30_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 5, 30_000>")]
     pub command_timeout: Duration,
     /// How long one operation may take, with its repeat.
-    #[serde(deserialize_with = "parse::span::<_, 5, 60_000>")]
+    #[serde(deserialize_with = "parse::span::<_, _, 5, 60_000>")]
     pub request_timeout: Duration,
 }
 
@@ -113,7 +113,7 @@ impl StoreConfig {
         Ok(())
     }
 
-    /// The rules between the keys of this section; those that the store itself has are told by it.
+    /// The rules between the keys of this section; the store checks its own.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         let sentinel = self.mode == StoreMode::Sentinel;
         Fault::unless(
@@ -126,11 +126,11 @@ impl StoreConfig {
             "store.sentinel_master",
             if sentinel { "is required in sentinel mode" } else { "is for sentinel mode only" },
         )?;
-        let told = |store::ConfigError { key, rule, .. }| match key {
+        let fault = |store::ConfigError { key, rule, .. }| match key {
             "store.url" if !self.nodes.is_empty() => Fault::new("store.nodes", rule),
             key => Fault::new(key, rule),
         };
-        self.to_core().check().map(drop).map_err(told)
+        self.to_core().check().map(drop).map_err(fault)
     }
 
     /// Whether both lead to the same store in the same way.

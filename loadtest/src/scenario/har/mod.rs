@@ -127,7 +127,7 @@ impl<'r> Maker<'r> {
         say("method", method.into());
         say("path", target.into());
         if think >= SHORTEST_THINK {
-            say("think", humantime::format_duration(think).to_string().into());
+            say("think", crate::durations::format_duration(think).into());
         }
         // A browser's cache asked whether its copy still holds; a visit has no copy.
         if !matches!(status, 200..300 | 304) {

@@ -2,7 +2,7 @@
 //!
 //! Public ones; the networks of one's own only when the event's `allow_private` says so; and never
 //! what no receiver has, such as the metadata services of the clouds: their answers hold the
-//! credentials of the machine. An IPv6 address that stands for an IPv4 one is judged as that one.
+//! credentials of the machine. An IPv6 address that embeds an IPv4 one is judged as that one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ pub enum Reach {
     /// In a network of one's own, or on this machine.
     Private,
     /// No receiver: metadata, link-local, unspecified, multicast, reserved.
-    Nobody,
+    Never,
 }
 
 /// Metadata services that do not stand on a link-local address: Alibaba, Azure and Oracle.
@@ -40,17 +40,17 @@ pub fn reach(address: IpAddr) -> Reach {
 /// By the registry of special-purpose addresses of IANA (RFC 6890).
 fn reach_v4(address: Ipv4Addr) -> Reach {
     if METADATA_V4.contains(&address) {
-        return Reach::Nobody;
+        return Reach::Never;
     }
     match address.octets() {
         [10, ..] | [127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Reach::Private,
         // Behind the translation of a carrier, and of some clouds.
         [100, 64..=127, ..] => Reach::Private,
         // "This network", link-local, protocols, documentation, 6to4, benchmarks.
-        [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [192, 88, 99, _] => Reach::Nobody,
-        [198, 18..=19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => Reach::Nobody,
+        [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [192, 88, 99, _] => Reach::Never,
+        [198, 18..=19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => Reach::Never,
         // Multicast, reserved, broadcast.
-        [224..=255, ..] => Reach::Nobody,
+        [224..=255, ..] => Reach::Never,
         _ => Reach::Public,
     }
 }
@@ -62,7 +62,7 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
         reach_v4(Ipv4Addr::new(a, b, c, d))
     };
     if METADATA_V6.contains(&address) {
-        return Reach::Nobody;
+        return Reach::Never;
     }
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => Reach::Private,
@@ -75,9 +75,9 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
         // Unique local.
         [0xfc00..=0xfdff, ..] => Reach::Private,
         // Protocols (Teredo among them), documentation.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Reach::Nobody,
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Reach::Never,
         [0x2000..=0x3fff, ..] => Reach::Public,
-        _ => Reach::Nobody,
+        _ => Reach::Never,
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
             "fd00:ec2::254",
             "fd20:ce::254",
         ] {
-            assert_eq!(judged(text), Reach::Nobody, "{text}");
+            assert_eq!(judged(text), Reach::Never, "{text}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub enum EndpointError {
     Private,
     /// It leads to where no receiver is.
     #[error("must not lead to a link-local, metadata, multicast or reserved address")]
-    Nobody,
+    Reserved,
 }
 
 /// Where a webhook leads.
@@ -97,7 +97,7 @@ impl Guard {
     pub fn check(self, address: IpAddr) -> Result<(), EndpointError> {
         match (self, reach(address)) {
             (Self::ThisMachine, _) if address.is_loopback() => Ok(()),
-            (Self::ThisMachine, _) | (_, Reach::Nobody) => Err(EndpointError::Nobody),
+            (Self::ThisMachine, _) | (_, Reach::Never) => Err(EndpointError::Reserved),
             (Self::PublicOnly, Reach::Private) => Err(EndpointError::Private),
             (Self::PrivateToo, Reach::Private) | (_, Reach::Public) => Ok(()),
         }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_leads_nowhere_good_is_refused_before_any_connection() {
-        use EndpointError::{Credentials, Nobody, Plain, Private, Unreadable};
+        use EndpointError::{Credentials, Plain, Private, Reserved, Unreadable};
         for (url, error) in [
             ("", Unreadable),
             ("shop.example", Unreadable),
@@ -125,15 +125,15 @@ mod tests {
             ("https://167772161/", Private),
             ("https://[fd12::1]/", Private),
             ("https://[::ffff:10.0.0.1]/", Private),
-            ("https://169.254.169.254/latest/", Nobody),
-            ("https://[::ffff:169.254.169.254]/", Nobody),
-            ("https://0.0.0.0/", Nobody),
-            ("https://[ff02::1]/", Nobody),
+            ("https://169.254.169.254/latest/", Reserved),
+            ("https://[::ffff:169.254.169.254]/", Reserved),
+            ("https://0.0.0.0/", Reserved),
+            ("https://[ff02::1]/", Reserved),
         ] {
             assert_eq!(Endpoint::parse(url, false).err(), Some(error), "{url}");
         }
         for url in ["https://169.254.169.254/", "https://[fd00:ec2::254]/", "https://0.0.0.0/"] {
-            assert_eq!(Endpoint::parse(url, true).err(), Some(Nobody), "{url}");
+            assert_eq!(Endpoint::parse(url, true).err(), Some(Reserved), "{url}");
         }
     }
 
