@@ -12,7 +12,7 @@ use crate::{
 /// `anteroom_service_operations_total`.
 pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {
     let registry = Registry::new();
-    registry.register(Box::new(ProcessMetrics::new()?))?;
+    registry.register(Box::new(ProcessMetrics::new()))?;
     let build = IntGaugeVec::new(
         Opts::new("anteroom_build_info", "1, with the version and the service as labels"),
         &["version", "service"],

@@ -33,14 +33,14 @@ use crate::{Readiness, listen};
 /// From the connection, or the last answer, to the end of the next head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Enough for probes and a few scrapers. Past it the least recently used connection is evicted, so
-/// that nobody who opens many shuts the probes out.
-const MAX_CONNECTIONS: u64 = 192;
+/// that a client with many connections cannot lock the probes out.
+const MAX_CONNECTIONS: usize = 192;
 
 /// At most an eighth of the descriptors too: admission keeps a quarter of them, up to 256, for this
 /// port, the store and files.
-fn most_connections() -> u64 {
+fn most_connections() -> usize {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
-    MAX_CONNECTIONS.min(limit / 8)
+    usize::try_from(limit / 8).map_or(MAX_CONNECTIONS, |eighth| eighth.min(MAX_CONNECTIONS))
 }
 
 /// A connection this young is not evicted, so that it can send its request. While all are that
@@ -57,22 +57,17 @@ const OPENAPI: &str = include_str!("metrics_port.json");
 pub(crate) struct MetricsPort {
     registry: Registry,
     readiness: Readiness,
-    open: LeastRecentlyUsed,
+    open: Connections,
 }
 
-/// The open connections, the least recently used in front. An answer is made at once, so all of
-/// them are idle.
+/// The open connections with the time at which each was opened, the least recently used in front.
+/// An answer is made at once, so all of them are idle.
 #[derive(Clone, Default)]
-struct LeastRecentlyUsed(Arc<Mutex<VecDeque<Connection>>>);
-
-struct Connection {
-    opened: Instant,
-    task: JoinHandle<()>,
-}
+struct Connections(Arc<Mutex<VecDeque<(Instant, JoinHandle<()>)>>>);
 
 impl MetricsPort {
     pub fn new(registry: Registry, readiness: Readiness) -> Self {
-        Self { registry, readiness, open: LeastRecentlyUsed::default() }
+        Self { registry, readiness, open: Connections::default() }
     }
 
     /// Binds the address, and serves it until the task is dropped.
@@ -88,13 +83,12 @@ impl MetricsPort {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    if self.open.is_full() {
-                        self.open.evict().await;
-                    }
-                    self.open.add(tokio::spawn(self.clone().serve_connection(stream)));
+                    self.open.evict(most_connections()).await;
+                    let task = tokio::spawn(self.clone().serve_connection(stream));
+                    self.open.lock().push_back((Instant::now(), task));
                 }
                 // Most likely there are no descriptors left; this frees one.
-                Err(_) if self.open.evict().await => {}
+                Err(_) if self.open.evict(1).await => {}
                 Err(error) => {
                     tracing::warn!(%error, "the metrics port cannot accept");
                     sleep(Duration::from_millis(50)).await;
@@ -156,52 +150,44 @@ impl MetricsPort {
     }
 }
 
-impl LeastRecentlyUsed {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Connection>> {
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Instant, JoinHandle<()>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether there is no room for one more, those that have ended left out.
-    fn is_full(&self) -> bool {
-        let mut open = self.lock();
-        open.retain(|connection| !connection.task.is_finished());
-        open.len() as u64 >= most_connections()
-    }
-
-    fn add(&self, task: JoinHandle<()>) {
-        self.lock().push_back(Connection { opened: Instant::now(), task });
     }
 
     /// A whole request has come on the connection of this task.
     fn used(&self, id: task::Id) {
         let mut open = self.lock();
-        let at = open.iter().position(|connection| connection.task.id() == id);
+        let at = open.iter().position(|(_, task)| task.id() == id);
         let connection = at.and_then(|at| open.remove(at));
         open.extend(connection);
     }
 
-    /// Closes the least recently used one that is not young; false where there is none at all.
-    async fn evict(&self) -> bool {
+    /// Closes the least recently used one that is not young, where `most` or more are open; false
+    /// where fewer are.
+    async fn evict(&self, most: usize) -> bool {
         loop {
-            match self.take() {
-                Ok(task) => {
+            let found = {
+                let (mut open, now) = (self.lock(), Instant::now());
+                open.retain(|(_, task)| !task.is_finished());
+                if open.len() < most {
+                    return false;
+                }
+                let old = open.iter().position(|(opened, _)| *opened + GRACE <= now);
+                let first = open.iter().map(|(opened, _)| *opened + GRACE).min();
+                old.and_then(|old| open.remove(old)).ok_or(first)
+            };
+            match found {
+                Ok((_, task)) => {
                     task.abort();
                     // Its descriptor is free when it has ended.
                     let _ = task.await;
                     return true;
                 }
-                Err(Some(at)) => sleep_until(at).await,
+                Err(Some(first)) => sleep_until(first).await,
                 Err(None) => return false,
             }
         }
-    }
-
-    /// Takes it out, or says when the first will not be young any more.
-    fn take(&self) -> Result<JoinHandle<()>, Option<Instant>> {
-        let (mut open, now) = (self.lock(), Instant::now());
-        let at = open.iter().position(|connection| connection.opened + GRACE <= now);
-        let oldest = at.and_then(|at| open.remove(at)).map(|connection| connection.task);
-        oldest.ok_or_else(|| open.iter().map(|connection| connection.opened + GRACE).min())
     }
 }
 

@@ -5,8 +5,9 @@
 //! the store is away, a time-out, a bug.
 
 use std::{
+    collections::VecDeque,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -19,10 +20,10 @@ use prometheus::{
     proto::MetricFamily,
 };
 
-/// Seconds in a bucket.
-const BUCKET_SECONDS: u64 = 10;
-/// Five minutes, and the bucket that is being filled.
-const BUCKETS: usize = 31;
+/// The ratio is of five minutes, to this many seconds.
+const STEP_SECONDS: u64 = 10;
+/// Five minutes, and the step that is under way.
+const STEPS: u64 = 31;
 
 /// Counts operations; clones share the count.
 #[derive(Clone, Debug)]
@@ -40,10 +41,11 @@ impl Default for Operations {
 impl Operations {
     /// Nothing counted yet.
     pub fn new() -> Self {
-        Self { started: Instant::now(), window: Arc::new(Window::new()) }
+        Self { started: Instant::now(), window: Arc::default() }
     }
 
-    /// Counts one operation: `ok` unless it failed on our side. A few nanoseconds, without a lock.
+    /// Counts one operation: `ok` unless it failed on our side. A few nanoseconds; a lock is taken
+    /// once in ten seconds.
     pub fn record(&self, ok: bool) {
         self.window.record(ok, self.started.elapsed());
     }
@@ -54,91 +56,57 @@ impl Operations {
     }
 }
 
-/// A ring of buckets. Time comes in as an argument.
-#[derive(Debug)]
+/// The totals, and what they were when each step began. Time comes in as an argument.
+#[derive(Debug, Default)]
 struct Window {
-    buckets: [AtomicU64; BUCKETS],
-    /// Those that failed and those that did not, from the start on.
-    failed: AtomicU64,
+    /// Those that did not fail and those that did, from the start on.
     ok: AtomicU64,
-}
-
-/// What a bucket holds, in one word so that it changes in one step: the number of its ten seconds
-/// (20 bits, round after 121 days), successes and failures (22 bits each, which is 400 000 a
-/// second; more is not counted).
-#[derive(Clone, Copy)]
-struct Bucket {
-    slot: u64,
-    ok: u64,
-    failed: u64,
-}
-
-const COUNT_BITS: u32 = 22;
-const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
-const SLOT_MAX: u64 = (1 << 20) - 1;
-
-impl Bucket {
-    const fn unpack(word: u64) -> Self {
-        Self {
-            slot: word >> (2 * COUNT_BITS),
-            ok: (word >> COUNT_BITS) & COUNT_MAX,
-            failed: word & COUNT_MAX,
-        }
-    }
-
-    const fn pack(self) -> u64 {
-        (self.slot << (2 * COUNT_BITS)) | (self.ok << COUNT_BITS) | self.failed
-    }
+    failed: AtomicU64,
+    /// The newest step in `began`, plus one: before the first it is 0.
+    next: AtomicU64,
+    /// Of each step in which something was counted: its number, and the totals before it.
+    began: Mutex<VecDeque<(u64, [u64; 2])>>,
 }
 
 impl Window {
-    fn new() -> Self {
-        let buckets = [const { AtomicU64::new(0) }; BUCKETS];
-        Self { buckets, failed: AtomicU64::new(0), ok: AtomicU64::new(0) }
+    fn totals(&self) -> [u64; 2] {
+        [&self.ok, &self.failed].map(|total| total.load(Relaxed))
     }
 
     fn record(&self, ok: bool, now: Duration) {
+        self.begin(now.as_secs() / STEP_SECONDS);
         let total = if ok { &self.ok } else { &self.failed };
         total.fetch_add(1, Relaxed);
-        let slot = slot(now);
-        let Some(place) = self.buckets.get(index(slot)) else { return };
-        // The closure never declines, so there is always a result.
-        let _ = place.fetch_update(Relaxed, Relaxed, |word| {
-            let mut bucket = Bucket::unpack(word);
-            if bucket.slot != slot & SLOT_MAX {
-                bucket = Bucket { slot: slot & SLOT_MAX, ok: 0, failed: 0 };
-            }
-            let count = if ok { &mut bucket.ok } else { &mut bucket.failed };
-            *count = (*count + 1).min(COUNT_MAX);
-            Some(bucket.pack())
-        });
+    }
+
+    /// Notes the totals, unless this step has begun.
+    fn begin(&self, step: u64) {
+        if step < self.next.load(Relaxed) {
+            return;
+        }
+        let mut began = self.began();
+        if step >= self.next.load(Relaxed) {
+            began.push_back((step, self.totals()));
+            began.retain(|(old, _)| old + STEPS > step);
+            self.next.store(step + 1, Relaxed);
+        }
     }
 
     fn success_ratio(&self, now: Duration) -> f64 {
-        let newest = slot(now);
-        let oldest = newest.saturating_sub(BUCKETS as u64 - 1);
-        let (mut ok, mut all) = (0, 0);
-        for slot in oldest..=newest {
-            let Some(place) = self.buckets.get(index(slot)) else { continue };
-            let bucket = Bucket::unpack(place.load(Relaxed));
-            if bucket.slot == slot & SLOT_MAX {
-                ok += bucket.ok;
-                all += bucket.ok + bucket.failed;
-            }
-        }
-        // Both are below 2^28, which a float holds exactly.
-        if all == 0 { 1.0 } else { ok as f64 / all as f64 }
+        let step = now.as_secs() / STEP_SECONDS;
+        self.begin(step);
+        let [ok, failed] = self.totals();
+        // Between the oldest step of the window and the first that is noted nothing was counted.
+        let before = self.began().iter().find(|(old, _)| old + STEPS > step).map(|(_, it)| *it);
+        let [ok_before, failed_before] = before.unwrap_or([ok, failed]);
+        let (ok, failed) = (ok.saturating_sub(ok_before), failed.saturating_sub(failed_before));
+        if ok + failed == 0 { 1.0 } else { ok as f64 / (ok + failed) as f64 }
     }
-}
 
-/// The ten seconds in which a moment lies; from 1, for an empty bucket says 0.
-fn slot(now: Duration) -> u64 {
-    now.as_secs() / BUCKET_SECONDS + 1
-}
-
-fn index(slot: u64) -> usize {
-    // The remainder is below BUCKETS.
-    (slot % BUCKETS as u64) as usize
+    fn began(&self) -> MutexGuard<'_, VecDeque<(u64, [u64; 2])>> {
+        // The list is whole after every single call, so a panic elsewhere cannot have broken it.
+        self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// `anteroom_success_ratio` and `anteroom_service_operations_total`, worked out when they are asked
@@ -196,7 +164,7 @@ mod tests {
 
     #[test]
     fn counts_the_last_five_minutes_only() {
-        let window = Window::new();
+        let window = Window::default();
         assert_eq!(window.success_ratio(at(0)), 1.0, "nothing failed yet");
         window.record(false, at(0));
         assert_eq!(window.success_ratio(at(0)), 0.0);
@@ -205,12 +173,12 @@ mod tests {
         }
         assert_eq!(window.success_ratio(at(9)), 0.75);
         assert_eq!(window.success_ratio(at(300)), 0.75, "five minutes later it still counts");
-        assert_eq!(window.success_ratio(at(310)), 1.0, "one bucket later it does not");
+        assert_eq!(window.success_ratio(at(310)), 1.0, "one step later it does not");
     }
 
     #[test]
-    fn a_reused_bucket_starts_from_nothing() {
-        let window = Window::new();
+    fn what_is_too_old_counts_no_more() {
+        let window = Window::default();
         window.record(false, at(3));
         window.record(true, at(310));
         assert_eq!(window.success_ratio(at(310)), 1.0);
@@ -219,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn sums_over_buckets() {
-        let window = Window::new();
+    fn sums_over_steps() {
+        let window = Window::default();
         for second in 0..300 {
             window.record(second % 10 != 0, at(second));
         }
@@ -228,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_spills_nowhere() {
-        let full = Bucket { slot: 7, ok: COUNT_MAX, failed: 5 };
-        let window = Window::new();
-        window.buckets[index(7)].store(full.pack(), Relaxed);
-        window.record(true, at(60));
-        let bucket = Bucket::unpack(window.buckets[index(7)].load(Relaxed));
-        assert_eq!((bucket.slot, bucket.ok, bucket.failed), (7, COUNT_MAX, 5));
+    fn no_number_is_too_large() {
+        let window = Window::default();
+        window.record(false, at(60));
+        window.ok.store(1 << 40, Relaxed);
+        let ratio = window.success_ratio(at(69));
+        assert!(ratio < 1.0 && 1.0 - ratio < 1e-11, "{ratio}");
+        assert_eq!(window.success_ratio(at(370)), 1.0);
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::{
     },
 };
 
-/// Why the service is not ready, by name. Ready means that nothing stands here.
+/// Why the service is not ready, by name. Ready means that there is no reason.
 ///
 /// Made with the reason [`Readiness::START`] set: a service is ready when its role says so, and
 /// from then on until it drains. It says "can answer"; whether the store is there is another
-/// question, for which `anteroom_store_up` stands.
+/// question, which `anteroom_store_up` answers.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     reasons: Arc<Mutex<BTreeMap<&'static str, String>>>,
@@ -42,9 +42,9 @@ impl Readiness {
         self.clear(Self::START);
     }
 
-    /// The service is on its way out: [`Readiness::DRAIN`] stands until its end.
+    /// The service is on its way out: not ready, for [`Readiness::DRAIN`], until its end.
     pub fn drain(&self) {
-        // First, so that whoever saw that it is not ready is told so by every answer too.
+        // First, so that once it is seen as not ready, every answer shows it too.
         self.draining.store(true, Relaxed);
         self.set(Self::DRAIN, "shutting down");
     }
@@ -73,7 +73,7 @@ impl Readiness {
         }
     }
 
-    /// Whether nothing stands against it.
+    /// Whether there is no reason against it.
     pub fn is_ready(&self) -> bool {
         self.reasons().is_empty()
     }

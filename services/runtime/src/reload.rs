@@ -7,7 +7,7 @@
 //! then costs as much as its writer writes. And network file systems have none.
 //!
 //! Only a change of content counts, and only after it has been quiet for a moment. An invalid
-//! configuration is refused as a whole, told once, and the one in force stays; the service stays
+//! configuration is refused as a whole, logged once, and the one in force stays; the service stays
 //! ready, for one wrong edit must not take all replicas out at once.
 
 use std::{

@@ -69,7 +69,7 @@ pub fn command(service: Service) -> Command {
                 .env("ANTEROOM_CONFIG")
                 .hide_env_values(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("The TOML file; without it the defaults and the environment hold"),
+                .help("The TOML file [default: none, so the built-in defaults and the environment]"),
         )
         .arg(
             Arg::new("check-config")
@@ -267,6 +267,6 @@ fn refuse(service: Service, error: &ConfigError) -> ExitCode {
 }
 
 fn write_line(mut to: impl Write, line: &str) {
-    // When nobody reads, the exit code still tells.
+    // When no one reads this, the exit code still shows it.
     let _ = writeln!(to, "{line}");
 }

@@ -1,6 +1,6 @@
 //! What the snapshots of a kind of entity say, as gauges with the entity's name as their label.
 //!
-//! They tell of shared state, so every process that shows them says the same: dashboards take
+//! They show shared state, so they are the same in every process: dashboards take
 //! `max`, never `sum`. A number older than five seconds is not shown at all: while the store is
 //! away a gap is the truth.
 

@@ -1,5 +1,5 @@
-//! The store as a service sees it: with the first script that it ran the service is ready, a gauge
-//! tells whether it is there, and once it is there it is looked over.
+//! Redis as a service sees it: the service is ready with the first script that Redis ran, a gauge
+//! shows whether Redis is up, and once it is up its settings are checked.
 
 use std::time::Duration;
 
@@ -12,8 +12,6 @@ use prometheus::{
 
 use crate::Readiness;
 
-/// How often to look whether the store is there; a look costs nothing.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How often a server that did not answer is asked again for its settings.
 const LOOK_OVER_EVERY: Duration = Duration::from_millis(100);
 
@@ -36,8 +34,9 @@ pub fn watch_store(
     registry.register(Box::new(StoreUp::new(store.clone())?))?;
     let (store, readiness) = (store.clone(), readiness.clone());
     tokio::spawn(async move {
-        while !(store.has_run() || nothing_to_run && store.is_up()) {
-            tokio::time::sleep(LOOK_EVERY).await;
+        tokio::select! {
+            () = store.until_run() => {}
+            () = store.until_up(), if nothing_to_run => {}
         }
         readiness.started();
         while !look_over(&store).await {

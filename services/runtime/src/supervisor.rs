@@ -110,7 +110,7 @@ impl Supervised {
             }
             if ended.is_err() {
                 panics.inc();
-                // What the panic said stands in the line of the panic itself.
+                // The message of the panic is in a line of its own.
                 tracing::error!(task, name, ?pause, "a task panicked, it is started again");
             }
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {

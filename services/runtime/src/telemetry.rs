@@ -140,11 +140,11 @@ mod tests {
     #[test]
     fn rust_log_goes_first_and_is_checked() {
         let log = Loader::new(None).load().expect("the defaults are valid").log;
-        let said = |value: &str| filter(Some(value.to_owned()), &log).map(|it| it.to_string());
-        assert_eq!(said("debug").as_deref(), Ok("audit=info,debug"));
-        assert_eq!(said("").as_deref(), Ok("audit=info,info"));
+        let filtered = |value: &str| filter(Some(value.to_owned()), &log).map(|it| it.to_string());
+        assert_eq!(filtered("debug").as_deref(), Ok("audit=info,debug"));
+        assert_eq!(filtered("").as_deref(), Ok("audit=info,info"));
         assert_eq!(filter(None, &log).map(|it| it.to_string()).as_deref(), Ok("audit=info,info"));
-        let error = said("a=b=c").expect_err("no level").to_string();
+        let error = filtered("a=b=c").expect_err("no level").to_string();
         assert!(error.starts_with("RUST_LOG = \"a=b=c\": must be log directives"), "{error}");
     }
 }

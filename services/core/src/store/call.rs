@@ -1,17 +1,14 @@
 //! The choke point: every call to the store passes here, under its operation's name.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::{Duration, Instant as Clock},
 };
 
 use prometheus::Registry;
 use redis::{Cmd, Value};
 use tokio::{
-    sync::oneshot,
+    sync::{SetOnce, oneshot},
     time::{Instant, sleep, timeout_at},
 };
 use tracing::Instrument as _;
@@ -46,7 +43,7 @@ struct StoreInner {
     addresses: Arc<Addresses>,
     shared: Arc<Shared>,
     metrics: Metrics,
-    has_run: AtomicBool,
+    has_run: SetOnce<()>,
     /// Dropped with the last handle; the supervisor hears it and ends.
     _stop: oneshot::Sender<()>,
 }
@@ -67,7 +64,7 @@ impl Store {
         let shared = Arc::new(Shared::new());
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(supervisor::keep(shared.clone(), config.clone(), addresses.clone(), stopped));
-        let has_run = AtomicBool::new(false);
+        let has_run = SetOnce::new();
         Ok(Self(Arc::new(StoreInner {
             config: config.clone(),
             addresses,
@@ -83,9 +80,14 @@ impl Store {
         self.0.shared.live().is_some()
     }
 
-    /// Whether the store has run a script for this process, since its start.
-    pub fn has_run(&self) -> bool {
-        self.0.has_run.load(Relaxed)
+    /// Waits until the store has run a script for this process.
+    pub async fn until_run(&self) {
+        self.0.has_run.wait().await;
+    }
+
+    /// Waits until a verified connection is in place.
+    pub async fn until_up(&self) {
+        self.0.shared.until_live().await;
     }
 
     /// Waits until a verified connection is in place; false when it took longer than `within`.
@@ -141,8 +143,9 @@ impl Store {
         let result = call.run(&self.0.shared, self.0.config.command_timeout).instrument(span).await;
         let took = begun.elapsed();
         // Read first: writing a shared line in every call would cost more.
-        if result.is_ok() && !self.has_run() {
-            self.0.has_run.store(true, Relaxed);
+        if result.is_ok() && !self.0.has_run.initialized() {
+            // An error means that another call was first.
+            let _ = self.0.has_run.set(());
         }
         operation.called(took);
         let outcome = result.as_ref().err().map_or("ok", Error::kind);
