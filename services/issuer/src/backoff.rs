@@ -12,8 +12,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub const LONGEST_ASKED: Duration = Duration::from_secs(3_600);
 
 /// The pause after so many failed attempts, 1 being the first; `share`, from 0 to 1, is the random
-/// part. Whoever was asked to wait, waits as long as asked, up to [`LONGEST_ASKED`], and the jitter
-/// comes on top.
+/// part. A receiver that asks for a pause gets it, up to [`LONGEST_ASKED`], and the jitter on top.
 pub fn pause(attempts: u32, share: f64, asked: Option<Duration>) -> Duration {
     let doublings = attempts.saturating_sub(1).min(31);
     let bound = FIRST.saturating_mul(1 << doublings).min(LONGEST);

@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// A line with its end; a longer one is no code.
 const LONGEST_LINE: u64 = MAX_IDENTIFIER as u64 + BYTE_ORDER_MARK.len() as u64 + 2;
 
-/// What is wrong with a file of codes; a code itself is never told.
+/// What is wrong with a file of codes; it never shows a code.
 #[derive(Debug, thiserror::Error)]
 pub enum CodesError {
     /// It cannot be read.
@@ -45,7 +45,7 @@ pub enum CodesError {
     },
 }
 
-/// One code and where it stands.
+/// One code and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The line, from 1.
@@ -113,9 +113,9 @@ impl<R: BufRead> Iterator for Codes<R> {
 ///
 /// # Errors
 ///
-/// The first line that is no code, or the code of an earlier line once more.
+/// The first line that is no code, or has the code of an earlier line.
 pub fn count(file: impl BufRead) -> Result<u64, CodesError> {
-    // 16 bytes of its digest stand for a code: a million of them take some 50 MB less.
+    // 16 bytes of its digest represent a code: a million of them take some 50 MB less.
     let mut seen = std::collections::HashMap::<[u8; 16], u64>::new();
     for code in Codes::new(file) {
         let Code { line, text } = code?;

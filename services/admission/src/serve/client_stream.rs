@@ -1,6 +1,6 @@
 //! The bytes of one connection, between the socket and hyper.
 //!
-//! Three things are seen here that hyper does not tell. Whether anything has come since the last
+//! Three things are seen here that hyper does not show. Whether anything has come since the last
 //! answer. That a client which has shut down its sending side still wants the answer to what it has
 //! sent: the end is kept back until the answer is there, for hyper would drop the request; where a
 //! body is awaited, until its handler has seen what came before. And that a head is too large for
@@ -64,7 +64,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientStream<S> {
         }
     }
 
-    /// The same from `read` on, once more, when it ended at a head that is too large.
+    /// The same from `read` on, for a second parse, if it ended at a head that is too large.
     pub fn again(self, read: Bytes) -> Option<Self> {
         let met = self.large_head == LargeHead::Met;
         met.then(|| Self { unread: read, large_head: LargeHead::Refused, ..self })
@@ -178,8 +178,8 @@ mod tests {
         let mut bytes = [0; 8];
         assert!(stream.read(&mut bytes).now_or_never().is_none(), "the request is in flight");
         activity.streams();
-        let read = stream.read(&mut bytes).now_or_never().expect("told").expect("read");
-        assert_eq!(read, 0, "nobody is there to tell events to");
+        let read = stream.read(&mut bytes).now_or_never().expect("ready").expect("read");
+        assert_eq!(read, 0, "no client is left to send events to");
         assert!(activity.received());
         activity.answered();
         assert_eq!(stream.read(&mut bytes).await.expect("read"), 0);

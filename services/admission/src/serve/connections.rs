@@ -218,7 +218,7 @@ mod tests {
         numbered.open(3).expect("room");
         assert_eq!(numbered.ended.recv().await, Some(0));
         assert!(!first.received(), "nothing is done for it any more");
-        // A request in between makes the wait begin anew.
+        // A request in between restarts the wait.
         advance(GRACE / 2).await;
         assert!(second.received());
         second.answered();

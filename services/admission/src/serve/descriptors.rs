@@ -36,7 +36,7 @@ pub fn share(max_connections: usize) -> Share {
     share
 }
 
-/// The limit on open files, after raising it; absent where the system does not tell.
+/// The limit on open files, after raising it; absent if it is unknown.
 fn raised() -> Option<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();

@@ -5,8 +5,8 @@
 //!
 //! hyper parses up to a hundred headers on the stack; room for all that a head can hold would cost
 //! each request more than everything else. But its refusal of more, 431, is an error to a gateway,
-//! which only knows 200, 401 and 403. So a head that exceeds the usual limits is parsed once more
-//! with wide ones, and its connection ends with the answer.
+//! which only knows 200, 401 and 403. So a head that exceeds the usual limits is parsed again with
+//! wide ones, and its connection ends with the answer.
 
 use std::pin::{Pin, pin};
 
@@ -21,7 +21,7 @@ use super::client_stream::ClientStream;
 
 /// What a head may have usually, in bytes.
 const USUAL_HEAD: usize = 32 * 1024;
-/// NGINX takes 32 KiB of a client, and adds the address once more and headers of its own.
+/// NGINX takes 32 KiB of a client, and adds the address again and headers of its own.
 const LARGE_HEAD: usize = 64 * 1024;
 /// The shortest header there is: `a:` and the end of its line.
 const SHORTEST_HEADER: usize = 4;

@@ -199,8 +199,7 @@ async fn accept_last(accept: impl AsyncFn()) {
     let _ = timeout(LAST_ACCEPTS, all).await;
 }
 
-/// Whether the client sends anything in time. The protocol is told from the first bytes, and that
-/// wait has no time-out of its own.
+/// Whether the client sends anything in time. Until then, hyper's buffers are not allocated.
 async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -> bool {
     let mut byte = [0; 1];
     tokio::select! {

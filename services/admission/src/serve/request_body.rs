@@ -16,7 +16,7 @@ use crate::http::shell::{InFlight, InFlightGuard};
 struct RequestBody {
     body: Incoming,
     activity: Activity,
-    /// Drops that come late do not make the wait for them begin anew.
+    /// Late drops do not restart the wait for them.
     since: Instant,
     in_flight: InFlight,
     /// While the client is waited for.

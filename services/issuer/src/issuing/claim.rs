@@ -182,7 +182,7 @@ impl Claim {
         }
     }
 
-    /// Lets the lease begin anew. What is lost is another issuer's: its call is ended.
+    /// Renews the lease. What is lost belongs to another issuer: its call is ended.
     async fn renew(&mut self) {
         let (sequences, event) = (self.sequences(), self.calls.event.clone());
         let result = event.renew(self.fence, &sequences).await;

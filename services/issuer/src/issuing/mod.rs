@@ -146,12 +146,12 @@ impl Issuing {
     }
 
     /// Claims at most so many. Whether more may be claimed at once, and after which time more may
-    /// come by itself; `None` when nobody can tell.
+    /// come by itself; `None` if that is unknown.
     async fn claim(&mut self, name: &str, asked: usize) -> Option<(bool, Option<Duration>)> {
         let event = self.calls.event.clone();
         let claim_name = event.name_claim();
         let ask = || event.claim_as(claim_name, asked);
-        // Until it is answered: what it has claimed would be nobody's.
+        // Until it is answered: what it has claimed would wait for the end of its lease.
         let claimed = tokio::select! {
             claimed = self.calls.retry("event.claim", ask) => claimed?,
             // At the end too, as long as the answer may be on its way.

@@ -17,7 +17,7 @@ pub enum Answer {
         /// What was answered.
         error: String,
     },
-    /// Nobody can tell, or not now: 5xx, 408, 429, any other status, a time-out, no connection.
+    /// Unknown, or not now: 5xx, 408, 429, any other status, a time-out, no connection.
     Failed {
         /// Which of these.
         failure: Failure,
@@ -28,7 +28,7 @@ pub enum Answer {
     },
 }
 
-/// Why nobody can tell, or not now.
+/// Why it is unknown, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// 408 or 429: the receiver asks to come later.

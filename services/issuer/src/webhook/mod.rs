@@ -10,11 +10,10 @@
 //! {"event":"coupon","visitor_id":"ann","sequence":17,"idempotency_key":"nZNsuLLHKzb…"}
 //! ```
 //!
-//! The key stands in the body as well, which is signed. Both are the same in all attempts: whoever
-//! has done what they ask for answers 200 again, or 409. The status alone decides, by [`Answer`];
-//! of the body at most [`MOST_OF_A_BODY`] is read, and nothing of it is believed. Redirects are not
-//! followed, proxies of the environment are not used, and the time-out holds from the connection to
-//! the last byte.
+//! The body, which is signed, has the key too. Both are the same in all attempts: a receiver that
+//! has issued already answers 200, or 409. The status alone decides, see [`Answer`]. Of the body at
+//! most [`MOST_OF_A_BODY`] is read, and nothing of it counts. Redirects are not followed, proxies
+//! of the environment are not used, and the time-out lasts from the connection to the last byte.
 
 mod answer;
 mod resolver;
@@ -50,7 +49,7 @@ pub const MOST_OF_A_BODY: usize = 64 * 1024;
 const MOST_OF_A_HEAD: usize = 32 * 1024;
 /// How long an idle connection is kept; a name may lead elsewhere by then.
 const IDLE: Duration = Duration::from_secs(30);
-/// What an error says at most, in bytes: it stands in the store.
+/// The longest text of an error, in bytes: Redis stores it.
 const LONGEST_ERROR: usize = 200;
 
 /// One application, as its receiver sees it.
