@@ -1,14 +1,14 @@
 //! What a connection is doing and since when, as its own task notes it: for the time-out of slow
 //! heads, and for choosing the connection that makes room for another.
 //!
-//! | from                       | event                                 | to                        |
-//! | -------------------------- | ------------------------------------- | ------------------------- |
-//! | any but `Evicted`          | a request arrives, or more of a body  | `Busy`                    |
-//! | `Busy`                     | its answer is whole                   | `AwaitsHead`, not begun   |
-//! | `Busy`                     | its answer is a stream                | `Streams`                 |
-//! | `Busy`                     | more of its body is needed            | `AwaitsBody`              |
-//! | `AwaitsHead`               | bytes arrive                          | `AwaitsHead`, begun       |
-//! | `AwaitsHead`, `AwaitsBody` | eviction, unchanged since it was seen | `Evicted`, which is final |
+//! | from                       | event                                | to                      |
+//! | -------------------------- | ------------------------------------ | ----------------------- |
+//! | any but `Evicted`          | a request arrives, or more of a body | `Busy`                  |
+//! | `Busy`                     | its answer is whole                  | `AwaitsHead`, not begun |
+//! | `Busy`                     | its answer is a stream               | `Streams`               |
+//! | `Busy`                     | more of its body is needed           | `AwaitsBody`            |
+//! | `AwaitsHead`               | bytes arrive                         | `AwaitsHead`, begun     |
+//! | `AwaitsHead`, `AwaitsBody` | eviction, unchanged since seen       | `Evicted`, the end      |
 //!
 //! hyper's own time-out for heads sets a timer for each request and takes it back. This one notes a
 //! time for each request, and looks at it once in the time-out.
