@@ -5,8 +5,8 @@
 --       (the calls that have names, one for each outcome, or none)
 -- ARGV: now, rules, (outcome)*
 --       (rules: lib/rules.lua; an outcome: successes and failures (4 bytes each), latency (1: the
---       number of its upper bound, 0 none), reporter (8: a digest), with a name what the call said
---       (8: a digest), then the permit that it had, if any)
+--       number of its upper bound, 0 none), reporter (8: a digest), with a name the
+--       fingerprint (8), then the permit that it had, if any)
 -- Reply: OK, outcomes (four doubles each: a code, successes, failures, state)
 -- Codes: OK REPEATED MISMATCH TOO_MANY
 
@@ -52,16 +52,16 @@ end
 local told = {}
 for at = ARGS_BEFORE + 1, #ARGV do
   local good_ones, bad_ones, latency, reporter, rest = struct.unpack('>I4I4Bc8', ARGV[at])
-  local code, key, said = OK, nil, nil
+  local code, key, fingerprint = OK, nil, nil
   if kept_in == IN_LOG and good_ones + bad_ones > MOST_LOGGED then code = TOO_MANY end
   if are_named then
-    key, said = KEYS[at - ARGS_BEFORE + KEYS_BEFORE], string.sub(ARGV[at], rest, rest + 7)
+    key, fingerprint = KEYS[at - ARGS_BEFORE + KEYS_BEFORE], string.sub(ARGV[at], rest, rest + 7)
     rest = rest + 8
-    local same = repeated(key, said, now - window)
+    local same = repeated(key, fingerprint, now - window)
     if same ~= nil then code = same and REPEATED or MISMATCH end
   end
   if code == OK then
-    if key then remember(key, said, now, 4 * longest / 1000) end
+    if key then remember(key, fingerprint, now, 4 * longest / 1000) end
     local both = good_ones + bad_ones
     if state == HALF_OPEN and is_probe(string.sub(ARGV[at], rest)) then
       probe_successes, probe_failures = probe_successes + good_ones, probe_failures + bad_ones

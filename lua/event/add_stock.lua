@@ -3,7 +3,7 @@
 -- Uses: lib/store lib/entity lib/memory lib/repeated meta sums wake
 -- KEYS: meta applications (operation)*
 --       (the name of the call)
--- ARGV: now, wake, said, units
+-- ARGV: now, wake, fingerprint, units
 --       (the channel of the issuers; a digest of what the call says, 8 bytes)
 -- Reply: OK, code (OK, REPEATED, MISMATCH, TOO_LARGE, FULL), the units given since the birth of the
 --        event, as the first call of this name left them; or NO_RULES
@@ -15,14 +15,14 @@ if not load({ 'given', 'sold_out_below', 'sold_out', 'failed', 'is_dropped' }) t
   return { NO_RULES }
 end
 read_clock()
-local name, said, units = KEYS[3], ARGV[3], tonumber(ARGV[4])
-local same, note = repeated(name, said, now - DAY)
+local name, fingerprint, units = KEYS[3], ARGV[3], tonumber(ARGV[4])
+local same, note = repeated(name, fingerprint, now - DAY)
 if same then return { OK, REPEATED, (struct.unpack('>d', note)) } end
 if same == false then return { OK, MISMATCH, m.given } end
 if units > LARGEST - m.given then return { OK, TOO_LARGE, m.given } end
 if not has_memory() then return { OK, FULL, m.given } end
 m.given = m.given + units
-remember(name, said .. struct.pack('>d', m.given), now, 2 * DAY / 1000)
+remember(name, fingerprint .. struct.pack('>d', m.given), now, 2 * DAY / 1000)
 save({ 'last', 'given' })
 if m.is_dropped == 0 then copy_sums() end
 wake()

@@ -27,7 +27,7 @@ call('ZREM', LEASES, sequence)
 save({ 'last' })
 if rest < 0 then
   local _, attempts, visitor_id = read_entry(packed)
-  bury(sequence, fence, attempts + 1, visitor_id, ARGV[5])
+  make_dead(sequence, fence, attempts + 1, visitor_id, ARGV[5])
   return { OK, IS_DEAD }
 end
 if not count_attempt(sequence, packed, ARGV[5]) then return { OK, IS_DEAD } end

@@ -18,7 +18,7 @@ end
 local function write_file(fixed)
   local changed = is_newer(file)
   if changed then
-    give_life()
+    give_epoch()
     write_part(file)
     settle_rules(fixed)
   end

@@ -70,7 +70,7 @@ local function write_part(part)
 end
 
 -- Gives an entity that the store did not know its epoch and its clock.
-local function give_life()
+local function give_epoch()
   if is_known then return end
   write_even_if_full()
   call('UNLINK', META)

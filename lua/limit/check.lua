@@ -4,8 +4,9 @@
 -- KEYS: ([name,] (counter)*)*
 -- ARGV: now, named, (checks)*
 --       named: 1 when the items have names, else 0
---       checks: for a named item 8 bytes of what it said, then for each of its counters (14 bytes)
---       algorithm, shadow, limit, window (ms), cost; cost 0 asks for one unit and takes none
+--       checks: for a named item its fingerprint (8 bytes), then for each of its counters
+--       (14 bytes) algorithm, shadow, limit, window (ms), cost; cost 0 asks for one unit and takes
+--       none
 -- Reply: OK, outcomes: a string of doubles. Of each item a code (OK, REFUSED, REPEATED,
 --        MISMATCH); then, unless it is MISMATCH, of each of its checks code (OK, REFUSED,
 --        SHADOW_REFUSED) + 8 * units left, ms until all are back, ms until it would be allowed
@@ -54,9 +55,9 @@ local function tell_again(at, shadows)
 end
 
 local function decide_named(checks, name, first, count)
-  local said, at = string.sub(checks, 1, 8), told
+  local fingerprint, at = string.sub(checks, 1, 8), told
   local refused, clock, longest = decide_all(checks, 9, first, count, false)
-  local same, note = repeated(name, said, clock - 1000 * longest)
+  local same, note = repeated(name, fingerprint, clock - 1000 * longest)
   if same then
     tell_again(at, note ~= '' and struct.unpack('>I2', note) or 0)
     return REPEATED
@@ -70,7 +71,7 @@ local function decide_named(checks, name, first, count)
   local _, now, _, taken, shadows = decide_all(checks, 9, first, count, true)
   if taken > 0 then
     local noted = shadows > 0 and struct.pack('>I2', shadows) or ''
-    remember(name, said .. noted, now, 4 * longest)
+    remember(name, fingerprint .. noted, now, 4 * longest)
   end
   return OK
 end

@@ -1,6 +1,6 @@
 -- pool.apply_rules: the rules of a scheduler's file, written where they differ from the newest. The
 -- first rules give birth to the pool, with the funds of its file.
--- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening born
+-- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening create
 -- KEYS: meta holds ledger
 -- ARGV: now, epoch, file_revision, file, (rule, value)*
 --       (lib/rule_parts.lua, and the scheduler's file)
@@ -10,5 +10,5 @@
 read_file()
 apply_file(5)
 local reply = write_file()
-be_born()
+create()
 return reply

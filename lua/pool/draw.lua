@@ -15,9 +15,9 @@ local _, more = sweep_holds()
 local told = {}
 for at = 2, #ARGV do
   local key = KEYS[at + 2]
-  local said, amount, name = read_asked(ARGV[at])
+  local fingerprint, amount, name = read_asked(ARGV[at])
   local code, balance = OK, nil
-  local same, note = repeated(key, said, now - DAY)
+  local same, note = repeated(key, fingerprint, now - DAY)
   if same == false then
     code = MISMATCH
   elseif same then
@@ -31,7 +31,7 @@ for at = 2, #ARGV do
     code = refusal(amount, more) or OK
     if code == OK then
       record(DRAWN, amount, 0, name)
-      remember(key, said .. struct.pack('>dd', amount, m.balance), now, 2 * DAY / 1000)
+      remember(key, fingerprint .. struct.pack('>dd', amount, m.balance), now, 2 * DAY / 1000)
     end
   end
   told[at - 1] = struct.pack('>dddd', code, amount or 0, 0, balance or m.balance)

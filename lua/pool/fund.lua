@@ -1,8 +1,8 @@
 -- pool.fund: puts money in.
 -- Uses: lib/store lib/entity lib/memory lib/repeated rules sums clock primary
 -- KEYS: meta ledger (call)*
--- ARGV: now, said, amount, name
---       (a digest of what the call said, 8 bytes; the name of the call)
+-- ARGV: now, fingerprint, amount, name
+--       (8 bytes; the name of the call)
 -- Reply: OK, doubles: a code, the amount, 0, the balance after it; or NO_RULES
 -- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED FULL
 
@@ -10,9 +10,9 @@ if not load() then return { NO_RULES } end
 -- A repeat is told what it did also where the store is full.
 local is_full = not has_memory()
 read_watched_clock()
-local key, said, amount = KEYS[3], ARGV[2], tonumber(ARGV[3])
+local key, fingerprint, amount = KEYS[3], ARGV[2], tonumber(ARGV[3])
 local code, balance = OK, nil
-local same, note = repeated(key, said, now - DAY)
+local same, note = repeated(key, fingerprint, now - DAY)
 if same == false then
   code = MISMATCH
 elseif same then
@@ -26,7 +26,7 @@ elseif amount > MAX_AMOUNT - m.funded then
   code = TOO_LARGE
 else
   record(FUNDED, amount, 0, ARGV[4])
-  remember(key, said .. struct.pack('>d', m.balance), now, 2 * DAY / 1000)
+  remember(key, fingerprint .. struct.pack('>d', m.balance), now, 2 * DAY / 1000)
 end
 save_sums()
 return { OK, struct.pack('>dddd', code, amount, 0, balance or m.balance) }

@@ -13,9 +13,9 @@ local is_full = not has_memory()
 read_watched_clock()
 local _, more = sweep_holds()
 
-local function reserve(key, said, amount)
+local function reserve(key, fingerprint, amount)
   local hold = {
-    key = key, id = string.sub(key, -16), said = said, state = HELD, amount = amount,
+    key = key, id = string.sub(key, -16), fingerprint = fingerprint, state = HELD, amount = amount,
     settled = 0, ends = now + m.hold_ttl,
   }
   local member, ends = member_of(hold.id, amount), string.format('%.0f', hold.ends)
@@ -32,10 +32,10 @@ end
 local told = {}
 for at = 2, #ARGV do
   local key = KEYS[at + 2]
-  local said, amount = read_asked(ARGV[at])
+  local fingerprint, amount = read_asked(ARGV[at])
   local code, left, balance = OK, m.hold_ttl, nil
   local known = read_hold(key)
-  if known and known.said ~= said then
+  if known and known.fingerprint ~= fingerprint then
     code = MISMATCH
   elseif known then
     code, amount, balance = REPEATED, known.amount, known.balance
@@ -46,7 +46,7 @@ for at = 2, #ARGV do
     code = FULL
   else
     code = refusal(amount, more) or OK
-    if code == OK then reserve(key, said, amount) end
+    if code == OK then reserve(key, fingerprint, amount) end
   end
   told[at - 1] = struct.pack('>dddd', code, amount or 0, left, balance or m.balance)
 end

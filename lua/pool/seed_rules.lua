@@ -1,7 +1,7 @@
 -- pool.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
 -- caller's own file counts only where nobody knows another, and then at revision 0. The first rules
 -- give birth to the pool, with the funds of its file.
--- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening born
+-- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening create
 -- KEYS: meta holds ledger
 -- ARGV: now, epoch, file_revision, file, (rule, value)*
 --       (lib/rule_parts.lua, and the caller's file)
@@ -11,5 +11,5 @@
 read_file()
 seed_file(5)
 local reply = write_file()
-be_born()
+create()
 return reply

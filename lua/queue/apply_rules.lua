@@ -1,5 +1,5 @@
 -- queue.apply_rules: the rules of a scheduler's file, written where they differ from the newest.
--- Uses: lib/store lib/entity lib/rule_parts meta life withheld rules write_rules
+-- Uses: lib/store lib/entity lib/rule_parts meta create_empty withheld rules write_rules
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, epoch, file_revision, file, over_revision, over, (rule, value)*

@@ -1,8 +1,8 @@
 -- queue.authorize: may the visitor pass? Claims a ready place, renews an active one, hears a
 -- waiting one. A session that begins behind a join at the gate is short, until it is asked for by
 -- its token.
--- Uses: lib/store lib/entity meta state notes marks held presence seen outcomes shown waits visit
---       session
+-- Uses: lib/store lib/entity meta state gone_reasons joined_at held presence seen outcomes shown
+--       waits visit session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua; how: 0, RENEWING or JOINED)

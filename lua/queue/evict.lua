@@ -1,6 +1,7 @@
 -- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the
 -- rate comes back like that of a turn given up.
--- Uses: lib/store lib/entity meta withheld revoked notes addresses bury held log ticket
+-- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
+--       inspected
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from
 --       per_address
 -- ARGV: now, ticket
@@ -38,7 +39,7 @@ elseif set ~= AWAY then
 end
 call('ZREM', set, id)
 call('HDEL', HELD, id)
-bury(id, ticket, reason or EVICTED)
-write_notes()
+end_place(id, ticket, reason or EVICTED)
+write_gone_reasons()
 save({ 'last', 'credit', 'credit_at', 'dropped' })
 return { OK, status or 0 }

@@ -1,5 +1,5 @@
 -- queue.inspect: what the store knows of a ticket.
--- Uses: lib/store lib/entity meta notes marks held ticket inspected
+-- Uses: lib/store lib/entity meta gone_reasons joined_at held inspected
 -- KEYS: meta waiting returned away admitted held gone:{0-1} marks
 -- ARGV: now, ticket
 -- Reply: OK, status (1 waiting, 2 ready, 3 active, 4 away, 7 gone, 0 never given), reason (0 unless
@@ -20,6 +20,6 @@ if set then
   if status == IS_GONE then return { OK, IS_GONE, since, joined, 0, 0 } end
   return { OK, status, 0, joined, since or joined, left }
 end
-local id_gone, reason, at = read_note(ticket)
+local id_gone, reason, at = read_gone_reason(ticket)
 if id_gone then return { OK, IS_GONE, reason, joined, at + wall - now, 0 } end
 return { OK, IS_GONE, ENDED, joined, 0, 0 }

@@ -1,7 +1,7 @@
 -- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
 -- join that finds nobody waiting and both rules with room is promoted at once.
--- Uses: lib/store lib/entity lib/memory meta state withheld rules notes addresses per_address bury
---       held log health pace presence seen outcomes shown waits
+-- Uses: lib/store lib/entity lib/memory meta state withheld rules gone_reasons addresses
+--       per_address end_place held log health pace presence seen outcomes shown waits
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, from, times, uncounted, estimates, (id)*
@@ -66,7 +66,7 @@ local function held(i, id)
   if status ~= IS_GONE then return status, detail, ticket end
   cleared[id] = true
   cleared[#cleared + 1] = id
-  bury(id, ticket, detail)
+  end_place(id, ticket, detail)
   count_addresses().uncount({ ticket })
   if detail == UNCLAIMED then
     if not log then read_log() end
@@ -79,7 +79,7 @@ local function clear_ended()
   if #cleared == 0 then return end
   for _, set in ipairs({ READY, ACTIVE, ADMITTED, AWAY }) do call('ZREM', set, unpack(cleared)) end
   call('HDEL', HELD, unpack(cleared))
-  write_notes()
+  write_gone_reasons()
   if gave_back then
     write_log()
     save({ 'credit', 'credit_at' })

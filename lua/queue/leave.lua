@@ -1,7 +1,7 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once;
 -- with local_answers, that of a session a moment later.
--- Uses: lib/store lib/entity meta withheld revoked notes addresses bury marks held log outcomes
---       visit
+-- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place joined_at held
+--       log outcomes visit
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked joined_from
 --       per_address
 -- ARGV: now, (epoch, how, tickets, (id)*)*
@@ -35,14 +35,14 @@ each_visit(true, function(status, detail, id, ticket, since)
   table.insert(leaving[set], id)
   if set == READY or set == ACTIVE then table.insert(leaving[ADMITTED], id) end
   left[#left + 1], changed[id] = id, false
-  bury(id, ticket, reason)
+  end_place(id, ticket, reason)
   answer(OK, reason, 0)
 end)
 for set, ids in pairs(leaving) do
   if #ids > 0 then call('ZREM', set, unpack(ids)) end
 end
 if #left > 0 then call('HDEL', HELD, unpack(left)) end
-write_notes()
+write_gone_reasons()
 revoke(ended, tickets)
 if log then write_log() end
 save({ 'last', 'credit', 'credit_at', 'dropped' })

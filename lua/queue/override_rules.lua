@@ -1,6 +1,6 @@
 -- queue.override_rules: rules that an operator puts in force until an end. What they have in common
 -- with older overrides replaces these; the others keep their own ends.
--- Uses: lib/store lib/entity lib/rule_parts meta life withheld rules write_rules
+-- Uses: lib/store lib/entity lib/rule_parts meta create_empty withheld rules write_rules
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, (rule, value)*

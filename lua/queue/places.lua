@@ -1,6 +1,6 @@
 -- queue.places: the line as operators read it: who holds a place, in ticket order, behind a ticket.
 -- Writes nothing.
--- Uses: lib/store lib/entity meta marks join_times held inspected
+-- Uses: lib/store lib/entity meta joined_at join_times held inspected
 -- KEYS: meta waiting returned away admitted held marks
 -- ARGV: now, after, most, status
 --       (the ticket behind which to begin, how many places at most (200 or less), of which status:

@@ -1,7 +1,8 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
 -- abandoned ones, old notes. Each part is bounded; `more` says that another call would find more
 -- that has ended, or more places unseen.
--- Uses: lib/store lib/entity meta withheld revoked notes addresses bury held log presence absent
+-- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
+--       presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now
@@ -27,13 +28,13 @@ write_even_if_full()
 
 -- A period ends: the notes of the one before are forgotten at once, and freed in the background. So
 -- a note is kept for one to two times GONE_KEPT, however many there are.
-local function turn_notes()
+local function turn_gone_reasons()
   if m.gone_at and now - m.gone_at < GONE_KEPT then return end
   m.gone_at, m.gone_period = now, 1 - counter('gone_period')
   call('UNLINK', KEYS[GONE + m.gone_period])
   save({ 'gone_at', 'gone_period' })
 end
-turn_notes()
+turn_gone_reasons()
 age()
 
 -- Turns or sessions that have ended, at most so many: out of their sets, with the reason noted.
@@ -45,7 +46,7 @@ local function end_of(set, reason, most)
     -- Without a record the store has lost writes: the place only goes.
     if record then
       local _, ticket, since = struct.unpack(RECORD, record)
-      bury(ids[i], ticket, reason)
+      end_place(ids[i], ticket, reason)
       if reason == UNCLAIMED then give_back(since) end
     end
   end
@@ -175,7 +176,7 @@ local function forget_addresses()
   save({ 'counted_from' })
 end
 
-write_notes()
+write_gone_reasons()
 forget_addresses()
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away',

@@ -36,15 +36,16 @@ local function known()
   return size / SIZE
 end
 
-local said = {} -- of those heard in this call, whether one of their outcomes was a failure
+-- Of those heard in this call, whether one of their outcomes was a failure.
+local has_failed_now = {}
 
 -- Notes that a reporter was heard: it comes to the front. With 64 known, a further one takes the
 -- place of the last.
 local function hear(name, has_failed)
   -- Only with 64 of them does the order of those matter that were heard at the same time.
   if #reporters < MOST * SIZE then
-    if said[name] or said[name] == has_failed then return end
-    said[name] = has_failed
+    if has_failed_now[name] or has_failed_now[name] == has_failed then return end
+    has_failed_now[name] = has_failed
   end
   local known_at, heard, since = string.find(reporters, name, 1, true), floor(now / 1000), NEVER
   while known_at and (known_at - 1) % SIZE ~= 0 do
@@ -84,5 +85,5 @@ local function forgive()
     local name, heard = struct.unpack(ENTRY, reporters, at)
     entries[#entries + 1] = struct.pack(ENTRY, name, heard, NEVER)
   end
-  reporters, failing, said = table.concat(entries), 0, {}
+  reporters, failing, has_failed_now = table.concat(entries), 0, {}
 end

@@ -1,12 +1,12 @@
 -- What a caller asks for, who named the call. Needs sums.lua.
--- KEYS: meta. ARGV: now, by store.lua; of each item what the call said (8 bytes: a digest), the
--- amount (8: a double), the length and the name of the option, whose amount counts then, and the
--- name of the call. Reply: none; a part gives `read_asked`.
+-- KEYS: meta. ARGV: now, by store.lua; of each item the fingerprint (8 bytes), the amount
+-- (8: a double), the length and the name of the option, whose amount counts then, and the name of
+-- the call. Reply: none; a part gives `read_asked`.
 
 local function read_asked(item)
-  local said, amount, option, rest = struct.unpack('>c8dBc0', item)
+  local fingerprint, amount, option, rest = struct.unpack('>c8dBc0', item)
   if option ~= '' then amount = option_amount(option) end
-  return said, amount, string.sub(item, rest)
+  return fingerprint, amount, string.sub(item, rest)
 end
 
 -- Why an amount cannot be had; nil when it can. Where ended holds are left, they are taken back

@@ -22,15 +22,15 @@ local function sweep_holds()
   return #ended, #ended == MOST_SWEPT
 end
 
--- The record of a hold: its end, what its caller said, the state that it was left in, what it
--- reserved, what was settled, and the balance after it.
+-- The record of a hold: its end, the fingerprint of the call, the state that it was left in, what
+-- it reserved, what was settled, and the balance after it.
 local RECORD = '>dc8Bddd'
 
 -- Keeps a record for a day past the end of its hold, and no TTL decides that.
 local function write_hold(hold)
   local left = 2 * (math.max(hold.ends - now, 0) + DAY) / 1000
-  local packed = struct.pack(RECORD, hold.ends, hold.said, hold.state, hold.amount, hold.settled,
-    hold.balance)
+  local packed = struct.pack(RECORD, hold.ends, hold.fingerprint, hold.state, hold.amount,
+    hold.settled, hold.balance)
   call('SET', hold.key, packed, 'PX', string.format('%.0f', left))
 end
 
@@ -38,11 +38,11 @@ end
 local function read_hold(key)
   local packed = call('GET', key)
   if not packed then return nil end
-  local ends, said, state, amount, settled, balance = struct.unpack(RECORD, packed)
+  local ends, fingerprint, state, amount, settled, balance = struct.unpack(RECORD, packed)
   if ends <= now - DAY then return nil end
   if state == HELD and ends <= now then state = EXPIRED end
   return {
-    key = key, id = string.sub(key, -16), ends = ends, said = said, state = state,
+    key = key, id = string.sub(key, -16), ends = ends, fingerprint = fingerprint, state = state,
     amount = amount, settled = settled, balance = balance,
   }
 end

@@ -1,4 +1,4 @@
--- Who in line is absent, and passed over or gone. Needs presence.lua, held.lua, bury.lua, and
+-- Who in line is absent, and passed over or gone. Needs presence.lua, held.lua, end_place.lua, and
 -- ticket, heard, slot, roll_slot, roll_top and young.
 
 -- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The
@@ -98,5 +98,5 @@ end
 local function abandon(ids, tickets)
   if #ids == 0 then return end
   call('HDEL', HELD, unpack(ids))
-  for i, id in ipairs(ids) do bury(id, tickets[i], ABANDONED) end
+  for i, id in ipairs(ids) do end_place(id, tickets[i], ABANDONED) end
 end

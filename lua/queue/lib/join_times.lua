@@ -1,4 +1,4 @@
--- When places joined, many at once. Needs marks.lua.
+-- When places joined, many at once. Needs joined_at.lua.
 
 -- A function that tells the join time of tickets (false: forgotten), which it is asked for in
 -- ascending order up to `to`: by the marks among them, of which it reads so many. Past these it

@@ -27,7 +27,7 @@ if ARGV[2] ~= '' then
     end
     write_even_if_full()
     call('UNLINK', PER_ADDRESS, JOINED_FROM)
-    -- As of `held` (life.lua).
+    -- As of `held` (create_empty.lua).
     call('HSET', PER_ADDRESS, '-', string.rep('-', 65))
     call('SET', JOINED_FROM, '')
     m.counted_upto, m.counted_from = m.ticket, m.ticket

@@ -263,7 +263,7 @@ local function look_out(turns, room, counts)
     o[WAVE_AT], o[FIRST_WAVE] = next_batch()
     if m.capacity == 0 then o[GAP], o[NEAR], o[JITTER], o[SPREAD], o[DRIFT] = 0, 0, 0, 0, 0 end
   elseif m.capacity > 0 then
-    o[LULL] = (at_once() - 1) * gap
+    o[BURST_GAP] = (at_once() - 1) * gap
   end
   m.outlook = struct.pack(OUTLOOK, unpack(o))
 end

@@ -1,11 +1,12 @@
--- Calls for places that visitors name. Needs outcomes.lua, held.lua, notes.lua and marks.lua.
+-- Calls for places that visitors name. Needs outcomes.lua, held.lua, gone_reasons.lua and
+-- joined_at.lua.
 --
 -- ARGV behind now: runs of items that share an epoch: epoch, how (authorize only, else 0), the
 -- tickets as one string of doubles, then as many place ids.
 
 -- Why a place that is in no set is gone.
 local function why_gone(id, ticket)
-  local of, reason, at = read_note(ticket)
+  local of, reason, at = read_gone_reason(ticket)
   if of == id then return at + GONE_KEPT > now and reason or ENDED end
   -- Never given in this history, or too young to be forgotten: the store lost it.
   if ticket > counter('ticket') then return LOST end

@@ -1,4 +1,5 @@
--- Writing rules over the newest of both parts. Needs lib/rule_parts.lua, rules.lua and life.lua.
+-- Writing rules over the newest of both parts. Needs lib/rule_parts.lua, rules.lua and
+-- create_empty.lua.
 --
 -- ARGV goes on, behind the file, with the newest overrides that the caller has seen, as their
 -- revision and packed part (0 and empty: none).
@@ -14,7 +15,7 @@ end
 local function write_parts()
   local changed = is_newer(file) or is_newer(over)
   if changed then
-    give_life()
+    give_epoch()
     if not is_known then create_empty() end
     write_part(file)
     write_part(over)

@@ -2,20 +2,20 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// A call that has a name: the name and what the call says, both as digests.
+/// A call that has a name: the name and what the call asks for, both as digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// Stands in the key of the name.
+    /// Part of the key of the name.
     pub(crate) id: [u8; 16],
-    /// Tells a repeat from another call under the same name.
-    pub(crate) said: [u8; 8],
+    /// Of what the call asks for: distinguishes a repeat from another call under the same name.
+    pub(crate) fingerprint: [u8; 8],
 }
 
 impl Operation {
-    /// The call `id`, one of those that share a `scope`, which says `said`.
-    pub(crate) fn new(scope: &[&[u8]], id: &str, said: &[&[u8]]) -> Self {
+    /// The call `id`, one of those that share a `scope`, which asks for `payload`.
+    pub(crate) fn new(scope: &[&[u8]], id: &str, payload: &[&[u8]]) -> Self {
         let id = digest(scope.iter().copied().chain([id.as_bytes()]));
-        Self { id, said: digest(said.iter().copied()) }
+        Self { id, fingerprint: digest(payload.iter().copied()) }
     }
 }
 
@@ -45,6 +45,6 @@ mod tests {
         assert_eq!(one, Operation::new(&[b"login", b"key"], "17", &[b"1"]));
         let other = Operation::new(&[b"login", b"key"], "17", &[b"2"]);
         assert_eq!(one.id, other.id);
-        assert_ne!(one.said, other.said);
+        assert_ne!(one.fingerprint, other.fingerprint);
     }
 }

@@ -159,7 +159,7 @@ impl Batch for Records {
         for item in items {
             packed.clear();
             packed.extend_from_slice(&item.outcome);
-            packed.extend(item.operation.iter().flat_map(|operation| operation.said));
+            packed.extend(item.operation.iter().flat_map(|operation| operation.fingerprint));
             packed.extend(item.permit.iter().flat_map(|permit| permit.0));
             args.push(packed.as_slice());
         }

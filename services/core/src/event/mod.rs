@@ -38,7 +38,7 @@ use crate::store::{Args, Clock, Constants, Error, Script, Store};
 fn constants() -> Constants {
     Constants::shared()
         .codes(reply::Code::OWN)
-        .codes(reply::StockCode::OWN)
+        .codes(reply::AddStockCode::OWN)
         .numbered("s_", applications::State::NAMES)
         .rules(RULES)
 }

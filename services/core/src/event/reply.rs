@@ -19,7 +19,7 @@ reply_codes! {
 
 reply_codes! {
     /// What a call that adds stock is answered, beside [`Code`].
-    pub(super) enum StockCode {
+    pub(super) enum AddStockCode {
         Ok,
         Repeated = 10 "REPEATED",
         Mismatch = 11 "MISMATCH",

@@ -2,7 +2,7 @@
 
 use redis::RedisWrite as _;
 
-use super::reply::{Code, StockCode, code};
+use super::reply::{AddStockCode, Code, code};
 use super::{Event, scripts};
 use crate::operation::{Operation, digest};
 use crate::store::{Error, Repeat};
@@ -42,18 +42,18 @@ impl Event {
         let script = &scripts::ADD_STOCK;
         let mut keys = script.keys_of(self.name());
         script.push_digest_key(&mut keys, self.name(), b'o', &operation.id);
-        let args = self.waking_args().with(operation.said.as_slice()).with(units);
+        let args = self.waking_args().with(operation.fingerprint.as_slice()).with(units);
         let call = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
         let mut reply = self.entity().seeded(script, call).await?;
         let (code, given) = (reply.count()?, reply.count()?);
         if code == Code::Full as u64 {
             return Err(Error::Full);
         }
-        Ok(match StockCode::numbered(code) {
-            Some(StockCode::Ok) => AddStock::Added(given),
-            Some(StockCode::Repeated) => AddStock::Repeated(given),
-            Some(StockCode::Mismatch) => AddStock::Mismatch,
-            Some(StockCode::TooLarge) => AddStock::TooLarge,
+        Ok(match AddStockCode::numbered(code) {
+            Some(AddStockCode::Ok) => AddStock::Added(given),
+            Some(AddStockCode::Repeated) => AddStock::Repeated(given),
+            Some(AddStockCode::Mismatch) => AddStock::Mismatch,
+            Some(AddStockCode::TooLarge) => AddStock::TooLarge,
             None => return Err(reply.error(format!("unknown code {code}"))),
         })
     }

@@ -57,7 +57,7 @@ impl Batch for Checks {
         self.clock.push_to(&mut args);
         args.push(u8::from(self.named));
         for Call { name, checks, .. } in items {
-            args.write_arg(name.as_ref().map_or(&[][..], |name| &name.said));
+            args.write_arg(name.as_ref().map_or(&[][..], |name| &name.fingerprint));
             for asked in checks {
                 args.extend_last(&[asked.rule.algorithm as u8, asked.rule.shadow.into()]);
                 for number in [asked.rule.limit, asked.rule.window_ms(), asked.cost] {

@@ -125,12 +125,12 @@ impl Call {
         }
         let name = id.map(|id| {
             let costs: Vec<_> = asked.iter().map(|asked| asked.cost.to_be_bytes()).collect();
-            let said: Vec<&[u8]> = asked
+            let payload: Vec<&[u8]> = asked
                 .iter()
                 .zip(&costs)
                 .flat_map(|(asked, cost)| [asked.id.as_slice(), cost.as_slice()])
                 .collect();
-            Operation::new(scope, id, &said)
+            Operation::new(scope, id, &payload)
         });
         Ok(Self { shard: shard_of(checks[0].group()), name, checks: asked })
     }

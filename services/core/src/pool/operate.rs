@@ -30,7 +30,7 @@ impl Pool {
         let operation = Operation::new(&scope, operation_id, &[&amount.to_be_bytes()]);
         let mut keys = script.keys_of(self.name());
         script.push_digest_key(&mut keys, self.name(), CALL_KEY, &operation.id);
-        let args = self.entity().args().with(operation.said.as_slice()).with(amount);
+        let args = self.entity().args().with(operation.fingerprint.as_slice()).with(amount);
         let args = args.with(operation_id);
         self.retry_while_sweeping(|| async {
             let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);

@@ -179,7 +179,7 @@ impl<const MOST: usize> Batch for Reservations<MOST> {
         let mut args = Args::with_capacity(1 + items.len(), 16 + 64 * items.len());
         self.clock.push_to(&mut args);
         for item in items {
-            args.push(item.operation.said.as_slice());
+            args.push(item.operation.fingerprint.as_slice());
             match &item.asked {
                 Asked::Amount(amount) => {
                     args.extend_last(&amount.to_be_double());

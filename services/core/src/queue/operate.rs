@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use super::overrides;
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Status, Ticket};
 use super::reply::Code;
 use super::rules::{Override, Rules};
-use super::stored;
 use super::{Queue, scripts};
 use crate::entity::{Entity, named, new_epoch};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
@@ -75,7 +75,7 @@ impl Queue {
     ) -> Result<(), Error> {
         let until = until.unwrap_or(0).saturating_mul(1_000_000);
         // No value that an override can have is empty.
-        let stored = overrides.iter().map(stored::write_override);
+        let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         let mut rules = Args::new().with(until);
         rules.append(&named(stored));

@@ -60,7 +60,7 @@ packed! {
     /// - the rules
     Left {
         written, gap, near, jitter, spread, drift, drop, unsure, spare, opens, opens_gap, early_gap,
-        lull, spacing, wave, wave_at, first_wave, rule_gap, of_capacity, of_batch, of_interval,
+        burst_gap, spacing, wave, wave_at, first_wave, rule_gap, of_capacity, of_batch, of_interval,
     }
 }
 
@@ -170,15 +170,16 @@ impl Outlook {
             } else {
                 0.7
             };
-        if left.lull > 2.0 * left.gap && left.opens_gap == 0.0 {
-            // Many turns come together, and the next ones at any moment until a lull is over.
-            let burst = left.lull + left.gap;
+        if left.burst_gap > 2.0 * left.gap && left.opens_gap == 0.0 {
+            // Many turns come together, and the next ones at any moment until the gap between
+            // bursts is over.
+            let burst = left.burst_gap + left.gap;
             median = ((median / burst).ceil() - 0.5) * burst;
             slow = ((slow / burst).ceil() - 0.1) * burst;
-        } else if left.lull > 0.0 {
-            let half = left.lull / 2.0;
+        } else if left.burst_gap > 0.0 {
+            let half = left.burst_gap / 2.0;
             median = median.max(half);
-            slow = slow.max(half) + 0.4 * left.lull;
+            slow = slow.max(half) + 0.4 * left.burst_gap;
         }
         median = (median + left.spacing / 2.0).max(self.call.check_in_left);
         slow = slow.max(median);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::health::{AdaptiveBatch, Health, StepReason};
 use super::outlook::QUARTERS;
+use super::overrides;
 use super::place::{Epoch, Ticket};
 use super::rules::{Override, Rules, State};
-use super::stored;
 use super::{Queue, scripts};
 use crate::breaker;
 use crate::store::{Error, Repeat, Reply};
@@ -165,11 +165,11 @@ impl Queue {
         let health_pace = health.map(|_| f64::from(quarters) / QUARTERS);
         let adaptive = adaptive(&mut reply)?;
         let has_all = self.entity().newest().read(&mut reply)?;
-        let (rules, reason) = stored::read(&mut reply)?;
+        let (rules, reason) = overrides::read(&mut reply)?;
         let mut overridden = Vec::new();
         while !reply.is_empty() {
             let (name, value) = (reply.text()?, reply.text()?);
-            let rule = stored::read_override(&name, &value);
+            let rule = overrides::read_override(&name, &value);
             let rule = rule.ok_or_else(|| reply.error(format!("override {name} = {value:?}")))?;
             let until = Some(reply.count()? / 1_000_000).filter(|until| *until > 0);
             overridden.push(Overridden { rule, until });

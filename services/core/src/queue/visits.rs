@@ -127,21 +127,21 @@ impl Queue {
     /// Gives up a place in line or a turn, or finishes a session.
     pub async fn leave(&self, of: PlaceRef) -> Result<Leave, Error> {
         Ok(match self.ask_of(&self.lanes().leave, of.into()).await? {
-            Told::Gone(Code::Ok, reason) => Leave::Left(reason),
-            Told::Gone(..) | Told::Here(..) => Leave::Already,
+            VisitReply::Ended(Code::Ok, reason) => Leave::Left(reason),
+            VisitReply::Ended(..) | VisitReply::Present(..) => Leave::Already,
         })
     }
 
     async fn visit(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Visit, Error> {
         Ok(match self.ask_of(lane, item).await? {
-            Told::Gone(_, reason) => Visit::Gone(reason),
-            Told::Here(Code::NotReady, place) => Visit::NotReady(place),
-            Told::Here(Code::NotActive, place) => Visit::NotActive(place),
-            Told::Here(_, place) => Visit::Here(place),
+            VisitReply::Ended(_, reason) => Visit::Gone(reason),
+            VisitReply::Present(Code::NotReady, place) => Visit::NotReady(place),
+            VisitReply::Present(Code::NotActive, place) => Visit::NotActive(place),
+            VisitReply::Present(_, place) => Visit::Here(place),
         })
     }
 
-    async fn ask_of(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Told, Error> {
+    async fn ask_of(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<VisitReply, Error> {
         self.entity().seeded(lane.script(), || lane.submit(item)).await
     }
 }
@@ -186,10 +186,10 @@ impl From<PlaceRef> for NamedPlace {
     }
 }
 
-/// What the script told of one place.
-enum Told {
-    Here(Code, Place),
-    Gone(Code, GoneReason),
+/// What a script replies about one place.
+enum VisitReply {
+    Present(Code, Place),
+    Ended(Code, GoneReason),
 }
 
 /// Visits that share a call of one script. `None`: the store holds no rules for the queue.
@@ -201,7 +201,7 @@ struct Visits {
 
 impl Batch for Visits {
     type Item = NamedPlace;
-    type Outcome = Option<Told>;
+    type Outcome = Option<VisitReply>;
     const MAX_ITEMS: usize = MOST_ITEMS;
 
     fn script(&self) -> &'static Script {
@@ -239,28 +239,28 @@ impl Batch for Visits {
         reply.bytes()?; // the epoch, which every item names itself
         let mut numbers = reply.packed()?;
         let outlook = Outlook::read(&mut reply)?;
-        let told = items
+        let replies = items
             .iter()
-            .map(|item| self.told(&mut numbers, outlook.as_ref(), item.place.ticket).map(Ok))
+            .map(|item| self.read(&mut numbers, outlook.as_ref(), item.place.ticket).map(Ok))
             .collect::<Result<_, _>>()?;
         numbers.end()?;
-        Ok(told)
+        Ok(replies)
     }
 }
 
 impl Visits {
-    fn told(
+    fn read(
         &self,
         numbers: &mut Numbers,
         outlook: Option<&Outlook>,
         ticket: Ticket,
-    ) -> Result<Option<Told>, Error> {
+    ) -> Result<Option<VisitReply>, Error> {
         let outcome = PackedOutcome::read(numbers)?;
         let leaves = std::ptr::eq(self.script, &raw const scripts::LEAVE);
         Ok(Some(if leaves || outcome.code == Code::IsGone {
-            Told::Gone(outcome.code, outcome.reason(numbers)?)
+            VisitReply::Ended(outcome.code, outcome.reason(numbers)?)
         } else {
-            Told::Here(outcome.code, outcome.place(numbers, outlook, ticket)?)
+            VisitReply::Present(outcome.code, outcome.place(numbers, outlook, ticket)?)
         }))
     }
 }

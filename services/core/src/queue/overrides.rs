@@ -1,4 +1,4 @@
-//! The rules as the store holds them: by name, in the order of the table.
+//! Overrides and the rules in force as Redis stores them: by name, in the order of the table.
 
 use super::reply::Reply;
 use super::rules::{Override, RULES, Rules};

@@ -1,6 +1,6 @@
 -- The birth of a pool. Needs lib/file_rules.lua, sums.lua, primary.lua and opening.lua.
 -- KEYS: meta holds ledger. ARGV: now, by store.lua; the revision that the caller has seen, by
--- lib/rule_parts.lua. Reply: none; a part gives `be_born`.
+-- lib/rule_parts.lua. Reply: none; a part gives `create`.
 
 -- The number of the ledger's last line, 0 when it has none: halves what lies between a number
 -- that a line has, or 0, and one that is behind all lines.
@@ -18,7 +18,7 @@ end
 -- somebody has seen before was lost: where that must be looked at, it waits to be confirmed. What
 -- is left of one whose sums are gone comes to nothing: the ledger goes on behind its last line, and
 -- what holds had reserved is not given back.
-local function be_born()
+local function create()
   if is_known then return end
   for _, sum in ipairs(SUMS) do m[sum], before[sum] = 0, 0 end
   m.seq = last_line()

@@ -2,10 +2,10 @@
 local GONE_KEPT = 600000000 -- a reason is told for ten minutes
 
 -- Notes of period 0 or 1, `gone_period`, are written now.
-local noted = {} -- what this call has noted (bury.lua)
+local noted = {} -- what this call has noted (end_place.lua)
 
 -- The id, reason and time of the note on a ticket; nothing when there is none.
-local function read_note(ticket)
+local function read_gone_reason(ticket)
   local field, period = string.format('%.0f', ticket), counter('gone_period')
   local note = noted[field]
     or call('HGET', KEYS[GONE + period], field)
