@@ -119,7 +119,7 @@ impl OpenConnections {
         found
     }
 
-    /// Evicts the first of those that were noted and have not changed since; false if there is none.
+    /// Evicts the first of those noted that have not changed since; false if none is left.
     fn evict_longest(&mut self) -> bool {
         while let Some((seen, id)) = self.waiting.pop() {
             let waits = self.by_id.get(&id).is_some_and(|open| open.activity.evict(seen));
