@@ -1,5 +1,5 @@
-//! What each tick of a queue does. Its work is bounded: a call of a script moves a bounded number of
-//! places, and a tick makes a bounded number of calls.
+//! What each tick of a queue does. Its work is bounded: a call of a script moves a bounded number
+//! of places, and a tick makes a bounded number of calls.
 
 use std::time::Duration;
 
