@@ -91,7 +91,7 @@ fn asked_of_a_pool(asked: AskedBody) {
             assert!((1..=128).contains(&operation_id.len()) && operation_id.trim() == operation_id);
             match asked {
                 Asked::Amount(amount) => {
-                    assert!((1..1 << 53).contains(&amount.get()), "{amount:?}")
+                    assert!((1..1 << 53).contains(&amount.get()), "{amount:?}");
                 }
                 Asked::Option(name) => assert!((1..=40).contains(&name.as_str().len()), "{name:?}"),
             }

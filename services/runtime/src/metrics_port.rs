@@ -63,7 +63,10 @@ pub(crate) struct MetricsPort {
 /// The open connections with the time at which each was opened, the least recently used in front.
 /// An answer is made at once, so all of them are idle.
 #[derive(Clone, Default)]
-struct Connections(Arc<Mutex<VecDeque<(Instant, JoinHandle<()>)>>>);
+struct Connections(Arc<Mutex<VecDeque<Connection>>>);
+
+/// When a connection was opened, and its task.
+type Connection = (Instant, JoinHandle<()>);
 
 impl MetricsPort {
     pub fn new(registry: Registry, readiness: Readiness) -> Self {

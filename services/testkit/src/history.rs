@@ -152,17 +152,17 @@ pub fn random<H: Harness>(fixed: u64, folder: &str) {
     }
 }
 
-/// A subsystem's random histories on `TimedStore` (`services/core/tests/support`), as a test: its
-/// name, how many it plays, the history with its bases and steps, and what is replaced in the debug
-/// form of a step to make Rust code of it.
+/// A subsystem's random histories, as a test: its name, how many it plays, the history, its world
+/// (`TimedStore` of `services/core/tests/support`), its bases and steps, and what is replaced in the
+/// debug form of a step to make Rust code of it.
 #[macro_export]
 macro_rules! random_histories {
     (
-        $test:ident plays $count:literal of $history:ty,
+        $test:ident plays $count:literal of $history:ty, on $world:ty,
         from $bases:expr, which are $base:ty,
         $(write $from:literal as $to:literal),*
     ) => {
-        impl $crate::history::Harness for crate::support::TimedStore {
+        impl $crate::history::Harness for $world {
             type Base = $base;
             type Step = step::Step;
 
@@ -191,7 +191,7 @@ macro_rules! random_histories {
         #[test]
         fn $test() {
             let folder = env!("CARGO_TARGET_TMPDIR");
-            $crate::history::random::<crate::support::TimedStore>($count, folder);
+            $crate::history::random::<$world>($count, folder);
         }
     };
 }

@@ -8,7 +8,8 @@ mod history;
 mod step;
 
 anteroom_testkit::random_histories! {
-    promises_08_11_12_random_histories_answer_like_the_model plays 800 of history::BreakerHistory<'_>,
+    promises_08_11_12_random_histories_answer_like_the_model
+        plays 800 of history::BreakerHistory<'_>, on crate::support::TimedStore,
     from step::bases(), which are [step::Base; 2],
     write "Together([" as "Together(vec!["
 }

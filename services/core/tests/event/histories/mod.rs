@@ -7,7 +7,8 @@ mod history;
 mod step;
 
 anteroom_testkit::random_histories! {
-    promises_09_11_12_random_histories_answer_like_the_model plays 800 of history::EventHistory<'_>,
+    promises_09_11_12_random_histories_answer_like_the_model
+        plays 800 of history::EventHistory<'_>, on crate::support::TimedStore,
     from step::base(), which are step::Base,
     write "(Part" as "(step::Part", write "Change(Base" as "Change(step::Base"
 }

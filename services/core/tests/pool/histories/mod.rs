@@ -6,7 +6,8 @@ mod history;
 mod step;
 
 anteroom_testkit::random_histories! {
-    promises_10_11_12_random_histories_answer_like_the_model plays 800 of history::PoolHistory<'_>,
+    promises_10_11_12_random_histories_answer_like_the_model
+        plays 800 of history::PoolHistory<'_>, on crate::support::TimedStore,
     from step::base(), which are step::Base,
     write "s([" as "s(vec!["
 }

@@ -16,7 +16,7 @@ mod visits;
 
 anteroom_testkit::random_histories! {
     promises_01_to_05_11_12_random_histories_answer_like_the_model
-        plays 320 of history::QueueHistory<'_>,
+        plays 320 of history::QueueHistory<'_>, on crate::support::TimedStore,
     from step::base(), which are step::Base,
     write "op: " as "op: Op::", write "whom: [" as "whom: vec![",
     write "Breaker(" as "Breaker(Breaker::"
