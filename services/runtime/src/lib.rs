@@ -1,7 +1,7 @@
 //! The shell that every Anteroom binary shares: reloads, telemetry, metrics port, shutdown.
 //!
-//! A binary is a [`Service`] and a role; [`shell::main`] does everything before the role and after
-//! it:
+//! A binary is a [`Service`](anteroom_config::Service) and a role; [`shell::main`] does everything
+//! before the role and after it:
 //!
 //! ```no_run
 //! use anteroom_config::Service;
