@@ -153,8 +153,8 @@ pub fn random<H: Harness>(fixed: u64, folder: &str) {
 }
 
 /// A subsystem's random histories, as a test: its name, how many it plays, the history, its world
-/// (`TimedStore` of `services/core/tests/support`), its bases and steps, and what is replaced in the
-/// debug form of a step to make Rust code of it.
+/// (`TimedStore` of `services/core/tests/support`), its bases and steps, and what is replaced in
+/// the debug form of a step to make Rust code of it.
 #[macro_export]
 macro_rules! random_histories {
     (
