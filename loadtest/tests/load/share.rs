@@ -149,7 +149,7 @@ fn the_job_on_kubernetes_has_flags_that_ramp_knows() {
     let between = |from: &str, to: &str| job.split_once(from).unwrap().1.split_once(to).unwrap().0;
     let data = between("\ndata:\n", "\n---").lines().filter(|line| !line.trim().starts_with('#'));
     let data = data.map(|line| line.trim().split_once(": ").unwrap());
-    let soon = (jiff::Timestamp::now() + jiff::SignedDuration::from_mins(30)).to_string();
+    let soon = (Timestamp::now() + SignedDuration::from_mins(30)).to_string();
     let own = [("JOB_COMPLETION_INDEX", "3"), ("START_AT", &*soon)];
     let values: Vec<_> = data.chain(own).collect();
     let args =
