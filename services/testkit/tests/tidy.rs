@@ -119,7 +119,7 @@ fn comments_and_scripts_keep_to_100_columns() {
     assert!(long.is_empty(), "{} lines:\n{}", long.len(), long.join("\n"));
 }
 
-/// Words that a reader of `CONTRIBUTING.md` would look for in vain, with the word that is used instead.
+/// Words that only we understand, and what a reader would look for instead.
 const AVOIDED: [(&str, &str); 27] = [
     ("anew", "again"),
     ("anybody", "any visitor, any client"),
