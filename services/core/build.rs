@@ -79,7 +79,7 @@ fn registry(folder: &str) -> Result<String, String> {
     _ = write!(
         file,
         "{statics}/// Every script of this folder.\n\
-         pub(super) static SCRIPTS: [&Script; {count}] = [\n{list}];\n"
+         pub(crate) static SCRIPTS: [&Script; {count}] = [\n{list}];\n"
     );
     Ok(file)
 }

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ahash::RandomState;
-use anteroom_config::Config;
-use anteroom_core::Kind;
+use anteroom_config::{Config, Declared, Section};
+use anteroom_core::Kind as _;
 use anteroom_core::store::{Error, Store};
+use anteroom_runtime::Families;
 use prometheus::Registry;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -24,7 +25,7 @@ use crate::tasks::Tasks;
 
 /// A kind, as core knows it, and what admission keeps of one of its entities. The list of kinds is
 /// [`kinds!`](anteroom_core::kinds).
-pub trait Served: Kind {
+pub trait Served: Declared {
     /// What admission keeps of one.
     type State: Entity<Kind = Self>;
 }
@@ -33,8 +34,6 @@ pub trait Served: Kind {
 pub trait Entity: Sized + Send + Sync + 'static {
     /// Its kind.
     type Kind: Served<State = Self>;
-    /// Its part of the configuration.
-    type Config;
     /// The metrics of all of its kind.
     type Families: Families;
 
@@ -48,13 +47,10 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// The facts of its routes that differ from the default, by template.
     const ROUTES: &[(&str, RouteInfo)] = &[];
 
-    /// All of its kind in a configuration.
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config>;
-
     /// One of a new configuration, which carries over what `before` remembers.
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &<Self::Kind as Section>::Table,
         before: Option<&Self>,
         families: &Self::Families,
         context: &EntityContext<'_>,
@@ -101,19 +97,6 @@ pub trait Snapshots: Listed {
     }
 }
 
-/// The metrics of one kind.
-pub trait Families: Sized {
-    /// Registers everything.
-    ///
-    /// # Errors
-    ///
-    /// When a name is taken.
-    fn register(registry: &Registry) -> prometheus::Result<Self>;
-
-    /// Shows nothing more of an entity that is no longer configured.
-    fn forget(&self, _name: &str) {}
-}
-
 /// The calls of a kind that go around the router.
 pub struct Hot {
     /// Those of visitors and gateways.
@@ -132,7 +115,7 @@ pub struct EntityContext<'a> {
 }
 
 macro_rules! define_in_force {
-    (; $(($kind:ident $handle:ident))+) => {
+    (; $(($kind:ident $handle:ident $name:ident $section:ident))+) => {
         /// The entities of one configuration, of every kind.
         #[derive(Default)]
         pub struct InForce {
@@ -233,7 +216,7 @@ impl<T> Entities<T> {
 impl<T: Entity> Entities<T> {
     /// Those of a new configuration, each made with the one that had the name before, if any.
     fn reload(&self, families: &T::Families, context: &EntityContext<'_>) -> Self {
-        let new = self.with(T::configured(context.config), |name, config, before| {
+        let new = self.with(T::Kind::declared(context.config), |name, config, before| {
             T::make(name, config, before, families, context)
         });
         self.left_out(&new).for_each(|name| families.forget(name));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::breaker::{Kept, Rules};
 use serde::Deserialize;
 
-use crate::{error::Fault, parse, section::Named};
+use crate::{error::Fault, parse, section::Named, sections::Section};
 
 /// One target, with the values of `[targets."*"]` where it says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -47,6 +47,10 @@ impl BreakerConfig {
             probes: self.probes,
         }
     }
+}
+
+impl Section for anteroom_core::breaker::Breaker {
+    type Table = BreakerConfig;
 }
 
 impl Named for BreakerConfig {

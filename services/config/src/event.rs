@@ -13,6 +13,7 @@ use crate::{
     error::Fault,
     parse, secrets,
     section::{self, Named},
+    sections::Section,
 };
 
 /// One event, with the values of `[events."*"]` where it says nothing.
@@ -61,6 +62,10 @@ impl EventConfig {
         self.secrets.clear();
         secrets::read_signing(&mut self.secrets, self.secret_file.as_deref(), key)
     }
+}
+
+impl Section for anteroom_core::event::Event {
+    type Table = EventConfig;
 }
 
 impl Named for EventConfig {

@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use crate::{
     error::Fault,
-    kinds::kinds,
     name::is_name,
     parse::{self, FromText},
 };
@@ -66,30 +65,25 @@ pub struct Scope {
     pub name: String,
 }
 
-macro_rules! sections {
-    ($($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+) => {
-        [$(stringify!($section)),+]
-    };
-}
-
-macro_rules! rule {
-    (
-        $(#[$first_doc:meta])* $first:ident: $first_kind:ty => $first_type:ty,
-        $($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+
-    ) => {
-        concat!(
+macro_rules! define_sections {
+    (; ($module:ident $handle:ident $name:ident $first:ident)
+     $(($modules:ident $handles:ident $names:ident $section:ident))+) => {
+        const SECTIONS: &[&str] = &[stringify!($first), $(stringify!($section)),+];
+        const SCOPE_RULE: &str = concat!(
             "must be SECTION:NAME such as \"pools:reward\", SECTION being one of ",
             stringify!($first) $(, ", ", stringify!($section))+
-        )
+        );
     };
 }
 
+anteroom_core::kinds!(define_sections! {});
+
 impl FromText for Scope {
-    const RULE: &'static str = kinds!(rule);
+    const RULE: &'static str = SCOPE_RULE;
 
     fn from_text(text: &str) -> Option<Self> {
         let (section, name) = text.split_once(':')?;
-        (kinds!(sections).contains(&section) && is_name(name))
+        (SECTIONS.contains(&section) && is_name(name))
             .then(|| Self { section: section.to_owned(), name: name.to_owned() })
     }
 }

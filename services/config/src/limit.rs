@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::limit::{Algorithm, Rule};
 use serde::Deserialize;
 
-use crate::{error::Fault, parse, section::Named};
+use crate::{error::Fault, parse, section::Named, sections::Section};
 
 /// One limit, with the values of `[limits."*"]` where it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -34,6 +34,10 @@ impl LimitConfig {
         let Self { algorithm, limit, window, shadow, .. } = *self;
         Rule { algorithm, limit, window, shadow }
     }
+}
+
+impl Section for anteroom_core::limit::Limits {
+    type Table = LimitConfig;
 }
 
 impl Named for LimitConfig {

@@ -4,7 +4,7 @@ use anteroom_core::pool::{RULES, Rules};
 use anteroom_core::rules::{Rule, Value};
 use serde::Deserialize;
 
-use crate::{error::Fault, section::Named};
+use crate::{error::Fault, section::Named, sections::Section};
 
 /// One pool, with the values of `[pools."*"]` where it says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -13,6 +13,10 @@ pub struct PoolConfig {
     /// The rules, all of which stand in the store: read by their table, not by serde.
     #[serde(skip)]
     pub rules: Rules,
+}
+
+impl Section for anteroom_core::pool::Pool {
+    type Table = PoolConfig;
 }
 
 impl Named for PoolConfig {

@@ -17,6 +17,7 @@ use crate::{
     origin::{Origin, is_loopback, web_address},
     parse::{self, FromText},
     section::{self, Named},
+    sections::Section,
 };
 
 /// One queue, with the values of `[queues."*"]` where it says nothing.
@@ -102,6 +103,10 @@ impl QueueConfig {
             (OnStoreError::Closed | OnStoreError::Open, _, _) => WithoutStore::Closed,
         }
     }
+}
+
+impl Section for anteroom_core::queue::Queue {
+    type Table = QueueConfig;
 }
 
 impl Named for QueueConfig {

@@ -7,17 +7,12 @@ use serde::Deserialize;
 
 use crate::{
     admission::AdmissionConfig,
-    breaker::BreakerConfig,
     error::Fault,
-    event::EventConfig,
     issuer::IssuerConfig,
     keys::{self, KeyConfig},
-    kinds::kinds,
-    limit::LimitConfig,
     log::LogConfig,
     name::check_name,
-    pool::PoolConfig,
-    queue::{self, QueueConfig},
+    queue,
     scheduler::SchedulerConfig,
     secrets,
     section::{self, Tables},
@@ -25,9 +20,9 @@ use crate::{
     store::StoreConfig,
 };
 
-/// The types of the sections: those that are there once, and those of the list of kinds.
+/// The types of the sections: those that are there once, and one for each kind.
 macro_rules! sections {
-    ($($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+) => {
+    (; $(($module:ident $handle:ident $name:ident $section:ident))+) => {
         /// The whole configuration, checked.
         #[derive(Clone, Debug)]
         pub struct Config {
@@ -43,7 +38,10 @@ macro_rules! sections {
             pub scheduler: SchedulerConfig,
             /// The job processor.
             pub issuer: IssuerConfig,
-            $($(#[$doc])* pub $section: BTreeMap<String, $type>,)+
+            $(
+                #[doc = concat!("`[", stringify!($section), ".NAME]`, by name.")]
+                pub $section: BTreeMap<String, <anteroom_core::$module::$handle as Section>::Table>,
+            )+
         }
 
         /// The same as it is in the merged layers.
@@ -76,26 +74,26 @@ macro_rules! sections {
             }
         }
 
-        $(impl Declared for $kind {
-            type Config = $type;
-
-            fn declared(config: &Config) -> &BTreeMap<String, $type> {
+        $(impl Declared for anteroom_core::$module::$handle {
+            fn declared(config: &Config) -> &BTreeMap<String, Self::Table> {
                 &config.$section
             }
         })+
     };
 }
 
-kinds!(sections);
+anteroom_core::kinds!(sections! {});
 
-/// A kind whose things the configuration declares by name; all of
-/// [`anteroom_core::kinds!`] are.
-pub trait Declared: Kind {
-    /// One table of the section.
-    type Config: Clone + Send + Sync + 'static;
+/// A kind, and what the configuration has for each of its entities.
+pub trait Section: Kind {
+    /// One table, `[SECTION.NAME]`.
+    type Table: Clone + Send + Sync + 'static;
+}
 
-    /// What is declared, by name.
-    fn declared(config: &Config) -> &BTreeMap<String, Self::Config>;
+/// The entities that the configuration declares. All kinds have this by core's list of them.
+pub trait Declared: Section {
+    /// Their tables, by name.
+    fn declared(config: &Config) -> &BTreeMap<String, Self::Table>;
 }
 
 impl Config {
@@ -165,30 +163,5 @@ impl Config {
             self.admission.check_serving(!self.keys.is_empty())?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A kind that is not declared would not compile here.
-    fn add<K: Declared>(sections: &mut Vec<&'static str>) {
-        sections.push(K::SECTION);
-    }
-
-    macro_rules! fields {
-        ($($(#[$doc:meta])* $section:ident: $kind:ty => $type:ty,)+) => {
-            [$((stringify!($section), <$kind as Kind>::SECTION)),+]
-        };
-    }
-
-    #[test]
-    fn each_kind_has_its_section_and_no_other_has() {
-        let mut sections = Vec::new();
-        anteroom_core::for_each_kind!(add(&mut sections));
-        let fields = kinds!(fields);
-        assert!(fields.iter().all(|(field, section)| field == section), "{fields:?}");
-        assert_eq!(fields.len(), sections.len());
     }
 }

@@ -8,6 +8,26 @@ use crate::{
     process_metrics::ProcessMetrics,
 };
 
+/// The metrics of one kind of entity.
+pub trait Families: Sized {
+    /// Registers everything.
+    ///
+    /// # Errors
+    ///
+    /// When a name is taken.
+    fn register(registry: &Registry) -> prometheus::Result<Self>;
+
+    /// Shows nothing more of an entity that is no longer configured; its counters stay.
+    fn forget(&self, _name: &str) {}
+}
+
+/// A kind without metrics.
+impl Families for () {
+    fn register(_: &Registry) -> prometheus::Result<Self> {
+        Ok(())
+    }
+}
+
 /// A registry with the process metrics, `anteroom_build_info`, `anteroom_success_ratio` and
 /// `anteroom_service_operations_total`.
 pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {

@@ -1,50 +1,55 @@
 //! What the scheduler does for every kind alike: one task for each entity, which keeps the rules of
 //! the file written and ticks.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use anteroom_config::Config;
-use anteroom_core::Kind;
+use anteroom_config::{Config, Declared, Section};
+use anteroom_core::Kind as _;
 use anteroom_core::breaker::Breaker;
 use anteroom_core::limit::Limits;
 use anteroom_core::store::Error;
-use anteroom_runtime::{Changes, Supervisor};
+use anteroom_runtime::{Changes, Families, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 use crate::log::log_entity;
-use crate::metrics::Metrics;
+use crate::metrics::Counted;
 use crate::rules;
 use crate::shared::Shared;
+use crate::tick::Tick;
 
 /// A kind, and what the scheduler does for it. Nothing by default: the rules of limits and targets
 /// travel with each call, and their keys end by themselves.
-pub trait Scheduled: Kind {
-    /// Serves each entity that the configuration names until the service ends.
+pub trait Scheduled: Declared {
+    /// The metrics of all of its kind.
+    type Families: Families + Clone + Debug;
+
+    /// Its ticks; without any, the scheduler does nothing for it.
+    const TICKS: &'static [Tick] = &[];
+
+    /// Serves each entity that the configuration declares until the service ends.
     fn serve(_tasks: &Tasks) -> impl Future<Output = ()> + Send {
         async {}
     }
-
-    /// Whether the configuration names an entity to be served.
-    fn has_any(_config: &Config) -> bool {
-        false
-    }
 }
 
-impl Scheduled for Limits {}
-impl Scheduled for Breaker {}
+impl Scheduled for Limits {
+    type Families = ();
+}
+
+impl Scheduled for Breaker {
+    type Families = ();
+}
 
 /// An entity that ticks, and whose rules a file sets.
 pub trait Entity: Sized + Send + Sync + 'static {
     /// Its kind.
-    type Kind: Kind;
+    type Kind: Counted;
     /// Its rules.
     type Rules: Clone + PartialEq + Send + Sync;
 
-    /// The names that a configuration has.
-    fn names(config: &Config) -> Vec<String>;
-
-    /// The rules in a configuration; `None` if it does not name the entity any more.
-    fn rules_in(config: &Config, name: &str) -> Option<Self::Rules>;
+    /// The rules in its part of the configuration.
+    fn rules(table: &<Self::Kind as Section>::Table) -> &Self::Rules;
 
     /// Opens it.
     fn open(served: Served, rules: Self::Rules) -> Self;
@@ -60,9 +65,6 @@ pub trait Entity: Sized + Send + Sync + 'static {
 
     /// Ticks until it is stopped.
     fn tick(&self) -> impl Future<Output = ()> + Send;
-
-    /// Takes away the gauges of one that is no longer configured; its counters stay.
-    fn forget(metrics: &Metrics, name: &str);
 }
 
 /// Starts the tasks.
@@ -83,10 +85,15 @@ impl Tasks {
     pub async fn keep<E: Entity>(&self) {
         let (shared, changes) = (self.shared.clone(), self.changes.clone());
         let serve = move |name, stop| serve::<E>(shared.clone(), name, changes.clone(), stop);
-        let names = |config: &Arc<Config>| E::names(config);
+        let names = |config: &Arc<Config>| E::Kind::declared(config).keys().cloned().collect();
         let (task, stop) = (format!("{}_ticks", E::Kind::NAME), self.stop.clone());
         self.supervisor.keep(&task, self.changes.clone(), names, stop, serve).await;
     }
+}
+
+/// The rules in a configuration; `None` if it does not declare the entity any more.
+pub fn rules_in<E: Entity>(config: &Config, name: &str) -> Option<E::Rules> {
+    E::Kind::declared(config).get(name).map(|table| E::rules(table).clone())
 }
 
 /// Serves one entity until it is stopped. Nothing ticks before the rules of the file are written.
@@ -97,7 +104,7 @@ async fn serve<E: Entity>(
     stop: CancellationToken,
 ) {
     let kind = E::Kind::NAME;
-    let Some(rules) = E::rules_in(&changes.borrow().clone(), &name) else { return };
+    let Some(rules) = rules_in::<E>(&changes.borrow(), &name) else { return };
     let entity = E::open(Served::new(&shared, kind, &name, changes, stop), rules);
     log_entity!(info, kind, &name, "served");
     let ticks = async {
@@ -105,7 +112,7 @@ async fn serve<E: Entity>(
         entity.tick().await;
     };
     tokio::join!(rules::keep(&entity), ticks);
-    E::forget(&shared.metrics, &name);
+    E::Kind::families(&shared.metrics).forget(&name);
     shared.failures.forget(kind, &name);
     log_entity!(info, kind, &name, "no longer served");
 }

@@ -1,18 +1,38 @@
 //! The task of one event: its rules are kept written, claims whose lease has ended go back, issuers
 //! are woken, and its gauges are read.
 
-use anteroom_config::Config;
-use anteroom_core::event::{Event, Rules};
+use std::time::Duration;
+
+use anteroom_config::{Config, EventConfig};
+use anteroom_core::event::{Event, Rules, Snapshot};
 use anteroom_core::store::Error;
+use anteroom_runtime::{Families, SnapshotGauges};
+use prometheus::Registry;
 
 use crate::entity::{Entity, Scheduled, Served, Tasks};
-use crate::metrics::Metrics;
-use crate::tick::{self, Tick};
+use crate::tick::{self, NEVER_LATE, Tick};
 
 /// No visitor comes here, so nothing ever waits in an event's lanes.
 const LANE_BOUND: usize = 1;
 /// Calls of one tick, 100 claims each.
 const RECLAIM_CALLS: u32 = 100;
+
+/// Claims whose lease has ended go back: found soon, and well within the second
+/// (`lua/event/lib/held.lua`) after which a tick counts as missed.
+const RECLAIM: Tick = Tick {
+    name: "event_reclaim",
+    spread: NEVER_LATE,
+    interval: |config, _| config.scheduler.sweep_tick.min(Duration::from_millis(400)),
+};
+/// Issuers are woken.
+const KICK: Tick = Tick { name: "event_kick", spread: NEVER_LATE, interval: kick_interval };
+const SNAPSHOT: Tick = Tick::snapshot("event_snapshot");
+
+fn kick_interval(config: &Config, name: &str) -> Duration {
+    // Without any, the event has left the configuration and is about to be stopped.
+    let event = config.events.get(name);
+    event.map_or(config.scheduler.snapshot_tick, |event| event.rules.kick_interval)
+}
 
 /// An event and its part of the configuration.
 struct ScheduledEvent {
@@ -20,13 +40,27 @@ struct ScheduledEvent {
     served: Served,
 }
 
-impl Scheduled for Event {
-    async fn serve(tasks: &Tasks) {
-        tasks.keep::<ScheduledEvent>().await;
+/// What the snapshots show.
+#[derive(Clone, Debug)]
+pub struct EventFamilies(SnapshotGauges<Snapshot>);
+
+impl Families for EventFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
+        SnapshotGauges::register(registry, "event", Snapshot::GAUGES, Snapshot::STATES).map(Self)
     }
 
-    fn has_any(config: &Config) -> bool {
-        !config.events.is_empty()
+    fn forget(&self, name: &str) {
+        self.0.forget(name);
+    }
+}
+
+impl Scheduled for Event {
+    type Families = EventFamilies;
+
+    const TICKS: &'static [Tick] = &[RECLAIM, KICK, SNAPSHOT];
+
+    async fn serve(tasks: &Tasks) {
+        tasks.keep::<ScheduledEvent>().await;
     }
 }
 
@@ -34,12 +68,8 @@ impl Entity for ScheduledEvent {
     type Kind = Event;
     type Rules = Rules;
 
-    fn names(config: &Config) -> Vec<String> {
-        config.events.keys().cloned().collect()
-    }
-
-    fn rules_in(config: &Config, name: &str) -> Option<Rules> {
-        config.events.get(name).map(|event| event.rules.clone())
+    fn rules(table: &EventConfig) -> &Rules {
+        &table.rules
     }
 
     fn open(served: Served, rules: Rules) -> Self {
@@ -69,14 +99,10 @@ impl Entity for ScheduledEvent {
 
     async fn tick(&self) {
         tokio::join!(
-            tick::keep(Tick::Reclaim, self, reclaim),
-            tick::keep(Tick::Kick, self, kick),
-            tick::keep(Tick::EventSnapshot, self, snapshot),
+            tick::keep(&RECLAIM, self, reclaim),
+            tick::keep(&KICK, self, kick),
+            tick::keep(&SNAPSHOT, self, snapshot),
         );
-    }
-
-    fn forget(metrics: &Metrics, name: &str) {
-        metrics.events.forget(name);
     }
 }
 
@@ -101,6 +127,6 @@ async fn kick(event: &ScheduledEvent) -> Result<(), Error> {
 
 async fn snapshot(event: &ScheduledEvent) -> Result<(), Error> {
     let snapshot = event.event.snapshot().await?;
-    event.served.shared.metrics.events.show(event.event.name(), &snapshot);
+    event.served.shared.metrics.event.0.show(event.event.name(), &snapshot);
     Ok(())
 }

@@ -9,10 +9,9 @@ macro_rules! log_entity {
 }
 
 macro_rules! with_fields {
-    ($level:ident $kind:ident $name:ident [$($more:tt)+]; $(($module:ident $handle:ident))+) => {
+    ($level:ident $kind:ident $name:ident [$($more:tt)+]; $(($module:ident $handle:ident $public:ident $section:ident))+) => {
         tracing::$level!(
-            $($module = ($kind == <anteroom_core::$module::$handle as anteroom_core::Kind>::NAME)
-                .then_some($name),)+
+            $($module = ($kind == stringify!($public)).then_some($name),)+
             $($more)+
         )
     };

@@ -1,17 +1,28 @@
 //! The task of one pool: its rules are kept written, and its ticks come.
 
-use anteroom_config::Config;
-use anteroom_core::pool::{Pool, Rules};
+use std::time::Duration;
+
+use anteroom_config::PoolConfig;
+use anteroom_core::pool::{Pool, Rules, Snapshot};
 use anteroom_core::store::Error;
+use anteroom_runtime::{Families, SnapshotGauges};
+use prometheus::Registry;
 
 use crate::entity::{Entity, Scheduled, Served, Tasks};
-use crate::metrics::Metrics;
-use crate::tick::{self, Tick};
+use crate::tick::{self, NEVER_LATE, Tick};
 
 /// No caller comes here, so nothing ever waits in a pool's lanes.
 const LANE_BOUND: usize = 1;
 /// Calls of one sweep, 50 holds each: 10 000 may end in a second.
 const SWEEP_CALLS: u32 = 200;
+
+/// What ended holds had reserved is taken back, within a second of their end.
+const SWEEP: Tick = Tick {
+    name: "pool_sweep",
+    spread: NEVER_LATE,
+    interval: |config, _| config.scheduler.sweep_tick.min(Duration::from_secs(1)),
+};
+const SNAPSHOT: Tick = Tick::snapshot("pool_snapshot");
 
 /// A pool and its part of the configuration.
 struct ScheduledPool {
@@ -19,13 +30,27 @@ struct ScheduledPool {
     served: Served,
 }
 
-impl Scheduled for Pool {
-    async fn serve(tasks: &Tasks) {
-        tasks.keep::<ScheduledPool>().await;
+/// What the snapshots show.
+#[derive(Clone, Debug)]
+pub struct PoolFamilies(SnapshotGauges<Snapshot>);
+
+impl Families for PoolFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
+        SnapshotGauges::register(registry, "pool", Snapshot::GAUGES, []).map(Self)
     }
 
-    fn has_any(config: &Config) -> bool {
-        !config.pools.is_empty()
+    fn forget(&self, name: &str) {
+        self.0.forget(name);
+    }
+}
+
+impl Scheduled for Pool {
+    type Families = PoolFamilies;
+
+    const TICKS: &'static [Tick] = &[SWEEP, SNAPSHOT];
+
+    async fn serve(tasks: &Tasks) {
+        tasks.keep::<ScheduledPool>().await;
     }
 }
 
@@ -33,12 +58,8 @@ impl Entity for ScheduledPool {
     type Kind = Pool;
     type Rules = Rules;
 
-    fn names(config: &Config) -> Vec<String> {
-        config.pools.keys().cloned().collect()
-    }
-
-    fn rules_in(config: &Config, name: &str) -> Option<Rules> {
-        config.pools.get(name).map(|pool| pool.rules.clone())
+    fn rules(table: &PoolConfig) -> &Rules {
+        &table.rules
     }
 
     fn open(served: Served, rules: Rules) -> Self {
@@ -58,14 +79,7 @@ impl Entity for ScheduledPool {
     }
 
     async fn tick(&self) {
-        tokio::join!(
-            tick::keep(Tick::PoolSweep, self, sweep),
-            tick::keep(Tick::PoolSnapshot, self, snapshot),
-        );
-    }
-
-    fn forget(metrics: &Metrics, name: &str) {
-        metrics.pools.forget(name);
+        tokio::join!(tick::keep(&SWEEP, self, sweep), tick::keep(&SNAPSHOT, self, snapshot),);
     }
 }
 
@@ -88,6 +102,6 @@ async fn sweep(pool: &ScheduledPool) -> Result<(), Error> {
 
 async fn snapshot(pool: &ScheduledPool) -> Result<(), Error> {
     let snapshot = pool.pool.snapshot().await?;
-    pool.served.shared.metrics.pools.show(pool.pool.name(), &snapshot);
+    pool.served.shared.metrics.pool.0.show(pool.pool.name(), &snapshot);
     Ok(())
 }

@@ -24,7 +24,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let store = Store::open(&config.store(), &anteroom_core::scripts(), &registry)?;
     let metrics = Metrics::register(&registry)?;
     fn look_for<K: Scheduled>(config: &Config, has_any: &mut bool) {
-        *has_any |= K::has_any(config);
+        *has_any |= !K::TICKS.is_empty() && !K::declared(config).is_empty();
     }
     let mut has_any = false;
     for_each_kind!(look_for(&config, &mut has_any));
@@ -36,7 +36,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let shared = Arc::new(Shared { store, metrics, failures, operations });
     let tasks = Tasks { supervisor, shared, changes, stop: shutdown };
     macro_rules! serve_all {
-        (; $(($kind:ident $handle:ident))+) => {
+        (; $(($kind:ident $handle:ident $name:ident $section:ident))+) => {
             tokio::join!($(<anteroom_core::$kind::$handle as Scheduled>::serve(&tasks)),+)
         };
     }

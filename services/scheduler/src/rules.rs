@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rand::Rng as _;
 
-use crate::entity::Entity;
+use crate::entity::{Entity, rules_in};
 use crate::log::log_entity;
 
 /// The pauses before another try, half a second to a whole.
@@ -22,7 +22,7 @@ pub async fn keep<E: Entity>(entity: &E) {
     while !served.stop.is_cancelled() {
         let config = changes.borrow_and_update().clone();
         // Without any, the entity has left the configuration and is about to be stopped.
-        let rules = E::rules_in(&config, &served.name);
+        let rules = rules_in::<E>(&config, &served.name);
         let mut try_again = false;
         if let Some(rules) = rules.filter(|rules| written.as_ref() != Some(rules)) {
             // For a store that holds none while none were seen.

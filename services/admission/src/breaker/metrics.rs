@@ -1,10 +1,8 @@
 //! What admission counts of targets.
 
 use anteroom_core::breaker::Snapshot;
-use anteroom_runtime::SnapshotGauges;
+use anteroom_runtime::{Families, SnapshotGauges};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
-
-use crate::entities::Families;
 
 /// A gauge: its name, its meaning, and its value in a snapshot, if it has one there.
 type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);

@@ -1,9 +1,8 @@
 //! What this process keeps of a target between requests, and what a target refuses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{BreakerConfig, Config};
+use anteroom_config::BreakerConfig;
 use anteroom_core::breaker::{Breaker, Rules, Snapshot, Window};
 use anteroom_core::store::Error;
 use utoipa_axum::router::OpenApiRouter;
@@ -70,20 +69,15 @@ impl Served for Breaker {
 
 impl Entity for BreakerState {
     type Kind = Breaker;
-    type Config = BreakerConfig;
     type Families = BreakerFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_TARGET;
     const CODES: &'static [&'static [Code]] = &[problems::TARGET];
     const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
 
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.targets
-    }
-
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &BreakerConfig,
         before: Option<&Self>,
         families: &Self::Families,
         context: &EntityContext<'_>,

@@ -1,9 +1,8 @@
 //! What this process keeps of an event between requests, and what an event refuses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{Config, EventConfig};
+use anteroom_config::EventConfig;
 use anteroom_core::event::{Event, Snapshot};
 use anteroom_core::store::Error;
 use utoipa_axum::router::OpenApiRouter;
@@ -40,19 +39,14 @@ impl Served for Event {
 
 impl Entity for EventState {
     type Kind = Event;
-    type Config = EventConfig;
     type Families = EventFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_EVENT;
     const CODES: &'static [&'static [Code]] = &[problems::EVENT];
 
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.events
-    }
-
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &EventConfig,
         before: Option<&Self>,
         families: &Self::Families,
         context: &EntityContext<'_>,

@@ -129,7 +129,7 @@ impl Audit {
         let key = key.as_deref().unwrap_or(UNKNOWN_KEY);
         let outcome = code.map_or("done", |code| code.name());
         macro_rules! write_line {
-            (; $(($kind:ident $handle:ident))+) => {
+            (; $(($kind:ident $handle:ident $name:ident $section:ident))+) => {
                 tracing::info!(
                     target: AUDIT,
                     // The name is in a field of its kind.

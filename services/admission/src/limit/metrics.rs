@@ -1,8 +1,7 @@
 //! What admission counts of limits.
 
+use anteroom_runtime::Families;
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
-
-use crate::entities::Families;
 
 /// The metrics of all limits, by name.
 #[derive(Debug)]

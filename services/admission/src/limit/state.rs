@@ -1,9 +1,8 @@
 //! What this process keeps of a limit between requests, and what limits refuse.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{Config, LimitConfig};
+use anteroom_config::LimitConfig;
 use anteroom_core::limit::{Limits, Rule};
 use http::HeaderValue;
 use utoipa_axum::router::OpenApiRouter;
@@ -45,20 +44,15 @@ impl Served for Limits {
 
 impl Entity for LimitState {
     type Kind = Limits;
-    type Config = LimitConfig;
     type Families = LimitFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_LIMIT;
     const CODES: &'static [&'static [Code]] = &[problems::LIMIT];
     const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
 
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.limits
-    }
-
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &LimitConfig,
         before: Option<&Self>,
         families: &Self::Families,
         _context: &EntityContext<'_>,

@@ -1,10 +1,8 @@
 //! What admission counts of pools, and shows of them.
 
 use anteroom_core::pool::Snapshot;
-use anteroom_runtime::SnapshotGauges;
+use anteroom_runtime::{Families, SnapshotGauges};
 use prometheus::{IntCounterVec, Opts, Registry};
-
-use crate::entities::Families;
 
 /// The metrics of all pools, by name.
 #[derive(Debug)]

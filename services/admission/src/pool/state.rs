@@ -1,9 +1,8 @@
 //! What this process keeps of a pool between requests, and what a pool refuses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{Config, PoolConfig};
+use anteroom_config::PoolConfig;
 use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
 use prometheus::{IntCounter, IntCounterVec};
@@ -99,20 +98,15 @@ impl Served for Pool {
 
 impl Entity for PoolState {
     type Kind = Pool;
-    type Config = PoolConfig;
     type Families = PoolFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_POOL;
     const CODES: &'static [&'static [Code]] = &[problems::POOL];
     const ROUTES: &[(&str, RouteInfo)] = super::ROUTES;
 
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.pools
-    }
-
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &PoolConfig,
         before: Option<&Self>,
         families: &Self::Families,
         context: &EntityContext<'_>,

@@ -1,10 +1,8 @@
 //! What admission counts of queues.
 
 use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot, Status, Visit};
-use anteroom_runtime::SnapshotGauges;
+use anteroom_runtime::{Families, SnapshotGauges};
 use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
-
-use crate::entities::Families;
 
 /// The metrics of all queues, by name.
 #[derive(Debug)]

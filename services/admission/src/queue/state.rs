@@ -1,10 +1,9 @@
 //! What this process keeps of a queue between requests, and what a queue refuses.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anteroom_config::{Config, Origin, QueueConfig};
+use anteroom_config::{Origin, QueueConfig};
 use anteroom_core::queue::{Queue, Rules, Snapshot};
 use anteroom_core::store::Error;
 use rand::Rng as _;
@@ -183,7 +182,6 @@ impl Served for Queue {
 
 impl Entity for QueueState {
     type Kind = Queue;
-    type Config = QueueConfig;
     type Families = QueueFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
@@ -191,13 +189,9 @@ impl Entity for QueueState {
     const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
     const ROUTES: &[(&str, RouteInfo)] = gate::ROUTES;
 
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.queues
-    }
-
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &QueueConfig,
         before: Option<&Self>,
         families: &Self::Families,
         context: &EntityContext<'_>,

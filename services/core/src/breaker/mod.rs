@@ -24,8 +24,7 @@ pub use rules::{Kept, Rules};
 pub use snapshot::Snapshot;
 pub use state::{LATENCY_BOUNDS_MS, State, Totals, Window};
 
-use crate::kind::Kind;
-use crate::store::{Clock, Constants, Script, Store};
+use crate::store::{Clock, Constants, Store};
 
 /// What tables in Rust give to the scripts.
 fn constants() -> Constants {
@@ -43,16 +42,6 @@ struct BreakerInner {
     clock: Clock,
     record: record::Lanes,
     permit: permits::PermitLane,
-}
-
-impl Kind for Breaker {
-    const NAME: &str = "target";
-    const SECTION: &str = "targets";
-    const FOLDER: &str = "breaker";
-
-    fn scripts() -> &'static [&'static Script] {
-        &scripts::SCRIPTS
-    }
 }
 
 impl Breaker {

@@ -30,7 +30,6 @@ pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
 use rand::Rng as _;
 
 use crate::entity::{Entity, Ruled};
-use crate::kind::Kind;
 use crate::operation::digest;
 use crate::store::{Args, Clock, Constants, Error, Script, Store};
 
@@ -61,15 +60,6 @@ impl Ruled for Rules {
 
     fn seed_script() -> &'static Script {
         &scripts::SEED_RULES
-    }
-}
-
-impl Kind for Event {
-    const NAME: &str = "event";
-    const SECTION: &str = "events";
-
-    fn scripts() -> &'static [&'static Script] {
-        &scripts::SCRIPTS
     }
 }
 

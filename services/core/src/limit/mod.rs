@@ -27,8 +27,7 @@ pub use rule::{Algorithm, MAX_LOG_COST, Rule};
 use batch::Checks;
 use call::{SHARDS, counter_id, shard_of};
 
-use crate::kind::Kind;
-use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Script, Sharded, Store};
+use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Sharded, Store};
 
 /// What tables in Rust give to the scripts.
 fn constants() -> Constants {
@@ -45,15 +44,6 @@ pub struct Limits {
     named: Sharded<Checks>,
     /// Those that would count again.
     nameless: Sharded<Checks>,
-}
-
-impl Kind for Limits {
-    const NAME: &str = "limit";
-    const SECTION: &str = "limits";
-
-    fn scripts() -> &'static [&'static Script] {
-        &scripts::SCRIPTS
-    }
 }
 
 impl Limits {

@@ -33,9 +33,8 @@ pub use ticks::{Snapshot, Sweep};
 use reply::{Attempt, Receipt};
 
 use crate::entity::Entity;
-use crate::kind::Kind;
 use crate::rules::MAX_AMOUNT;
-use crate::store::{Clock, Constants, Error, Script, Store};
+use crate::store::{Clock, Constants, Error, Store};
 
 /// What tables in Rust give to the scripts.
 fn constants() -> Constants {
@@ -60,15 +59,6 @@ struct PoolInner {
 
 /// How long Redis serves others between two calls that take ended holds back.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
-
-impl Kind for Pool {
-    const NAME: &str = "pool";
-    const SECTION: &str = "pools";
-
-    fn scripts() -> &'static [&'static Script] {
-        &scripts::SCRIPTS
-    }
-}
 
 impl Pool {
     /// Opens a pool. `rules` are given to a store that holds none for it, as long as this handle

@@ -42,8 +42,7 @@ pub use visits::{Join, Leave, Visit};
 
 use crate::breaker;
 use crate::entity::Entity;
-use crate::kind::Kind;
-use crate::store::{Clock, Constants, Script, Store};
+use crate::store::{Clock, Constants, Store};
 
 /// What tables in Rust give to the scripts.
 fn constants() -> Constants {
@@ -65,15 +64,6 @@ pub struct Queue(Arc<QueueInner>);
 struct QueueInner {
     entity: Entity<Rules>,
     lanes: visits::Lanes,
-}
-
-impl Kind for Queue {
-    const NAME: &str = "queue";
-    const SECTION: &str = "queues";
-
-    fn scripts() -> &'static [&'static Script] {
-        &scripts::SCRIPTS
-    }
 }
 
 impl Queue {

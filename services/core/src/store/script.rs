@@ -125,7 +125,7 @@ impl Key {
 /// such as `JOIN`, and their list `SCRIPTS`. `build.rs` makes them from the headers.
 macro_rules! scripts {
     ($folder:literal) => {
-        mod scripts {
+        pub(crate) mod scripts {
             include!(concat!(env!("OUT_DIR"), "/", $folder, ".rs"));
         }
     };

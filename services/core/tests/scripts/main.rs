@@ -33,7 +33,7 @@ struct Subsystem {
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
 macro_rules! subsystems {
-    (; $(($module:ident $handle:ident))+) => {
+    (; $(($module:ident $handle:ident $name:ident $section:ident))+) => {
         &[$($module::SUBSYSTEM),+]
     };
 }

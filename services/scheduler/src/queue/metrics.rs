@@ -1,7 +1,7 @@
 //! What the scheduler counts of queues.
 
 use anteroom_core::queue::{GoneReason, Promotion, QueueCounts, Snapshot, StepReason, Sweep};
-use anteroom_runtime::SnapshotGauges;
+use anteroom_runtime::{Families, SnapshotGauges};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
@@ -28,9 +28,8 @@ pub struct QueueFamilies {
     lag: HistogramVec,
 }
 
-impl QueueFamilies {
-    /// Registers everything.
-    pub fn register(registry: &Registry) -> prometheus::Result<Self> {
+impl Families for QueueFamilies {
+    fn register(registry: &Registry) -> prometheus::Result<Self> {
         let eta_error = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_queue_eta_error_ratio",
@@ -64,6 +63,12 @@ impl QueueFamilies {
         Ok(Self { gauges, counts, eta_error, steps, lag })
     }
 
+    fn forget(&self, name: &str) {
+        self.gauges.forget(name);
+    }
+}
+
+impl QueueFamilies {
     /// The children of one queue.
     pub fn of(&self, name: &str) -> QueueMetrics {
         let gone = |reason: GoneReason| self.counts.gone.with_label_values(&[name, reason.name()]);

@@ -9,19 +9,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anteroom_config::Config;
+use anteroom_config::{Config, QueueConfig};
 use anteroom_core::queue::{Queue, Rules};
 use anteroom_core::store::Error;
 
 use self::followed::Followed;
-use self::metrics::QueueMetrics;
+use self::metrics::{QueueFamilies, QueueMetrics};
 use crate::entity::{Entity, Scheduled, Served, Tasks};
-use crate::metrics::Metrics;
 use crate::shared::Shared;
-use crate::tick::{self, Tick};
+use crate::tick::{self, NEVER_LATE, Tick};
 
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
 const LANE_BOUND: usize = 1;
+
+/// The head of the line moves on. Never early: a slice that is not due yet would wait for the next
+/// tick.
+const PROMOTE: Tick =
+    Tick { name: "promote", spread: (1.0, 1.2), interval: |config, _| config.scheduler.tick };
+/// What has ended is cleared away.
+const SWEEP: Tick =
+    Tick { name: "sweep", spread: NEVER_LATE, interval: |config, _| config.scheduler.sweep_tick };
+const SNAPSHOT: Tick = Tick::snapshot("snapshot");
 
 /// A queue, its part of the configuration, and what its ticks tell each other.
 pub struct ScheduledQueue {
@@ -54,12 +62,12 @@ impl ScheduledQueue {
 }
 
 impl Scheduled for Queue {
+    type Families = QueueFamilies;
+
+    const TICKS: &'static [Tick] = &[PROMOTE, SWEEP, SNAPSHOT];
+
     async fn serve(tasks: &Tasks) {
         tasks.keep::<ScheduledQueue>().await;
-    }
-
-    fn has_any(config: &Config) -> bool {
-        !config.queues.is_empty()
     }
 }
 
@@ -67,19 +75,15 @@ impl Entity for ScheduledQueue {
     type Kind = Queue;
     type Rules = Rules;
 
-    fn names(config: &Config) -> Vec<String> {
-        config.queues.keys().cloned().collect()
-    }
-
-    fn rules_in(config: &Config, name: &str) -> Option<Rules> {
-        config.queues.get(name).map(|queue| queue.rules.clone())
+    fn rules(table: &QueueConfig) -> &Rules {
+        &table.rules
     }
 
     fn open(served: Served, rules: Rules) -> Self {
         let (shared, name) = (&served.shared, served.name.as_str());
         Self {
             queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
-            metrics: shared.metrics.queues.of(name),
+            metrics: shared.metrics.queue.of(name),
             line: LineLength::default(),
             followed: Followed::default(),
             served,
@@ -100,14 +104,10 @@ impl Entity for ScheduledQueue {
 
     async fn tick(&self) {
         tokio::join!(
-            tick::keep(Tick::Promote, self, ticks::promote),
-            tick::keep(Tick::Sweep, self, ticks::sweep),
-            tick::keep(Tick::Snapshot, self, ticks::snapshot),
+            tick::keep(&PROMOTE, self, ticks::promote),
+            tick::keep(&SWEEP, self, ticks::sweep),
+            tick::keep(&SNAPSHOT, self, ticks::snapshot),
         );
-    }
-
-    fn forget(metrics: &Metrics, name: &str) {
-        metrics.queues.gauges.forget(name);
     }
 }
 

@@ -56,7 +56,7 @@ pub async fn sweep(queue: &ScheduledQueue) -> Result<(), Error> {
 pub async fn snapshot(queue: &ScheduledQueue) -> Result<(), Error> {
     let snapshot = queue.queue.snapshot().await?;
     queue.line.set(snapshot.depth + snapshot.away, &snapshot.rules);
-    queue.shared().metrics.queues.gauges.show(queue.name(), &snapshot);
+    queue.shared().metrics.queue.gauges.show(queue.name(), &snapshot);
     Ok(())
 }
 
