@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ahash::RandomState;
-use anteroom_config::Config;
-use anteroom_core::Kind;
+use anteroom_config::{Config, Declared};
+use anteroom_core::Kind as _;
 use anteroom_core::store::{Error, Store};
 use prometheus::Registry;
+use utoipa::openapi::schema::ObjectBuilder;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
@@ -22,19 +23,17 @@ use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 use crate::tasks::Tasks;
 
-/// A kind, as core knows it, and what admission keeps of one of its entities. The list of kinds is
-/// [`kinds!`](anteroom_core::kinds).
-pub trait Served: Kind {
+/// A kind, as core and the configuration know it, and what admission keeps of one of its entities.
+/// The list of kinds is [`kinds!`](anteroom_core::kinds).
+pub trait Served: Declared {
     /// What admission keeps of one.
-    type State: Entity<Kind = Self>;
+    type State: Entity<Kind = Self> + Routes;
 }
 
 /// One thing that the configuration names, and what admission does for each kind of it.
 pub trait Entity: Sized + Send + Sync + 'static {
     /// Its kind.
     type Kind: Served<State = Self>;
-    /// Its part of the configuration.
-    type Config;
     /// The metrics of all of its kind.
     type Families: Families;
 
@@ -43,22 +42,28 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// The codes of its refusals, in groups.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the README"))]
     const CODES: &'static [&'static [Code]];
-    /// The calls that go around the router, on the public and on the service port.
-    const HOT: Hot = Hot { public: &[], service: &[] };
-    /// The facts of its routes that differ from the default, by template.
-    const ROUTES: &[(&str, RouteInfo)] = &[];
-
-    /// All of its kind in a configuration.
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config>;
 
     /// One of a new configuration, which carries over what `before` remembers.
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &<Self::Kind as Declared>::Config,
         before: Option<&Self>,
         families: &Self::Families,
         context: &EntityContext<'_>,
     ) -> Self;
+
+    /// Starts what runs beside the requests.
+    fn spawn(_tasks: &Tasks<'_>) {}
+}
+
+/// The calls of a kind over HTTP.
+pub trait Routes: Entity {
+    /// The calls that go around the router, on the public and on the service port.
+    const HOT: Hot = Hot { public: &[], service: &[] };
+    /// The facts of its routes that differ from the default, by template.
+    const INFO: &[(&str, RouteInfo)] = &[];
+    /// These operations take an empty body for `{}`.
+    const MAY_BE_EMPTY: &[&str] = &[];
 
     /// The calls of visitors and gateways.
     fn public() -> OpenApiRouter<Arc<App>> {
@@ -68,8 +73,8 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// The calls of backends and operators.
     fn service(audit: &Audit) -> OpenApiRouter<Arc<App>>;
 
-    /// Starts what runs beside the requests.
-    fn spawn(_tasks: &Tasks<'_>) {}
+    /// The meaning and the form of the parameter of this name, in each call that has one.
+    fn parameter(name: &str) -> Option<(&'static str, ObjectBuilder)>;
 }
 
 /// Where those of a kind of the list are.
@@ -233,7 +238,7 @@ impl<T> Entities<T> {
 impl<T: Entity> Entities<T> {
     /// Those of a new configuration, each made with the one that had the name before, if any.
     fn reload(&self, families: &T::Families, context: &EntityContext<'_>) -> Self {
-        let new = self.with(T::configured(context.config), |name, config, before| {
+        let new = self.with(T::Kind::declared(context.config), |name, config, before| {
             T::make(name, config, before, families, context)
         });
         self.left_out(&new).for_each(|name| families.forget(name));

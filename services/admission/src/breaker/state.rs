@@ -1,20 +1,15 @@
 //! What this process keeps of a target between requests, and what a target refuses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{BreakerConfig, Config};
+use anteroom_config::BreakerConfig;
 use anteroom_core::breaker::{Breaker, Rules, Snapshot, Window};
 use anteroom_core::store::Error;
-use utoipa_axum::router::OpenApiRouter;
 
-use super::hot;
 use super::last_known::LastKnown;
 use super::metrics::{BreakerFamilies, BreakerMetrics};
 use super::problems;
-use crate::app::App;
-use crate::entities::{Entity, EntityContext, Hot, Served, Snapshots};
-use crate::http::audit::Audit;
+use crate::entities::{Entity, EntityContext, Served, Snapshots};
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
@@ -70,22 +65,16 @@ impl Served for Breaker {
 
 impl Entity for BreakerState {
     type Kind = Breaker;
-    type Config = BreakerConfig;
     type Families = BreakerFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_TARGET;
     const CODES: &'static [&'static [Code]] = &[problems::TARGET];
-    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
-
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.targets
-    }
 
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &BreakerConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &BreakerFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let rules = config.rules();
@@ -100,10 +89,6 @@ impl Entity for BreakerState {
             metrics: Arc::new(families.of(name)),
             retries: context.retries.clone(),
         }
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
     }
 
     fn spawn(tasks: &Tasks<'_>) {

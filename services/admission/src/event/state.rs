@@ -1,19 +1,15 @@
 //! What this process keeps of an event between requests, and what an event refuses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{Config, EventConfig};
+use anteroom_config::EventConfig;
 use anteroom_core::event::{Event, Snapshot};
 use anteroom_core::store::Error;
-use utoipa_axum::router::OpenApiRouter;
 
 use super::early::EarlyVisitors;
 use super::metrics::{EventFamilies, EventMetrics};
 use super::problems;
-use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::http::audit::Audit;
 use crate::latest::Latest;
 use crate::problem::Code;
 use crate::tasks::Tasks;
@@ -40,21 +36,16 @@ impl Served for Event {
 
 impl Entity for EventState {
     type Kind = Event;
-    type Config = EventConfig;
     type Families = EventFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_EVENT;
     const CODES: &'static [&'static [Code]] = &[problems::EVENT];
 
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.events
-    }
-
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &EventConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &EventFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let rules = config.rules.clone();
@@ -68,14 +59,6 @@ impl Entity for EventState {
             early: Arc::default(),
             latest: Arc::default(),
         }
-    }
-
-    fn public() -> OpenApiRouter<Arc<App>> {
-        super::public()
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
     }
 
     fn spawn(tasks: &Tasks<'_>) {

@@ -1,21 +1,16 @@
 //! What this process keeps of a pool between requests, and what a pool refuses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anteroom_config::{Config, PoolConfig};
+use anteroom_config::PoolConfig;
 use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
 use prometheus::{IntCounter, IntCounterVec};
 use tokio::sync::{Mutex, MutexGuard};
-use utoipa_axum::router::OpenApiRouter;
 
 use super::metrics::PoolFamilies;
 use super::problems;
-use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::http::audit::Audit;
-use crate::http::route::RouteInfo;
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
@@ -99,22 +94,16 @@ impl Served for Pool {
 
 impl Entity for PoolState {
     type Kind = Pool;
-    type Config = PoolConfig;
     type Families = PoolFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_POOL;
     const CODES: &'static [&'static [Code]] = &[problems::POOL];
-    const ROUTES: &[(&str, RouteInfo)] = super::ROUTES;
-
-    fn configured(config: &Config) -> &BTreeMap<String, Self::Config> {
-        &config.pools
-    }
 
     fn make(
         name: &str,
-        config: &Self::Config,
+        config: &PoolConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &PoolFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let rules = config.rules.clone();
@@ -130,10 +119,6 @@ impl Entity for PoolState {
             audits: Arc::default(),
             latest: Arc::default(),
         }
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
     }
 
     fn spawn(tasks: &Tasks<'_>) {

@@ -6,7 +6,7 @@ mod snapshots;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use anteroom_config::Config;
+use anteroom_config::{Config, Declared as _};
 use anteroom_core::Kind as _;
 use anteroom_runtime::{Changes, Supervisor};
 use tokio_util::sync::CancellationToken;
@@ -46,8 +46,8 @@ impl Tasks<'_> {
         task: String,
         run: fn(Arc<App>, String, CancellationToken) -> F,
     ) {
-        let names = |config: &Arc<Config>| K::configured(config).keys().cloned().collect();
-        if !K::configured(&self.app.live().config).is_empty() {
+        let names = |config: &Arc<Config>| K::Kind::declared(config).keys().cloned().collect();
+        if !K::Kind::declared(&self.app.live().config).is_empty() {
             self.are_idle.set(false);
         }
         let (supervisor, app) = (self.supervisor.clone(), self.app.clone());
