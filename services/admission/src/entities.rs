@@ -12,6 +12,7 @@ use anteroom_core::Kind as _;
 use anteroom_core::store::{Error, Store};
 use anteroom_runtime::Families;
 use prometheus::Registry;
+use utoipa::openapi::schema::ObjectBuilder;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
@@ -23,11 +24,11 @@ use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
 use crate::tasks::Tasks;
 
-/// A kind, as core knows it, and what admission keeps of one of its entities. The list of kinds is
-/// [`kinds!`](anteroom_core::kinds).
+/// A kind, as core and the configuration know it, and what admission keeps of one of its entities.
+/// The list of kinds is [`kinds!`](anteroom_core::kinds).
 pub trait Served: Declared {
     /// What admission keeps of one.
-    type State: Entity<Kind = Self>;
+    type State: Entity<Kind = Self> + Routes;
 }
 
 /// One thing that the configuration names, and what admission does for each kind of it.
@@ -42,10 +43,6 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// The codes of its refusals, in groups.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the README"))]
     const CODES: &'static [&'static [Code]];
-    /// The calls that go around the router, on the public and on the service port.
-    const HOT: Hot = Hot { public: &[], service: &[] };
-    /// The facts of its routes that differ from the default, by template.
-    const ROUTES: &[(&str, RouteInfo)] = &[];
 
     /// One of a new configuration, which carries over what `before` remembers.
     fn make(
@@ -56,6 +53,19 @@ pub trait Entity: Sized + Send + Sync + 'static {
         context: &EntityContext<'_>,
     ) -> Self;
 
+    /// Starts what runs beside the requests.
+    fn spawn(_tasks: &Tasks<'_>) {}
+}
+
+/// The calls of a kind over HTTP.
+pub trait Routes: Entity {
+    /// The calls that go around the router, on the public and on the service port.
+    const HOT: Hot = Hot { public: &[], service: &[] };
+    /// The facts of its routes that differ from the default, by template.
+    const INFO: &[(&str, RouteInfo)] = &[];
+    /// These operations take an empty body for `{}`.
+    const MAY_BE_EMPTY: &[&str] = &[];
+
     /// The calls of visitors and gateways.
     fn public() -> OpenApiRouter<Arc<App>> {
         OpenApiRouter::new()
@@ -64,8 +74,8 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// The calls of backends and operators.
     fn service(audit: &Audit) -> OpenApiRouter<Arc<App>>;
 
-    /// Starts what runs beside the requests.
-    fn spawn(_tasks: &Tasks<'_>) {}
+    /// The meaning and the form of the parameter of this name, in each call that has one.
+    fn parameter(name: &str) -> Option<(&'static str, ObjectBuilder)>;
 }
 
 /// Where those of a kind of the list are.

@@ -17,7 +17,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
-use crate::entities::{Entity as _, Served};
+use crate::entities::{Routes as _, Served};
 use crate::http::audit::Audit;
 use crate::http::extract::Peer;
 use crate::http::fast_path::{FastPath, HotRoute};
@@ -51,36 +51,37 @@ impl PortService {
 
 /// What visitors and gateways reach.
 pub fn public(app: &Arc<App>) -> PortService {
-    fn add<K: Served>(routes: &mut Routes) {
-        routes.add(K::State::public(), K::State::HOT.public);
+    fn add<K: Served>(routes: &mut PortRoutes) {
+        routes.add::<K>(K::State::public(), K::State::HOT.public);
     }
-    let mut routes = Routes::of(document::PublicDocument::openapi());
+    let mut routes = PortRoutes::of(document::PublicDocument::openapi());
     for_each_kind!(add(&mut routes));
     port(app, true, routes.all, &routes.hot)
 }
 
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> PortService {
-    fn add<K: Served>(routes: &mut Routes, audit: &Audit) {
-        routes.add(K::State::service(audit), K::State::HOT.service);
+    fn add<K: Served>(routes: &mut PortRoutes, audit: &Audit) {
+        routes.add::<K>(K::State::service(audit), K::State::HOT.service);
     }
-    let mut routes = Routes::of(document::ServiceDocument::openapi());
+    let mut routes = PortRoutes::of(document::ServiceDocument::openapi());
     for_each_kind!(add(&mut routes, &Audit::default()));
     port(app, false, routes.all, &routes.hot)
 }
 
 /// The routes of a port, kind by kind.
-struct Routes {
+struct PortRoutes {
     all: OpenApiRouter<Arc<App>>,
     hot: Vec<HotRoute>,
 }
 
-impl Routes {
+impl PortRoutes {
     fn of(document: OpenApi) -> Self {
         Self { all: OpenApiRouter::with_openapi(document), hot: Vec::new() }
     }
 
-    fn add(&mut self, routes: OpenApiRouter<Arc<App>>, hot: &[HotRoute]) {
+    fn add<K: Served>(&mut self, mut routes: OpenApiRouter<Arc<App>>, hot: &[HotRoute]) {
+        document::complete::<K::State>(routes.get_openapi_mut());
         self.all = std::mem::take(&mut self.all).merge(routes);
         self.hot.extend_from_slice(hot);
     }
@@ -99,7 +100,7 @@ pub fn port(
     let port = if is_public { "public" } else { "service" };
     let documented = document.paths.paths.keys().map(|path| (&**path, RouteInfo::default()));
     fn add<K: Served>(special: &mut Vec<(&str, RouteInfo)>) {
-        special.extend_from_slice(K::State::ROUTES);
+        special.extend_from_slice(K::State::INFO);
     }
     let mut special = Vec::new();
     for_each_kind!(add(&mut special));

@@ -2,7 +2,6 @@
 
 pub mod backend;
 pub mod body;
-pub mod hot;
 pub mod last_known;
 pub mod metrics;
 pub mod problems;
@@ -11,28 +10,45 @@ pub mod views;
 
 use std::sync::Arc;
 
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use http::Method;
+use utoipa::openapi::schema::ObjectBuilder;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::breaker::state::BreakerState;
+use crate::entities::{Hot, Routes};
 use crate::http::audit::Audit;
 use crate::http::document;
+use crate::http::fast_path::HotRoute;
 
-/// These operations take an empty body for `{}`.
-const MAY_BE_EMPTY: &[&str] = &["ask_for_permit"];
+impl Routes for BreakerState {
+    /// The calls that accompany each call to a target.
+    const HOT: Hot = Hot {
+        public: &[],
+        service: &[
+            HotRoute {
+                method: Some(Method::POST),
+                template: "/v1/targets/{target}/outcomes",
+                handler: |call| call.for_backend(backend::record),
+            },
+            HotRoute {
+                method: Some(Method::POST),
+                template: "/v1/targets/{target}/permits",
+                handler: |call| call.for_backend(backend::permit),
+            },
+        ],
+    };
+    const MAY_BE_EMPTY: &[&str] = &["ask_for_permit"];
 
-/// What backends call.
-pub fn service(_audit: &Audit) -> OpenApiRouter<Arc<App>> {
-    let mut routes = OpenApiRouter::new()
-        .routes(routes!(backend::record))
-        .routes(routes!(backend::permit))
-        .routes(routes!(backend::look));
-    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
-    routes
-}
+    fn service(_audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        OpenApiRouter::new()
+            .routes(routes!(backend::record))
+            .routes(routes!(backend::permit))
+            .routes(routes!(backend::look))
+    }
 
-fn parameter(name: &str) -> Option<ObjectBuilder> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    (name == "target").then(|| text.pattern(Some("^[a-z0-9-]{1,40}$")))
+    fn parameter(name: &str) -> Option<(&'static str, ObjectBuilder)> {
+        (name == "target").then(|| ("name of the target", document::name()))
+    }
 }

@@ -5,15 +5,11 @@ use std::sync::Arc;
 use anteroom_config::BreakerConfig;
 use anteroom_core::breaker::{Breaker, Rules, Snapshot, Window};
 use anteroom_core::store::Error;
-use utoipa_axum::router::OpenApiRouter;
 
-use super::hot;
 use super::last_known::LastKnown;
 use super::metrics::{BreakerFamilies, BreakerMetrics};
 use super::problems;
-use crate::app::App;
-use crate::entities::{Entity, EntityContext, Hot, Served, Snapshots};
-use crate::http::audit::Audit;
+use crate::entities::{Entity, EntityContext, Served, Snapshots};
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
@@ -73,13 +69,12 @@ impl Entity for BreakerState {
 
     const UNKNOWN: Code = Code::UNKNOWN_TARGET;
     const CODES: &'static [&'static [Code]] = &[problems::TARGET];
-    const HOT: Hot = Hot { public: &[], service: hot::SERVICE };
 
     fn make(
         name: &str,
         config: &BreakerConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &BreakerFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let rules = config.rules();
@@ -94,10 +89,6 @@ impl Entity for BreakerState {
             metrics: Arc::new(families.of(name)),
             retries: context.retries.clone(),
         }
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
     }
 
     fn spawn(tasks: &Tasks<'_>) {

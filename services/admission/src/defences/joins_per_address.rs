@@ -17,7 +17,7 @@ use ipnet::IpNet;
 use super::per_address::{PerAddress, Unit};
 
 /// The joins of one queue by address.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JoinsPerAddress {
     rate: Option<Rate>,
     exempt: Vec<IpNet>,

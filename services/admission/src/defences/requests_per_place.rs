@@ -21,7 +21,7 @@ const MOST_PLACES: usize = 200_000;
 const BURST_SECONDS: u32 = 6;
 
 /// The requests of one queue by place.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RequestsPerPlace {
     per_second: u32,
     counts: Arc<Gcra<Asked>>,

@@ -32,7 +32,7 @@ pub struct ApplyBody {
 /// event, for ever: asked again, it is the same.
 #[utoipa::path(
     post, path = "/v1/events/{event}/applications", tag = "backends", operation_id = "apply",
-    params(("event" = String, Path, description = "name of the event")),
+    params(("event" = String, Path)),
     request_body = ApplyBody,
     security((), ("key" = [])),
     responses(
@@ -78,10 +78,7 @@ pub async fn apply(
 #[utoipa::path(
     get, path = "/v1/events/{event}/applications/{visitor_id}", tag = "backends",
     operation_id = "application",
-    params(
-        ("event" = String, Path, description = "name of the event"),
-        ("visitor_id" = String, Path, description = "who applied"),
-    ),
+    params(("event" = String, Path), ("visitor_id" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the application", body = ApplicationView),
         StatusProblems),
@@ -96,7 +93,7 @@ pub async fn status(
 /// The event as a whole: its stock, and how many applications stand where.
 #[utoipa::path(
     get, path = "/v1/events/{event}", tag = "backends", operation_id = "event",
-    params(("event" = String, Path, description = "name of the event")),
+    params(("event" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),
 )]

@@ -39,7 +39,7 @@ pub struct AddStockBody {
 /// Gives the event more units. Those who were told that it is sold out stay so.
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/stock", tag = "operators", operation_id = "add_stock",
-    params(("event" = String, Path, description = "name of the event")),
+    params(("event" = String, Path)),
     request_body = AddStockBody,
     security((), ("key" = [])),
     responses((status = 200, description = "they are given", body = StockView), StockProblems),
@@ -72,9 +72,9 @@ pub async fn add_stock(
     get, path = "/v1/admin/events/{event}/dead", tag = "operators",
     operation_id = "list_dead_letters",
     params(
-        ("event" = String, Path, description = "name of the event"),
-        ("after" = Option<u64>, Query, description = "the number behind which the page begins"),
-        ("limit" = Option<u64>, Query, description = "how many at most"),
+        ("event" = String, Path),
+        ("after" = Option<u64>, Query),
+        ("limit" = Option<u64>, Query),
     ),
     security((), ("key" = [])),
     responses((status = 200, description = "a page", body = DeadLettersView), DeadProblems),
@@ -93,7 +93,7 @@ pub async fn dead(
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/retry", tag = "operators",
     operation_id = "retry_dead_letters",
-    params(("event" = String, Path, description = "name of the event")),
+    params(("event" = String, Path)),
     security((), ("key" = [])),
     responses((status = 202, description = "they are tried again", body = RetriedView),
         LookProblems),
@@ -111,10 +111,7 @@ pub async fn retry_all_dead(
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/{visitor_id}/retry", tag = "operators",
     operation_id = "retry_dead_letter",
-    params(
-        ("event" = String, Path, description = "name of the event"),
-        ("visitor_id" = String, Path, description = "who applied"),
-    ),
+    params(("event" = String, Path), ("visitor_id" = String, Path)),
     security((), ("key" = [])),
     responses((status = 202, description = "it is tried again"), StatusProblems),
 )]
@@ -136,10 +133,7 @@ pub async fn retry_dead(
 #[utoipa::path(
     delete, path = "/v1/admin/events/{event}/dead/{visitor_id}", tag = "operators",
     operation_id = "give_up_dead_letter",
-    params(
-        ("event" = String, Path, description = "name of the event"),
-        ("visitor_id" = String, Path, description = "who applied"),
-    ),
+    params(("event" = String, Path), ("visitor_id" = String, Path)),
     security((), ("key" = [])),
     responses((status = 204, description = "it has failed for good"), StatusProblems),
 )]

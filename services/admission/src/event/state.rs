@@ -5,14 +5,11 @@ use std::sync::Arc;
 use anteroom_config::EventConfig;
 use anteroom_core::event::{Event, Snapshot};
 use anteroom_core::store::Error;
-use utoipa_axum::router::OpenApiRouter;
 
 use super::early::EarlyVisitors;
 use super::metrics::{EventFamilies, EventMetrics};
 use super::problems;
-use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::http::audit::Audit;
 use crate::latest::Latest;
 use crate::problem::Code;
 use crate::tasks::Tasks;
@@ -48,7 +45,7 @@ impl Entity for EventState {
         name: &str,
         config: &EventConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &EventFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let rules = config.rules.clone();
@@ -62,14 +59,6 @@ impl Entity for EventState {
             early: Arc::default(),
             latest: Arc::default(),
         }
-    }
-
-    fn public() -> OpenApiRouter<Arc<App>> {
-        super::public()
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
     }
 
     fn spawn(tasks: &Tasks<'_>) {

@@ -18,15 +18,17 @@ use anteroom_core::queue::Ticket;
 use anteroom_core::{Kind, kinds};
 use anteroom_runtime::AUDIT;
 use axum::extract::Request;
-use axum::middleware::Next;
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::request::Parts;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use utoipa_axum::router::{UtoipaMethodRouter, UtoipaMethodRouterExt as _};
 
 use super::shell::panicked;
+use crate::app::App;
 use crate::defences::Gcra;
 use crate::entities::{Entity, name_in};
 use crate::problem::{Code, Problem};
@@ -84,9 +86,20 @@ impl Default for Audit {
 }
 
 impl Audit {
-    /// The answer to a call of this operation, about an entity of this kind. It runs to its end,
-    /// line included, also when the caller hangs up in the middle.
-    pub async fn answer<T: Entity>(
+    /// A route whose calls are of this operation, about an entity of this kind.
+    pub fn around<T: Entity>(
+        &self,
+        operation: &'static str,
+        route: UtoipaMethodRouter<Arc<App>>,
+    ) -> UtoipaMethodRouter<Arc<App>> {
+        let audit = self.clone();
+        let answer = move |request, next| audit.clone().answer::<T>(operation, request, next);
+        route.layer(from_fn(answer))
+    }
+
+    /// The answer to a call. It runs to its end, line included, also when the caller hangs up in
+    /// the middle.
+    async fn answer<T: Entity>(
         self,
         operation: &'static str,
         mut request: Request,

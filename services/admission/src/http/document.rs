@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::response::{Response, ResponseBuilder};
-use utoipa::openapi::schema::ObjectBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required};
 use utoipa::{Modify, Path};
 
+use crate::entities::Routes;
 use crate::problem::{Code, ProblemBody};
 
 /// How refusals with these codes stand in the document: by status, which `status` says.
@@ -140,13 +141,9 @@ impl Modify for Keys {
     }
 }
 
-/// What the routes' own documentation does not say: what their parameters look like, by name, and
-/// that these operations, whose body may be `{}`, take none as well.
-pub fn complete(
-    document: &mut OpenApi,
-    parameter: impl Fn(&str) -> Option<ObjectBuilder>,
-    may_be_empty: &[&str],
-) {
+/// Adds what the documentation of the routes of a kind leaves out: the meaning and the form of
+/// their parameters, and that some operations, whose body may be `{}`, take none as well.
+pub fn complete<T: Routes>(document: &mut OpenApi) {
     for path in document.paths.paths.values_mut() {
         let methods = [
             &mut path.get,
@@ -161,18 +158,35 @@ pub fn complete(
         for operation in methods.into_iter().flatten() {
             for described in operation.parameters.iter_mut().flatten() {
                 if let RefOr::T(described) = described
-                    && let Some(schema) = parameter(&described.name)
+                    && let Some((meaning, schema)) = T::parameter(&described.name)
                 {
+                    described.description.get_or_insert_with(|| meaning.to_owned());
                     described.schema = Some(schema.into());
                 }
             }
-            if operation.operation_id.as_deref().is_some_and(|id| may_be_empty.contains(&id))
+            if operation.operation_id.as_deref().is_some_and(|id| T::MAY_BE_EMPTY.contains(&id))
                 && let Some(RefOr::T(body)) = &mut operation.request_body
             {
                 body.required = Some(Required::False);
             }
         }
     }
+}
+
+/// A parameter that is a name.
+pub fn name() -> ObjectBuilder {
+    text("^[a-z0-9-]{1,40}$")
+}
+
+/// A parameter that is a text of this form.
+pub fn text(pattern: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern))
+}
+
+/// A parameter that is a whole number.
+pub fn number(least: u64, most: u64) -> ObjectBuilder {
+    let number = ObjectBuilder::new().schema_type(Type::Integer);
+    number.minimum(Some(least as f64)).maximum(Some(most as f64))
 }
 
 /// Adds the documentation of a route that the router does not know by itself.
@@ -183,21 +197,17 @@ pub fn add<P: Path>(document: &mut OpenApi) {
         let mut operation = P::operation();
         // One handler for several methods; yet each operation has an id of its own.
         if let Some(id) = operation.operation_id.as_mut().filter(|_| several) {
-            id.push_str(suffix(&method));
+            id.push_str(match method {
+                HttpMethod::Get => "_get",
+                HttpMethod::Post => "_post",
+                HttpMethod::Put => "_put",
+                HttpMethod::Delete => "_delete",
+                HttpMethod::Options => "_options",
+                HttpMethod::Head => "_head",
+                HttpMethod::Patch => "_patch",
+                HttpMethod::Trace => "_trace",
+            });
         }
         document.paths.add_path_operation(P::path(), vec![method], operation);
-    }
-}
-
-fn suffix(method: &HttpMethod) -> &'static str {
-    match method {
-        HttpMethod::Get => "_get",
-        HttpMethod::Post => "_post",
-        HttpMethod::Put => "_put",
-        HttpMethod::Delete => "_delete",
-        HttpMethod::Options => "_options",
-        HttpMethod::Head => "_head",
-        HttpMethod::Patch => "_patch",
-        HttpMethod::Trace => "_trace",
     }
 }

@@ -147,14 +147,16 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::breaker;
-    use crate::limit;
+    use crate::breaker::state::BreakerState;
+    use crate::entities::Routes as _;
+    use crate::limit::state::LimitState;
     use crate::queue::hot::{PUBLIC, SERVICE};
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {
         let (authorize, place, join) = (Some(0), Some(1), Some(2));
-        let of_service = [SERVICE, limit::hot::SERVICE].concat();
+        let (outcomes, permits) = (Some(2), Some(3));
+        let of_service = [SERVICE, LimitState::HOT.service, BreakerState::HOT.service].concat();
         for (method, path, public, service) in [
             (Method::GET, "/v1/queues/a/authorize", authorize, None),
             (Method::POST, "/v1/queues/a/authorize", authorize, None),
@@ -171,23 +173,16 @@ mod tests {
             (Method::POST, "/v1/limits/a/check", None, Some(1)),
             (Method::GET, "/v1/limits/a/check", None, None),
             (Method::POST, "/v1/limits/check", None, None),
+            (Method::POST, "/v1/targets/a/outcomes", None, outcomes),
+            (Method::POST, "/v1/targets/a/permits", None, permits),
+            (Method::GET, "/v1/targets/a/outcomes", None, None),
+            (Method::GET, "/v1/targets/a", None, None),
+            (Method::POST, "/v1/targets/a/b/permits", None, None),
         ] {
             let row = |routes: &[HotRoute]| {
                 routes.iter().position(|route| Shape::of(route).fits(&method, path))
             };
             assert_eq!((row(PUBLIC), row(&of_service)), (public, service), "{method} {path}");
-        }
-        let (outcomes, permits) = (Some(0), Some(1));
-        for (method, path, row) in [
-            (Method::POST, "/v1/targets/a/outcomes", outcomes),
-            (Method::POST, "/v1/targets/a/permits", permits),
-            (Method::GET, "/v1/targets/a/outcomes", None),
-            (Method::GET, "/v1/targets/a", None),
-            (Method::POST, "/v1/targets/a/b/permits", None),
-        ] {
-            let found =
-                breaker::hot::SERVICE.iter().position(|route| Shape::of(route).fits(&method, path));
-            assert_eq!(found, row, "{method} {path}");
         }
     }
 }

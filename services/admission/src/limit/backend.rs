@@ -24,7 +24,7 @@ use crate::problem::{Cause, Code, Problem};
 /// `degraded`.
 #[utoipa::path(
     post, path = "/v1/limits/{limit}/check", tag = "backends", operation_id = "check_limit",
-    params(("limit" = String, Path, description = "name of the limit")),
+    params(("limit" = String, Path)),
     request_body = CheckBody,
     security((), ("key" = [])),
     responses(

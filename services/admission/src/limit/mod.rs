@@ -2,7 +2,6 @@
 
 pub mod backend;
 pub mod body;
-pub mod hot;
 pub mod metrics;
 pub mod operator;
 pub mod problems;
@@ -11,32 +10,41 @@ pub mod views;
 
 use std::sync::Arc;
 
-use axum::middleware::from_fn;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use axum::extract::State;
+use http::Method;
+use utoipa::openapi::schema::ObjectBuilder;
+use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::entities::{Hot, Routes};
 use crate::http::audit::Audit;
 use crate::http::document;
+use crate::http::fast_path::HotRoute;
 use crate::limit::state::LimitState;
 
-/// What backends and operators call.
-pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-    let audit = audit.clone();
-    let audited = from_fn(move |request, next| {
-        audit.clone().answer::<LimitState>("limit.forget", request, next)
-    });
-    let mut routes = OpenApiRouter::new()
-        .routes(routes!(backend::check))
-        .routes(routes!(backend::check_several))
-        .routes(routes!(operator::forget).layer(audited));
-    document::complete(routes.get_openapi_mut(), parameter, &[]);
-    routes
-}
+impl Routes for LimitState {
+    /// Nearly all requests about limits.
+    const HOT: Hot = Hot {
+        public: &[],
+        service: &[HotRoute {
+            method: Some(Method::POST),
+            template: "/v1/limits/{limit}/check",
+            handler: |call| {
+                let app = State(call.app().clone());
+                call.for_backend(|backend, body| backend::check(app, backend, body))
+            },
+        }],
+    };
 
-/// What the parameters of these names look like, in whichever of the calls they stand.
-fn parameter(name: &str) -> Option<ObjectBuilder> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    (name == "limit").then(|| text.pattern(Some("^[a-z0-9-]{1,40}$")))
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        OpenApiRouter::new()
+            .routes(routes!(backend::check))
+            .routes(routes!(backend::check_several))
+            .routes(audit.around::<Self>("limit.forget", routes!(operator::forget)))
+    }
+
+    fn parameter(name: &str) -> Option<(&'static str, ObjectBuilder)> {
+        (name == "limit").then(|| ("name of the limit", document::name()))
+    }
 }

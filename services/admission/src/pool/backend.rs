@@ -28,7 +28,7 @@ pub struct HoldPath {
 /// What is in the pool, and which options it can pay.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}", tag = "backends", operation_id = "pool",
-    params(("pool" = String, Path, description = "name of the pool")),
+    params(("pool" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
 )]
@@ -40,7 +40,7 @@ pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem
 /// Reserves an amount for `hold_ttl`; then it goes back into the balance, unless it is settled.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
-    params(("pool" = String, Path, description = "name of the pool")),
+    params(("pool" = String, Path)),
     request_body = AskedDocument,
     security((), ("key" = [])),
     responses((status = 201, description = "the hold", body = HoldView), AskedProblems),
@@ -57,10 +57,7 @@ pub async fn hold(
 /// Where a hold stands. It is known for a day past its end.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends", operation_id = "look_at_hold",
-    params(
-        ("pool" = String, Path, description = "name of the pool"),
-        ("hold_id" = String, Path, description = "the hold"),
-    ),
+    params(("pool" = String, Path), ("hold_id" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the hold", body = HoldLookView), LookProblems),
 )]
@@ -77,10 +74,7 @@ pub async fn look(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/extend", tag = "backends",
     operation_id = "extend_hold",
-    params(
-        ("pool" = String, Path, description = "name of the pool"),
-        ("hold_id" = String, Path, description = "the hold"),
-    ),
+    params(("pool" = String, Path), ("hold_id" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the hold", body = HoldLookView), ExtendProblems),
 )]
@@ -97,10 +91,7 @@ pub async fn extend(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/settle", tag = "backends",
     operation_id = "settle_hold",
-    params(
-        ("pool" = String, Path, description = "name of the pool"),
-        ("hold_id" = String, Path, description = "the hold"),
-    ),
+    params(("pool" = String, Path), ("hold_id" = String, Path)),
     request_body = SettleBody,
     security((), ("key" = [])),
     responses((status = 200, description = "paid", body = BalanceView), SettleProblems),
@@ -121,10 +112,7 @@ pub async fn settle(
 #[utoipa::path(
     delete, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends",
     operation_id = "cancel_hold",
-    params(
-        ("pool" = String, Path, description = "name of the pool"),
-        ("hold_id" = String, Path, description = "the hold"),
-    ),
+    params(("pool" = String, Path), ("hold_id" = String, Path)),
     security((), ("key" = [])),
     responses((status = 204, description = "it reserves nothing"), CancelProblems),
 )]
@@ -139,7 +127,7 @@ pub async fn cancel(
 /// Pays at once: a hold and its settlement in one.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
-    params(("pool" = String, Path, description = "name of the pool")),
+    params(("pool" = String, Path)),
     request_body = AskedDocument,
     security((), ("key" = [])),
     responses((status = 201, description = "paid", body = BalanceView), AskedProblems),

@@ -13,64 +13,49 @@ use std::time::Duration;
 
 use anteroom_core::pool::MAX_LINES;
 use anteroom_core::rules::MAX_AMOUNT;
-use axum::middleware::from_fn;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa::openapi::schema::ObjectBuilder;
+use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::operator::DEFAULT_LINES;
 use crate::app::App;
+use crate::entities::Routes;
 use crate::http::audit::Audit;
-use crate::http::document;
+use crate::http::document::{self, number, text};
 use crate::http::route::{RouteInfo, RouteStyle};
 use crate::pool::state::PoolState;
 
-/// These operations take an empty body for `{}`.
-const MAY_BE_EMPTY: &[&str] = &[];
+impl Routes for PoolState {
+    /// An audit has more time than other calls: it reads some 10^8 lines.
+    const INFO: &[(&str, RouteInfo)] = &[(
+        "/v1/admin/pools/{pool}/audit",
+        RouteInfo { style: RouteStyle::Api, timeout: Some(Duration::from_secs(300)) },
+    )];
 
-/// Routes with more time than others: an audit reads some 10^8 lines.
-pub const ROUTES: &[(&str, RouteInfo)] = &[(
-    "/v1/admin/pools/{pool}/audit",
-    RouteInfo { style: RouteStyle::Api, timeout: Some(Duration::from_secs(300)) },
-)];
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        OpenApiRouter::new()
+            .routes(routes!(backend::pool))
+            .routes(routes!(backend::hold))
+            .routes(routes!(backend::look, backend::cancel))
+            .routes(routes!(backend::extend))
+            .routes(routes!(backend::settle))
+            .routes(routes!(backend::draw))
+            .routes(audit.around::<Self>("pool.fund", routes!(operator::fund)))
+            .routes(audit.around::<Self>("pool.confirm", routes!(operator::confirm)))
+            .routes(audit.around::<Self>("pool.ledger", routes!(operator::ledger)))
+            .routes(audit.around::<Self>("pool.audit", routes!(operator::audit)))
+    }
 
-/// What backends and operators call.
-pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-    let audited = |operation| {
-        let audit = audit.clone();
-        from_fn(move |request, next| audit.clone().answer::<PoolState>(operation, request, next))
-    };
-    let mut routes = OpenApiRouter::new()
-        .routes(routes!(backend::pool))
-        .routes(routes!(backend::hold))
-        .routes(routes!(backend::look, backend::cancel))
-        .routes(routes!(backend::extend))
-        .routes(routes!(backend::settle))
-        .routes(routes!(backend::draw))
-        .routes(routes!(operator::fund).layer(audited("pool.fund")))
-        .routes(routes!(operator::confirm).layer(audited("pool.confirm")))
-        .routes(routes!(operator::ledger).layer(audited("pool.ledger")))
-        .routes(routes!(operator::audit).layer(audited("pool.audit")));
-    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
-    routes
-}
-
-/// What the parameters of these names look like, in whichever of the calls they stand.
-fn parameter(name: &str) -> Option<ObjectBuilder> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    let number = |least: u64, most: u64| {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(least as f64))
-            .maximum(Some(most as f64))
-    };
-    Some(match name {
-        "pool" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
-        "hold_id" => text.pattern(Some("^[A-Za-z0-9_-]{22}$")),
-        "after" => number(0, MAX_AMOUNT),
-        "limit" => number(1, MAX_LINES).default(Some(DEFAULT_LINES.into())),
-        _ => return None,
-    })
+    fn parameter(name: &str) -> Option<(&'static str, ObjectBuilder)> {
+        let of_ledger = |limit: ObjectBuilder| limit.default(Some(DEFAULT_LINES.into()));
+        Some(match name {
+            "pool" => ("name of the pool", document::name()),
+            "hold_id" => ("the hold", text("^[A-Za-z0-9_-]{22}$")),
+            "after" => ("the number behind which the page begins", number(0, MAX_AMOUNT)),
+            "limit" => ("how many movements at most", of_ledger(number(1, MAX_LINES))),
+            _ => return None,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -79,8 +64,8 @@ mod tests {
 
     #[test]
     fn the_routes_with_more_time_exist() {
-        let routes = service(&Audit::default());
-        for (template, _) in ROUTES {
+        let routes = PoolState::service(&Audit::default());
+        for (template, _) in PoolState::INFO {
             assert!(routes.get_openapi().paths.paths.contains_key(*template), "{template}");
         }
     }

@@ -23,7 +23,7 @@ pub const DEFAULT_LINES: u64 = 100;
 /// Puts money in.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/funds", tag = "operators", operation_id = "fund_pool",
-    params(("pool" = String, Path, description = "name of the pool")),
+    params(("pool" = String, Path)),
     request_body = FundsBody,
     security((), ("key" = [])),
     responses((status = 200, description = "put in", body = BalanceView), FundProblems),
@@ -44,7 +44,7 @@ pub async fn fund(
 /// what was paid outside before: the latest movements may be lost.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/confirm", tag = "operators", operation_id = "confirm_pool",
-    params(("pool" = String, Path, description = "name of the pool")),
+    params(("pool" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
 )]
@@ -70,11 +70,7 @@ pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 /// is as many less.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
-    params(
-        ("pool" = String, Path, description = "name of the pool"),
-        ("after" = Option<u64>, Query, description = "the number behind which the page begins"),
-        ("limit" = Option<u64>, Query, description = "how many movements at most"),
-    ),
+    params(("pool" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     security((), ("key" = [])),
     responses((status = 200, description = "the movements", body = LedgerView), PoolProblems),
 )]
@@ -92,7 +88,7 @@ pub async fn ledger(
 /// of the same pool is under way in this process.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/audit", tag = "operators", operation_id = "audit_pool",
-    params(("pool" = String, Path, description = "name of the pool")),
+    params(("pool" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "what was found", body = AuditView), PoolProblems),
 )]

@@ -7,14 +7,10 @@ use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
 use prometheus::{IntCounter, IntCounterVec};
 use tokio::sync::{Mutex, MutexGuard};
-use utoipa_axum::router::OpenApiRouter;
 
 use super::metrics::PoolFamilies;
 use super::problems;
-use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::http::audit::Audit;
-use crate::http::route::RouteInfo;
 use crate::latest::Latest;
 use crate::problem::retry::PendingRetries;
 use crate::problem::{Code, Problem};
@@ -102,13 +98,12 @@ impl Entity for PoolState {
 
     const UNKNOWN: Code = Code::UNKNOWN_POOL;
     const CODES: &'static [&'static [Code]] = &[problems::POOL];
-    const ROUTES: &[(&str, RouteInfo)] = super::ROUTES;
 
     fn make(
         name: &str,
         config: &PoolConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &PoolFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let rules = config.rules.clone();
@@ -124,10 +119,6 @@ impl Entity for PoolState {
             audits: Arc::default(),
             latest: Arc::default(),
         }
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
     }
 
     fn spawn(tasks: &Tasks<'_>) {

@@ -42,7 +42,7 @@ pub struct PlacePath {
 /// The token in the answer is the visitor's: hand it over as it is.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "backends", operation_id = "join_on_behalf",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     request_body = BackendJoin,
     security((), ("key" = [])),
     responses(
@@ -68,10 +68,7 @@ pub async fn join(
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/places/{place}/renew", tag = "backends",
     operation_id = "renew_place",
-    params(
-        ("queue" = String, Path, description = "name of the queue"),
-        ("place" = String, Path, description = "the `x-anteroom-place` of authorize"),
-    ),
+    params(("queue" = String, Path), ("place" = String, Path)),
     security((), ("key" = [])),
     responses(
         (status = 200, description = "the place", body = PlaceView<'static>),
@@ -91,10 +88,7 @@ pub async fn renew(
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/places/{place}", tag = "backends",
     operation_id = "finish_place",
-    params(
-        ("queue" = String, Path, description = "name of the queue"),
-        ("place" = String, Path, description = "the `x-anteroom-place` of authorize"),
-    ),
+    params(("queue" = String, Path), ("place" = String, Path)),
     security((), ("key" = [])),
     responses((status = 204, description = "gone"), KeyProblems),
 )]
@@ -109,7 +103,7 @@ pub async fn finish(
 /// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
 )]

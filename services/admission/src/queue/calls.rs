@@ -44,11 +44,7 @@ pub struct JoinBody {
 /// else in the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
-    params(
-        ("queue" = String, Path, description = "name of the queue"),
-        ("Idempotency-Key" = Option<String>, Header, 
-            description = "at least 128 random bits, made before the join; as secret as the token"),
-    ),
+    params(("queue" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
     request_body = JoinBody,
     security((), ("token" = []), ("cookie" = [])),
     responses(
@@ -147,7 +143,7 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
 /// My place; also the heartbeat. Never claims.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
 )]
@@ -160,7 +156,7 @@ pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
 /// Takes the turn: ready → active. An active place stays as it is.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/claim", tag = "visitors",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), ClaimProblems),
 )]
@@ -174,7 +170,7 @@ pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
 /// Lets the session live longer: until min(now + `session_ttl`, claimed + `session_max`).
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/renew", tag = "visitors",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), RenewProblems),
 )]
@@ -188,7 +184,7 @@ pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
 /// Leaves the line, or finishes: the slot is free at once. The same again when already gone.
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 204, description = "gone"), LeaveProblems),
 )]
@@ -206,7 +202,7 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
 /// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "visitors",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
 )]
 pub async fn state(At(queue): At<QueueState>) -> Result<Response, Problem> {

@@ -24,84 +24,76 @@ pub mod waiting_page;
 use std::sync::Arc;
 
 use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status};
-use axum::middleware::from_fn;
 use axum::routing::any;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::places::DEFAULT_PLACES;
 use crate::app::App;
+use crate::entities::{Hot, Routes};
 use crate::http::audit::Audit;
-use crate::http::document;
+use crate::http::document::{self, name, number, text};
+use crate::http::route::RouteInfo;
 use crate::queue::state::QueueState;
 
-/// These operations take an empty body for `{}`.
-const MAY_BE_EMPTY: &[&str] = &["join", "join_by_form", "override_rules"];
+impl Routes for QueueState {
+    const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
+    const INFO: &[(&str, RouteInfo)] = gate::ROUTES;
+    const MAY_BE_EMPTY: &[&str] = &["join", "join_by_form", "override_rules"];
 
-/// What visitors, gateways and browsers call.
-pub fn public() -> OpenApiRouter<Arc<App>> {
-    let mut routes = OpenApiRouter::new()
-        .routes(routes!(calls::join))
-        .routes(routes!(calls::place, calls::leave))
-        .routes(routes!(stream::events))
-        .routes(routes!(calls::claim))
-        .routes(routes!(calls::renew))
-        .routes(routes!(calls::state))
-        .routes(routes!(waiting_page::page, waiting_page::join))
-        .route(gate::PLAIN, any(gate::authorize))
-        .route(gate::BEHIND, any(gate::authorize_behind))
-        .route(gate::BEHIND_ROOT, any(gate::authorize_behind));
-    let document = routes.get_openapi_mut();
-    document::add::<gate::__path_authorize>(document);
-    document::add::<gate::__path_authorize_behind>(document);
-    document::complete(document, parameter, MAY_BE_EMPTY);
-    routes
-}
+    fn public() -> OpenApiRouter<Arc<App>> {
+        let mut routes = OpenApiRouter::new()
+            .routes(routes!(calls::join))
+            .routes(routes!(calls::place, calls::leave))
+            .routes(routes!(stream::events))
+            .routes(routes!(calls::claim))
+            .routes(routes!(calls::renew))
+            .routes(routes!(calls::state))
+            .routes(routes!(waiting_page::page, waiting_page::join))
+            .route(gate::PLAIN, any(gate::authorize))
+            .route(gate::BEHIND, any(gate::authorize_behind))
+            .route(gate::BEHIND_ROOT, any(gate::authorize_behind));
+        let document = routes.get_openapi_mut();
+        document::add::<gate::__path_authorize>(document);
+        document::add::<gate::__path_authorize_behind>(document);
+        routes
+    }
 
-/// What backends and operators call.
-pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-    let audited = |operation| {
-        let audit = audit.clone();
-        from_fn(move |request, next| audit.clone().answer::<QueueState>(operation, request, next))
-    };
-    let mut routes = OpenApiRouter::new()
-        .routes(routes!(backend::join))
-        .routes(routes!(backend::renew))
-        .routes(routes!(backend::finish))
-        .routes(routes!(backend::state))
-        .routes(routes!(operator::look).layer(audited("queue.snapshot")))
-        .routes(routes!(operator::change).layer(audited("queue.override_rules")))
-        .routes(routes!(operator::purge).layer(audited("queue.purge")))
-        .routes(routes!(operator::reset).layer(audited("queue.reset")))
-        .routes(routes!(places::places).layer(audited("queue.places")))
-        .routes(routes!(operator::inspect).layer(audited("queue.inspect")))
-        .routes(routes!(operator::evict).layer(audited("queue.evict")));
-    document::complete(routes.get_openapi_mut(), parameter, MAY_BE_EMPTY);
-    routes
-}
+    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+        OpenApiRouter::new()
+            .routes(routes!(backend::join))
+            .routes(routes!(backend::renew))
+            .routes(routes!(backend::finish))
+            .routes(routes!(backend::state))
+            .routes(audit.around::<Self>("queue.snapshot", routes!(operator::look)))
+            .routes(audit.around::<Self>("queue.override_rules", routes!(operator::change)))
+            .routes(audit.around::<Self>("queue.purge", routes!(operator::purge)))
+            .routes(audit.around::<Self>("queue.reset", routes!(operator::reset)))
+            .routes(audit.around::<Self>("queue.places", routes!(places::places)))
+            .routes(audit.around::<Self>("queue.inspect", routes!(operator::inspect)))
+            .routes(audit.around::<Self>("queue.evict", routes!(operator::evict)))
+    }
 
-/// What the parameters of these names look like, in whichever of the queue's calls they stand.
-fn parameter(name: &str) -> Option<ObjectBuilder> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    Some(match name {
-        "queue" => text.pattern(Some("^[a-z0-9-]{1,40}$")),
-        "place" => text.pattern(Some("^[A-Za-z0-9_-]{40}$")),
-        "Idempotency-Key" => text.pattern(Some("^[!-~]{22,128}$")),
-        "ticket" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(MAX_TICKET as f64)),
-        "state" => text.enum_values(Some(Status::ALL.map(Status::name))),
-        "after" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(0))
-            .maximum(Some(MAX_TICKET as f64)),
-        "limit" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(MAX_PLACES as f64))
-            .default(Some(DEFAULT_PLACES.into())),
-        _ => return None,
-    })
+    fn parameter(name: &str) -> Option<(&'static str, ObjectBuilder)> {
+        let of_line = |limit: ObjectBuilder| limit.default(Some(DEFAULT_PLACES.into()));
+        Some(match name {
+            "queue" => ("name of the queue", self::name()),
+            "place" => ("the `x-anteroom-place` of authorize", text("^[A-Za-z0-9_-]{40}$")),
+            "Idempotency-Key" => (
+                "at least 128 random bits, made before the join; as secret as the token",
+                text("^[!-~]{22,128}$"),
+            ),
+            "ticket" => ("the number of the place", number(1, MAX_TICKET)),
+            "state" => (
+                "only places in this state",
+                ObjectBuilder::new()
+                    .schema_type(Type::String)
+                    .enum_values(Some(Status::ALL.map(Status::name))),
+            ),
+            "after" => ("the ticket behind which the page begins", number(0, MAX_TICKET)),
+            "limit" => ("how many places at most", of_line(number(1, MAX_PLACES))),
+            _ => return None,
+        })
+    }
 }

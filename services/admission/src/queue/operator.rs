@@ -29,7 +29,7 @@ use crate::queue::views::queue::QueueView;
 /// overridden until when.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "look_at_queue",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security((), ("key" = [])),
     responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
 )]
@@ -46,7 +46,7 @@ pub async fn look(
 /// others stay. Naming `state` without `reason` takes the old reason back.
 #[utoipa::path(
     patch, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "override_rules",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     request_body = Overrides,
     security((), ("key" = [])),
     responses(
@@ -80,7 +80,7 @@ pub async fn change(
 /// again by itself. Rules and overrides stay.
 #[utoipa::path(
     post, path = "/v1/admin/queues/{queue}/reset", tag = "operators", operation_id = "reset_queue",
-    params(("queue" = String, Path, description = "name of the queue")),
+    params(("queue" = String, Path)),
     security((), ("key" = [])),
     responses((status = 202, description = "the new life has begun"), KeyProblems),
 )]
@@ -125,7 +125,7 @@ pub async fn purge(
     get, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "inspect_ticket",
     params(
-        ("queue" = String, Path, description = "name of the queue"),
+        ("queue" = String, Path),
         ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
     ),
     security((), ("key" = [])),
@@ -145,7 +145,7 @@ pub async fn inspect(
     delete, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "evict_ticket",
     params(
-        ("queue" = String, Path, description = "name of the queue"),
+        ("queue" = String, Path),
         ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
     ),
     security((), ("key" = [])),

@@ -31,10 +31,10 @@ pub struct Part {
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places", tag = "operators", operation_id = "list_places",
     params(
-        ("queue" = String, Path, description = "name of the queue"),
-        ("state" = Option<String>, Query, description = "only places in this state"),
-        ("after" = Option<u64>, Query, description = "the ticket behind which the page begins"),
-        ("limit" = Option<u64>, Query, description = "how many places at most"),
+        ("queue" = String, Path),
+        ("state" = Option<String>, Query),
+        ("after" = Option<u64>, Query),
+        ("limit" = Option<u64>, Query),
     ),
     security((), ("key" = [])),
     responses((status = 200, description = "the places", body = PlacesView), KeyProblems),

@@ -7,28 +7,24 @@ use anteroom_config::{Origin, QueueConfig};
 use anteroom_core::queue::{Queue, Rules, Snapshot};
 use anteroom_core::store::Error;
 use rand::Rng as _;
-use utoipa_axum::router::OpenApiRouter;
 
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
-use super::gate::{self, BypassedVisits};
-use super::hot;
+use super::gate::BypassedVisits;
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::problems;
 use super::return_to::ReturnTo;
 use super::streams::Streams;
-use crate::app::App;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
-use crate::entities::{Entity, EntityContext, Hot, Served, Snapshots};
-use crate::http::audit::Audit;
-use crate::http::route::RouteInfo;
+use crate::entities::{Entity, EntityContext, Served, Snapshots};
 use crate::latest::Latest;
 use crate::problem::retry::{self, PendingRetries};
 use crate::problem::{Code, Problem};
 use crate::tasks::{Tasks, revocations};
 
 /// One queue as handlers see it.
+#[derive(Clone)]
 pub struct QueueState {
     /// The operations.
     pub queue: Queue,
@@ -46,7 +42,7 @@ pub struct QueueState {
     /// How many joined from which address.
     pub(crate) joins_per_address: JoinsPerAddress,
     /// The last warning, under this configuration, that one address can hold half of the slots.
-    crowding: Mutex<Option<String>>,
+    crowding: Arc<Mutex<Option<String>>>,
     /// Which addresses had a place before.
     pub(crate) first_places: Arc<FirstPlaces>,
     /// How many requests named which place.
@@ -63,59 +59,6 @@ pub struct QueueState {
 }
 
 impl QueueState {
-    /// A queue that was not there before.
-    pub(crate) fn new(
-        queue: Queue,
-        config: QueueConfig,
-        cookies: Arc<Cookies>,
-        metrics: Arc<QueueMetrics>,
-        retries: Arc<PendingRetries>,
-    ) -> Self {
-        Self {
-            queue,
-            cookies,
-            return_to: return_to(&config),
-            joins_per_address: JoinsPerAddress::new(config.joins_per_address, &config.exempt),
-            requests_per_place: RequestsPerPlace::new(config.requests_per_place),
-            config,
-            crowding: Mutex::default(),
-            first_places: Arc::default(),
-            latest: Arc::default(),
-            active_cache: Arc::default(),
-            fail_open: Arc::default(),
-            streams: Arc::default(),
-            bypassed_visits: Arc::new(BypassedVisits::start()),
-            metrics,
-            retries,
-            refused: Arc::default(),
-        }
-    }
-
-    /// The same queue under another configuration, with all that it remembers.
-    pub(crate) fn with(&self, config: QueueConfig, cookies: Arc<Cookies>) -> Self {
-        self.queue.set_rules(config.rules.clone());
-        Self {
-            queue: self.queue.clone(),
-            cookies,
-            return_to: return_to(&config),
-            joins_per_address: self
-                .joins_per_address
-                .with(config.joins_per_address, &config.exempt),
-            requests_per_place: self.requests_per_place.with(config.requests_per_place),
-            config,
-            crowding: Mutex::default(),
-            first_places: self.first_places.clone(),
-            latest: self.latest.clone(),
-            active_cache: self.active_cache.clone(),
-            fail_open: self.fail_open.clone(),
-            streams: self.streams.clone(),
-            bypassed_visits: self.bypassed_visits.clone(),
-            metrics: self.metrics.clone(),
-            retries: self.retries.clone(),
-            refused: self.refused.clone(),
-        }
-    }
-
     pub(crate) fn name(&self) -> &str {
         self.queue.name()
     }
@@ -186,33 +129,50 @@ impl Entity for QueueState {
 
     const UNKNOWN: Code = Code::UNKNOWN_QUEUE;
     const CODES: &'static [&'static [Code]] = &[problems::TOKEN, problems::QUEUE];
-    const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
-    const ROUTES: &[(&str, RouteInfo)] = gate::ROUTES;
 
     fn make(
         name: &str,
         config: &QueueConfig,
         before: Option<&Self>,
-        families: &Self::Families,
+        families: &QueueFamilies,
         context: &EntityContext<'_>,
     ) -> Self {
         let admission = &context.config.admission;
         let domain = admission.cookie_domain.as_deref();
         let cookies = Arc::new(Cookies::new(admission.secure_cookies, domain));
+        let origins = config.return_to_origins.iter().map(Origin::as_str);
+        let return_to = ReturnTo::new(origins, config.return_query);
         if let Some(before) = before {
-            return before.with(config.clone(), cookies);
+            before.queue.set_rules(config.rules.clone());
+            let joins = &before.joins_per_address;
+            return Self {
+                cookies,
+                return_to,
+                joins_per_address: joins.with(config.joins_per_address, &config.exempt),
+                requests_per_place: before.requests_per_place.with(config.requests_per_place),
+                config: config.clone(),
+                crowding: Arc::default(),
+                ..before.clone()
+            };
         }
-        let queue = Queue::open(context.store, name, config.rules.clone(), context.lane_bound);
-        let metrics = Arc::new(families.of(name));
-        Self::new(queue, config.clone(), cookies, metrics, context.retries.clone())
-    }
-
-    fn public() -> OpenApiRouter<Arc<App>> {
-        super::public()
-    }
-
-    fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
-        super::service(audit)
+        Self {
+            queue: Queue::open(context.store, name, config.rules.clone(), context.lane_bound),
+            cookies,
+            return_to,
+            joins_per_address: JoinsPerAddress::new(config.joins_per_address, &config.exempt),
+            requests_per_place: RequestsPerPlace::new(config.requests_per_place),
+            config: config.clone(),
+            crowding: Arc::default(),
+            first_places: Arc::default(),
+            latest: Arc::default(),
+            active_cache: Arc::default(),
+            fail_open: Arc::default(),
+            streams: Arc::default(),
+            bypassed_visits: Arc::new(BypassedVisits::start()),
+            metrics: Arc::new(families.of(name)),
+            retries: context.retries.clone(),
+            refused: Arc::default(),
+        }
     }
 
     fn spawn(tasks: &Tasks<'_>) {
@@ -239,8 +199,4 @@ impl Snapshots for QueueState {
         }
         self.warn_of_crowding(&snapshot.rules);
     }
-}
-
-fn return_to(config: &QueueConfig) -> ReturnTo {
-    ReturnTo::new(config.return_to_origins.iter().map(Origin::as_str), config.return_query)
 }
