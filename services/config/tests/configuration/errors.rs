@@ -109,7 +109,7 @@ fn every_rule_has_its_line() {
         networks that you need";
     let table: Vec<(String, String)> = vec![
         // Queues.
-        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `limits`, `targets`, `events`, `pools`".into()),
+        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `events`, `pools`, `limits`, `targets`".into()),
         ("[queues.\"a\\u001bb\"]\nbatch = 1".into(), "queues.a\\u{1b}b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
         ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),
