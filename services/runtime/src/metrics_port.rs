@@ -3,13 +3,7 @@
 //! It answers from this process alone: a liveness probe that asked the store would turn an outage
 //! of the store into a restart of everything.
 
-use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, convert::Infallible, net::SocketAddr, time::Duration};
 
 use http_body_util::Full;
 use hyper::{
@@ -32,8 +26,8 @@ use crate::{Readiness, listen};
 
 /// From the connection, or the last answer, to the end of the next head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Enough for probes and a few scrapers. Past it the least recently used connection is evicted, so
-/// that a client with many connections cannot lock the probes out.
+/// Enough for probes and a few scrapers. Past it the oldest connection is evicted, so that a client
+/// with many connections cannot lock the probes out.
 const MAX_CONNECTIONS: usize = 192;
 
 /// At most an eighth of the descriptors too: admission keeps a quarter of them, up to 256, for this
@@ -57,20 +51,16 @@ const OPENAPI: &str = include_str!("metrics_port.json");
 pub(crate) struct MetricsPort {
     registry: Registry,
     readiness: Readiness,
-    open: Connections,
 }
 
-/// The open connections with the time at which each was opened, the least recently used in front.
-/// An answer is made at once, so all of them are idle.
-#[derive(Clone, Default)]
-struct Connections(Arc<Mutex<VecDeque<Connection>>>);
-
-/// When a connection was opened, and its task.
-type Connection = (Instant, JoinHandle<()>);
+/// When each open connection was opened, and its task; the oldest is in front. An answer is made at
+/// once, so all of them are idle.
+#[derive(Default)]
+struct Connections(VecDeque<(Instant, JoinHandle<()>)>);
 
 impl MetricsPort {
     pub fn new(registry: Registry, readiness: Readiness) -> Self {
-        Self { registry, readiness, open: Connections::default() }
+        Self { registry, readiness }
     }
 
     /// Binds the address, and serves it until the task is dropped.
@@ -83,15 +73,16 @@ impl MetricsPort {
     }
 
     async fn serve(self, listener: TcpListener) -> Infallible {
+        let mut open = Connections::default();
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    self.open.evict(most_connections()).await;
+                    open.evict(most_connections()).await;
                     let task = tokio::spawn(self.clone().serve_connection(stream));
-                    self.open.lock().push_back((Instant::now(), task));
+                    open.0.push_back((Instant::now(), task));
                 }
                 // Most likely there are no descriptors left; this frees one.
-                Err(_) if self.open.evict(1).await => {}
+                Err(_) if open.evict(1).await => {}
                 Err(error) => {
                     tracing::warn!(%error, "the metrics port cannot accept");
                     sleep(Duration::from_millis(50)).await;
@@ -101,9 +92,7 @@ impl MetricsPort {
     }
 
     async fn serve_connection(self, stream: TcpStream) {
-        let id = task::id();
         let answer = service_fn(move |request: Request<Incoming>| {
-            self.open.used(id);
             let port = self.clone();
             async move {
                 // Pipelined requests give way to those of all other connections.
@@ -154,43 +143,19 @@ impl MetricsPort {
 }
 
 impl Connections {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Instant, JoinHandle<()>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A whole request has come on the connection of this task.
-    fn used(&self, id: task::Id) {
-        let mut open = self.lock();
-        let at = open.iter().position(|(_, task)| task.id() == id);
-        let connection = at.and_then(|at| open.remove(at));
-        open.extend(connection);
-    }
-
-    /// Closes the least recently used one that is not young, where `most` or more are open; false
-    /// where fewer are.
-    async fn evict(&self, most: usize) -> bool {
-        loop {
-            let found = {
-                let (mut open, now) = (self.lock(), Instant::now());
-                open.retain(|(_, task)| !task.is_finished());
-                if open.len() < most {
-                    return false;
-                }
-                let old = open.iter().position(|(opened, _)| *opened + GRACE <= now);
-                let first = open.iter().map(|(opened, _)| *opened + GRACE).min();
-                old.and_then(|old| open.remove(old)).ok_or(first)
-            };
-            match found {
-                Ok((_, task)) => {
-                    task.abort();
-                    // Its descriptor is free when it has ended.
-                    let _ = task.await;
-                    return true;
-                }
-                Err(Some(first)) => sleep_until(first).await,
-                Err(None) => return false,
-            }
+    /// Closes the oldest one, when it is not young any more, if `most` or more are open. Returns
+    /// whether it did.
+    async fn evict(&mut self, most: usize) -> bool {
+        self.0.retain(|(_, task)| !task.is_finished());
+        if self.0.len() < most {
+            return false;
         }
+        let Some((opened, task)) = self.0.pop_front() else { return false };
+        sleep_until(opened + GRACE).await;
+        task.abort();
+        // Its descriptor is free when it has ended.
+        let _ = task.await;
+        true
     }
 }
 
@@ -306,24 +271,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn past_the_cap_the_least_recently_used_one_is_evicted() {
+    async fn past_the_cap_the_oldest_is_evicted() {
         let port = bound().await;
         let connect = || async { TcpStream::connect(port.address).await.expect("it listens") };
-        let (mut asks, mut silent) = (connect().await, connect().await);
+        let (mut oldest, mut next) = (connect().await, connect().await);
         let mut others = Vec::new();
-        for _ in 2..most_connections() {
+        for _ in 2..=most_connections() {
             others.push(connect().await);
         }
-        for _ in 0..2 {
-            asks.write_all(b"HEAD /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("it is open");
-            let mut answer = Vec::new();
-            while !answer.ends_with(b"\r\n\r\n") {
-                assert_ne!(asks.read_buf(&mut answer).await.expect("it is open"), 0);
-            }
-            others.push(connect().await);
-        }
-        for closed in [&mut silent, &mut others[0]] {
-            assert_eq!(closed.read(&mut [0]).await.expect("an end"), 0);
+        assert_eq!(oldest.read(&mut [0]).await.expect("an end"), 0);
+        next.write_all(b"HEAD /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("it is open");
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            assert_ne!(next.read_buf(&mut answer).await.expect("it is open"), 0);
         }
     }
 
