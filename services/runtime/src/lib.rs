@@ -38,6 +38,7 @@ mod supervisor;
 mod telemetry;
 
 pub use listen::listen;
+pub use metrics::{counters, registered};
 pub use operations::Operations;
 pub use readiness::Readiness;
 pub use reload::Changes;

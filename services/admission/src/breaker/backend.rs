@@ -1,8 +1,9 @@
-//! The calls of backends about a target. It gives advice, so an answer is never refused for want of
-//! the store: it is what was known last, and says so.
+//! The calls of backends about a target. A target is advice: while Redis is down the answer is the
+//! last known window, and says so.
 
 use anteroom_core::breaker::{PermitId, Recorded};
-use axum::response::Response;
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -47,11 +48,11 @@ pub async fn record(
         Ok(Recorded::TooMany) => return Err(too_many(rules)),
         Err(error) => {
             let known = target.without_store(&error)?;
-            return Ok(TargetView::degraded(rules, known).response());
+            return Ok(Json(TargetView::degraded(rules, known)).into_response());
         }
     };
     target.last_known.note(window);
-    Ok(TargetView::new(rules, window).response())
+    Ok(Json(TargetView::new(rules, window)).into_response())
 }
 
 /// The body of a question for a permit: nothing.
@@ -77,15 +78,16 @@ pub async fn permit(
     JsonBody(PermitBody {}): JsonBody<PermitBody>,
 ) -> Result<Response, Problem> {
     let error = match target.target.permit(&target.rules, PermitId::random()).await {
-        Ok(permission) => return Ok(PermitView::new(permission).response()),
+        Ok(permission) => return Ok(Json(PermitView::new(permission)).into_response()),
         Err(error) => error,
     };
     let (allowed, state) = match target.without_store(&error)? {
         Degraded::Known(window) => (!window.state.is_fallback(), window.state.into()),
         Degraded::Unknown => (true, StateView::Unknown),
     };
-    let retry_after_ms = (!allowed).then(|| millis(target.retries.schedule_anybody()));
-    Ok(PermitView { allowed, permit: None, retry_after_ms, state, degraded: true }.response())
+    let retry_after_ms = (!allowed).then(|| millis(target.retries.schedule_default()));
+    let view = PermitView { allowed, permit: None, retry_after_ms, state, degraded: true };
+    Ok(Json(view).into_response())
 }
 
 /// The window of a target. Counts nothing.
@@ -95,10 +97,10 @@ pub async fn permit(
     security((), ("key" = [])),
     responses((status = 200, description = "the window", body = LookView), LookProblems),
 )]
-pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Response, Problem> {
+pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Json<LookView>, Problem> {
     let rules = &target.rules;
-    Ok(match target.recent().await {
-        Ok(seen) => LookView::new(rules, &seen.snapshot, seen.age()).response(),
-        Err(error) => LookView::degraded(rules, target.without_store(&error)?).response(),
-    })
+    Ok(Json(match target.recent().await {
+        Ok(seen) => LookView::new(rules, &seen.snapshot, seen.age()),
+        Err(error) => LookView::degraded(rules, target.without_store(&error)?),
+    }))
 }

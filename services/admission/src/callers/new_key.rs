@@ -1,6 +1,6 @@
 //! `anteroom-admission new-key`: makes a key and says how to configure it.
 //!
-//! The key is printed once and stored nowhere; what stands in the configuration is its digest.
+//! The key is printed once and stored nowhere; the configuration has its digest.
 
 use std::io::{self, Write};
 

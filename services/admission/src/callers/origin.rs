@@ -58,7 +58,7 @@ impl Origins {
     ) -> Result<(), OriginRefused> {
         let may = match (site.map(HeaderValue::as_bytes), origin) {
             (Some(b"same-origin"), _) => true,
-            // Nobody's page: not a browser, or the user typed the address.
+            // No page sent it: the client is no browser, or the user typed the address.
             (None | Some(b"none"), None) => true,
             (None, Some(origin)) => self.allows(origin) || is_origin_of(public_url, origin),
             (Some(_), Some(origin)) => self.allows(origin),

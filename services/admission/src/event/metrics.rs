@@ -1,6 +1,7 @@
 //! What admission counts of events.
 
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use anteroom_runtime::counters;
+use prometheus::{IntCounter, IntCounterVec, Registry};
 
 use crate::entities::Families;
 
@@ -25,15 +26,14 @@ pub struct EventMetrics {
 
 impl Families for EventFamilies {
     fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let applications = Opts::new(
+        let applications = counters(
+            registry,
             "anteroom_event_applications_total",
             "Applications: accepted; repeated: the visitor had applied before; sold_out and \
              not_open: refused.",
-        );
-        let families =
-            Self { applications: IntCounterVec::new(applications, &["event", "outcome"])? };
-        registry.register(Box::new(families.applications.clone()))?;
-        Ok(families)
+            &["event", "outcome"],
+        )?;
+        Ok(Self { applications })
     }
 }
 

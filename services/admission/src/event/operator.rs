@@ -20,7 +20,7 @@ use crate::event::state::EventState;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
-use crate::http::pagination::{Asked, Page};
+use crate::http::pagination::{Page, ParsedQuery};
 use crate::http::whole::whole;
 use crate::problem::{Code, Problem};
 
@@ -51,7 +51,7 @@ pub async fn add_stock(
     let operation_id = operation_id.checked("operation_id")?;
     if !(1..=MAX_AMOUNT).contains(&add) {
         let rule = format!("add must be a whole number from 1 to {MAX_AMOUNT}");
-        return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+        return Err(Problem::invalid_value(rule));
     }
     let (stock, repeated) = match event.event.add_stock(&operation_id, add).await? {
         AddStock::Added(stock) => (stock, false),
@@ -59,7 +59,7 @@ pub async fn add_stock(
         AddStock::Mismatch => return Err(Problem::new(Code::OPERATION_MISMATCH)),
         AddStock::TooLarge => {
             let rule = format!("add would make the stock more than {MAX_AMOUNT}");
-            return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+            return Err(Problem::invalid_value(rule));
         }
     };
     entry.after(json!({ "stock": stock, "added": add, "repeated": repeated }));
@@ -81,7 +81,7 @@ pub async fn add_stock(
 )]
 pub async fn dead(
     Operator { entity: event, .. }: Operator<EventState>,
-    Asked(Page { after, limit }): Asked<Page<MAX_DEAD, MAX_DEAD>>,
+    ParsedQuery(Page { after, limit }): ParsedQuery<Page<MAX_DEAD, MAX_DEAD>>,
 ) -> Result<Response, Problem> {
     let found = event.event.dead(after, limit).await?;
     Ok(Json(DeadLettersView::from(found)).into_response())
@@ -122,7 +122,7 @@ pub async fn retry_dead(
     if event.event.retry_dead(&[&visitor_in(path)?]).await?.retried == 0 {
         return Err(none());
     }
-    // Whose it is stands in no log.
+    // The visitor is in no log.
     entry.after(json!({ "retried": true }));
     Ok(StatusCode::ACCEPTED)
 }

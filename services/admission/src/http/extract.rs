@@ -48,7 +48,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for At<T> {
     }
 }
 
-/// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body stands for `{}`.
+/// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body counts as `{}`.
 pub async fn json_body<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
@@ -64,8 +64,8 @@ pub async fn json_body<T: DeserializeOwned>(
     parse_json(&body)
 }
 
-/// The bytes of a body, at most [`MAX_BODY`], if they come in time. A client that is slow, breaks
-/// off or says too much is told so; it is no failure of ours.
+/// The bytes of a body, at most [`MAX_BODY`], if they come in time. A client that is slow, hangs up
+/// or sends too much is refused, which counts as no failure of Anteroom.
 pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Vec<u8>, Problem> {
     if body.is_end_stream() {
         return Ok(Vec::new());
@@ -84,7 +84,7 @@ pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Ve
     whole.unwrap_or_else(|_| Err(Problem::new(Code::BODY_TIMEOUT)))
 }
 
-/// Refuses a body that is packed: nothing here unpacks, and its bytes are not what they stand for.
+/// Refuses a compressed body: nothing here decompresses it.
 fn plain(headers: &HeaderMap) -> Result<(), Problem> {
     let only = |name: HeaderName, value: &str| {
         headers.get_all(name).iter().all(|it| it.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
@@ -134,7 +134,7 @@ fn is_json(content_type: &[u8]) -> bool {
     essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads one JSON object; what is wrong with it is named with its place in the body.
+/// Reads one JSON object; an error names its place in the body.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(Problem::new(Code::INVALID_BODY).detail("the body must be a JSON object"));
     }
-    // Noting the place takes time, and is needed only where something is wrong.
+    // Tracking the place takes time, and only an error needs it.
     serde_json::from_slice(body).or_else(|_| parse_with_places(body))
 }
 

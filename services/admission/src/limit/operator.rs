@@ -32,7 +32,7 @@ pub async fn forget(
     let key = key.checked("key")?;
     let group = group.map(|group| group.checked("group")).transpose()?;
     let found = app.limits.forget(&limit.name, &key, group.as_deref()).await?;
-    // Whose units they were is nobody's business but the caller's.
+    // The key is not audited: it may identify a person.
     entry.before(json!({ "found": found }));
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,9 +8,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::body::{AskedBody, AskedDocument, SettleBody, amount};
+use super::body::{AmountOrOption, AmountOrOptionBody, SettleBody, amount};
 use super::problems::{
-    AskedProblems, CancelProblems, ExtendProblems, LookProblems, PoolProblems, SettleProblems,
+    CancelProblems, ExtendProblems, LookProblems, PoolProblems, ReserveProblems, SettleProblems,
 };
 use super::views::{BalanceView, HoldLookView, HoldView, PoolView};
 use crate::entities::Snapshots as _;
@@ -41,16 +41,16 @@ pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
     params(("pool" = String, Path)),
-    request_body = AskedDocument,
+    request_body = AmountOrOption,
     security((), ("key" = [])),
-    responses((status = 201, description = "the hold", body = HoldView), AskedProblems),
+    responses((status = 201, description = "the hold", body = HoldView), ReserveProblems),
 )]
 pub async fn hold(
     Backend(pool): Backend<PoolState>,
-    JsonBody(body): JsonBody<AskedBody>,
+    JsonBody(body): JsonBody<AmountOrOptionBody>,
 ) -> Result<Response, Problem> {
-    let (asked, operation_id) = body.checked()?;
-    let hold = pool.told("hold", pool.pool.hold(&asked, &operation_id).await)?;
+    let (requested, operation_id) = body.checked()?;
+    let hold = pool.counted("hold", pool.pool.hold(&requested, &operation_id).await)?;
     Ok((StatusCode::CREATED, Json(HoldView::from(hold))).into_response())
 }
 
@@ -82,7 +82,7 @@ pub async fn extend(
     Backend(pool): Backend<PoolState>,
     path: Result<Path<HoldPath>, PathRejection>,
 ) -> Result<Response, Problem> {
-    let hold = pool.told("extend", pool.pool.extend(named(path)?).await)?;
+    let hold = pool.counted("extend", pool.pool.extend(named(path)?).await)?;
     Ok(Json(HoldLookView::from(hold)).into_response())
 }
 
@@ -103,7 +103,7 @@ pub async fn settle(
 ) -> Result<Response, Problem> {
     let (hold, amount) = (named(path)?, amount(body.amount, 0)?);
     let settled = pool.pool.settle(hold, amount).await;
-    let settled = pool.told_paid("settle", settled, |settled| settled.amount)?;
+    let settled = pool.counted_payment("settle", settled, |settled| settled.amount)?;
     let view = BalanceView { amount: settled.amount, balance: settled.balance };
     Ok(Json(view).into_response())
 }
@@ -120,7 +120,7 @@ pub async fn cancel(
     Backend(pool): Backend<PoolState>,
     path: Result<Path<HoldPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    pool.told("cancel", pool.pool.cancel(named(path)?).await)?;
+    pool.counted("cancel", pool.pool.cancel(named(path)?).await)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -128,17 +128,17 @@ pub async fn cancel(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
     params(("pool" = String, Path)),
-    request_body = AskedDocument,
+    request_body = AmountOrOption,
     security((), ("key" = [])),
-    responses((status = 201, description = "paid", body = BalanceView), AskedProblems),
+    responses((status = 201, description = "paid", body = BalanceView), ReserveProblems),
 )]
 pub async fn draw(
     Backend(pool): Backend<PoolState>,
-    JsonBody(body): JsonBody<AskedBody>,
+    JsonBody(body): JsonBody<AmountOrOptionBody>,
 ) -> Result<Response, Problem> {
-    let (asked, operation_id) = body.checked()?;
-    let drawn = pool.pool.draw(&asked, &operation_id).await;
-    let drawn = pool.told_paid("draw", drawn, |drawn| drawn.amount)?;
+    let (requested, operation_id) = body.checked()?;
+    let drawn = pool.pool.draw(&requested, &operation_id).await;
+    let drawn = pool.counted_payment("draw", drawn, |drawn| drawn.amount)?;
     let view = BalanceView { amount: drawn.amount, balance: drawn.balance };
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }

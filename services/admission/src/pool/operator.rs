@@ -13,11 +13,11 @@ use super::views::{AuditView, BalanceView, LedgerView, PoolView};
 use crate::http::audit::CallerGone;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
-use crate::http::pagination::{Asked, Page};
+use crate::http::pagination::{Page, ParsedQuery};
 use crate::pool::state::PoolState;
 use crate::problem::{Code, Problem};
 
-/// How many movements a page shows when nobody says.
+/// How many movements a page shows by default.
 pub const DEFAULT_LINES: u64 = 100;
 
 /// Puts money in.
@@ -34,7 +34,7 @@ pub async fn fund(
 ) -> Result<Response, Problem> {
     let operation_id = body.operation_id.checked("operation_id")?;
     let amount = amount(body.amount, 1)?;
-    let funded = pool.told("fund", pool.pool.fund(amount, &operation_id).await)?;
+    let funded = pool.counted("fund", pool.pool.fund(amount, &operation_id).await)?;
     entry.after(json!({ "amount": funded.amount, "balance": funded.balance }));
     let view = BalanceView { amount: funded.amount, balance: funded.balance };
     Ok(Json(view).into_response())
@@ -53,14 +53,14 @@ pub async fn confirm(
 ) -> Result<Response, Problem> {
     let answer = pool.pool.confirm().await;
     let was_unconfirmed = matches!(answer, Ok(Answer::Done(())));
-    pool.told("confirm", answer)?;
+    pool.counted("confirm", answer)?;
     entry.before(json!({ "unconfirmed": was_unconfirmed }));
     let snapshot = pool.pool.snapshot().await?;
     entry.after(json!({ "unconfirmed": snapshot.unconfirmed, "balance": snapshot.sums.balance }));
     Ok(Json(PoolView::new(&snapshot, Duration::ZERO)).into_response())
 }
 
-/// Which part of the ledger is asked for.
+/// Which part of the ledger to show.
 pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 
 /// The movements of a pool in order, page by page.
@@ -76,7 +76,7 @@ pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 )]
 pub async fn ledger(
     Operator { entity: pool, .. }: Operator<PoolState>,
-    Asked(page): Asked<LedgerPage>,
+    ParsedQuery(page): ParsedQuery<LedgerPage>,
 ) -> Result<Response, Problem> {
     let ledger = pool.pool.ledger(page.after, page.limit).await?;
     Ok(Json(LedgerView::from(ledger)).into_response())

@@ -66,7 +66,7 @@ pub async fn join(
     let queue = &visitor.queue;
     let (id, visitor_id) = match body.assertion {
         Some(assertion) => {
-            let visitor_id = vouched(&app, queue, &assertion)?;
+            let visitor_id = identified(&app, queue, &assertion)?;
             (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
         }
         None => {
@@ -82,8 +82,8 @@ pub async fn join(
     joined_response(&visitor, &joined, token)
 }
 
-/// The place of the visitor's token and the visitor_id in it, while the place is there. The token
-/// of a gone place counts as none; but who an identified visitor is, only its backend can say.
+/// The place of the visitor's token and the visitor_id in it, until the place ends. The token of an
+/// ended place counts as none; but only the backend can say who an identified visitor is.
 pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>, Problem> {
     if visitor.held == Held::Nothing {
         return Ok(None);
@@ -96,7 +96,7 @@ pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>,
     }
 }
 
-/// The identity that an `Idempotency-Key` stands for, if one came.
+/// The identity of an `Idempotency-Key`, if one came.
 fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Problem> {
     match single(headers, IDEMPOTENCY_KEY)? {
         None => Ok(None),
@@ -108,14 +108,14 @@ fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Pro
     }
 }
 
-/// 128 bits are 22 characters of base64url: whatever is shorter can be guessed.
+/// 128 bits are 22 characters of base64url: a shorter key can be found by trying.
 pub fn is_strong_key(key: &[u8]) -> bool {
     (22..=128).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic)
 }
 
-/// The visitor for whom an assertion vouches.
-fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Problem> {
-    // Its expiry is judged by the store's clock; without one there is nothing to judge by.
+/// The visitor whom an assertion identifies.
+fn identified(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Problem> {
+    // The clock of Redis decides whether it has expired.
     let seen = queue
         .latest
         .get()

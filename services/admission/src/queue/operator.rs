@@ -65,12 +65,12 @@ pub async fn change(
     if !change.overrides.is_empty() {
         queue.queue.override_rules(&change.overrides, change.until).await?;
     }
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let after = queue.queue.snapshot().await?;
     entry.after(AdminView::new(queue.name(), &after).rules());
     let view = axum::Json(QueueView::new(queue.name(), &after, Duration::ZERO)).into_response();
     // This process acts on it at once; the others see it within their next second.
-    queue.latest.set(asked_at, after);
+    queue.latest.set(requested_at, after);
     Ok(view)
 }
 
@@ -192,14 +192,14 @@ fn never_given() -> Problem {
     Problem::new(Code::NOT_FOUND).detail("this ticket was never given in the queue's present life")
 }
 
-/// How many there are of each kind, for the audit log; null when nobody can say. Puts what it finds
-/// in force for this process.
+/// The number of places in each state, for the audit log; null if Redis does not answer. Also takes
+/// the snapshot as the newest of this process.
 async fn counts(queue: &QueueState) -> Value {
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
     let (waiting, away) = (snapshot.depth, snapshot.away);
     let (ready, active, last_ticket) = (snapshot.ready, snapshot.active, snapshot.last_ticket);
-    queue.latest.set(asked_at, snapshot);
+    queue.latest.set(requested_at, snapshot);
     json!({
         "waiting": waiting, "away": away, "ready": ready, "active": active,
         "last_ticket": last_ticket,
