@@ -23,9 +23,7 @@ use crate::problem::{Code, Problem};
 /// Without an `id` a report that is sent again counts again.
 #[utoipa::path(
     post, path = "/v1/targets/{target}/outcomes", tag = "backends", operation_id = "record_outcome",
-    params(("target" = String, Path)),
     request_body = OutcomeBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "the window with it", body = TargetView),
         RecordProblems,
@@ -65,9 +63,7 @@ pub struct PermitBody {}
 /// callers together, each with a permit that its outcome names.
 #[utoipa::path(
     post, path = "/v1/targets/{target}/permits", tag = "backends", operation_id = "ask_for_permit",
-    params(("target" = String, Path)),
     request_body = PermitBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "whether it may", body = PermitView),
         PermitProblems,
@@ -93,8 +89,6 @@ pub async fn permit(
 /// The window of a target. Counts nothing.
 #[utoipa::path(
     get, path = "/v1/targets/{target}", tag = "backends", operation_id = "target",
-    params(("target" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the window", body = LookView), LookProblems),
 )]
 pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Json<LookView>, Problem> {

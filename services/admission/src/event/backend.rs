@@ -33,9 +33,7 @@ pub struct ApplyBody {
 /// event, for ever: asked again, it is the same.
 #[utoipa::path(
     post, path = "/v1/events/{event}/applications", tag = "backends", operation_id = "apply",
-    params(("event" = String, Path)),
     request_body = ApplyBody,
-    security((), ("key" = [])),
     responses(
         (status = 202, description = "a new application", body = ApplicationView),
         (status = 200, description = "the one that the visitor made", body = ApplicationView),
@@ -79,8 +77,6 @@ pub async fn apply(
 #[utoipa::path(
     get, path = "/v1/events/{event}/applications/{visitor_id}", tag = "backends",
     operation_id = "application",
-    params(("event" = String, Path), ("visitor_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the application", body = ApplicationView),
         StatusProblems),
 )]
@@ -94,8 +90,6 @@ pub async fn status(
 /// The event as a whole: its stock, and how many applications stand where.
 #[utoipa::path(
     get, path = "/v1/events/{event}", tag = "backends", operation_id = "event",
-    params(("event" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),
 )]
 pub async fn look(Backend(event): Backend<EventState>) -> Result<Response, Problem> {

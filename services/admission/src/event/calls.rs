@@ -20,7 +20,6 @@ pub const APPLICATION: HeaderName = HeaderName::from_static("x-anteroom-applicat
 /// My application, by the `application_token` that the backend got when it applied for me.
 #[utoipa::path(
     get, path = "/v1/events/{event}/application", tag = "visitors", operation_id = "my_application",
-    params(("event" = String, Path)),
     security(("application" = [])),
     responses((status = 200, description = "the application", body = ApplicationView), MineProblems),
 )]

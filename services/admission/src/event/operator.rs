@@ -39,9 +39,7 @@ pub struct AddStockBody {
 /// Gives the event more units. Those who were told that it is sold out stay so.
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/stock", tag = "operators", operation_id = "add_stock",
-    params(("event" = String, Path)),
     request_body = AddStockBody,
-    security((), ("key" = [])),
     responses((status = 200, description = "they are given", body = StockView), StockProblems),
 )]
 pub async fn add_stock(
@@ -71,12 +69,7 @@ pub async fn add_stock(
 #[utoipa::path(
     get, path = "/v1/admin/events/{event}/dead", tag = "operators",
     operation_id = "list_dead_letters",
-    params(
-        ("event" = String, Path),
-        ("after" = Option<u64>, Query),
-        ("limit" = Option<u64>, Query),
-    ),
-    security((), ("key" = [])),
+    params(("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     responses((status = 200, description = "a page", body = DeadLettersView), DeadProblems),
 )]
 pub async fn dead(
@@ -93,8 +86,6 @@ pub async fn dead(
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/retry", tag = "operators",
     operation_id = "retry_dead_letters",
-    params(("event" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 202, description = "they are tried again", body = RetriedView),
         LookProblems),
 )]
@@ -111,8 +102,6 @@ pub async fn retry_all_dead(
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/{visitor_id}/retry", tag = "operators",
     operation_id = "retry_dead_letter",
-    params(("event" = String, Path), ("visitor_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 202, description = "it is tried again"), StatusProblems),
 )]
 pub async fn retry_dead(
@@ -133,8 +122,6 @@ pub async fn retry_dead(
 #[utoipa::path(
     delete, path = "/v1/admin/events/{event}/dead/{visitor_id}", tag = "operators",
     operation_id = "give_up_dead_letter",
-    params(("event" = String, Path), ("visitor_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 204, description = "it has failed for good"), StatusProblems),
 )]
 pub async fn give_up(

@@ -24,9 +24,7 @@ use crate::problem::{Cause, Code, Problem};
 /// `degraded`.
 #[utoipa::path(
     post, path = "/v1/limits/{limit}/check", tag = "backends", operation_id = "check_limit",
-    params(("limit" = String, Path)),
     request_body = CheckBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "allowed: the units are taken", body = CheckView, headers(
             ("RateLimit-Policy" = String, description = "units (q) in seconds (w)"),
@@ -72,7 +70,6 @@ pub async fn check(
 #[utoipa::path(
     post, path = "/v1/limits/check", tag = "backends", operation_id = "check_limits",
     request_body = ChecksBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "allowed: all units are taken", body = ChecksView, headers(
             ("RateLimit-Policy" = String, description = "of each limit units (q) in seconds (w)"),

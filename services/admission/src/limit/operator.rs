@@ -19,9 +19,7 @@ use crate::problem::Problem;
 #[utoipa::path(
     post, path = "/v1/admin/limits/{limit}/forget", tag = "operators",
     operation_id = "forget_limit_key",
-    params(("limit" = String, Path)),
     request_body = ForgetBody,
-    security((), ("key" = [])),
     responses((status = 204, description = "forgotten"), ForgetProblems),
 )]
 pub async fn forget(

@@ -28,8 +28,6 @@ pub struct HoldPath {
 /// What is in the pool, and which options it can pay.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}", tag = "backends", operation_id = "pool",
-    params(("pool" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
 )]
 pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem> {
@@ -40,9 +38,7 @@ pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem
 /// Reserves an amount for `hold_ttl`; then it goes back into the balance, unless it is settled.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
-    params(("pool" = String, Path)),
     request_body = AmountOrOption,
-    security((), ("key" = [])),
     responses((status = 201, description = "the hold", body = HoldView), ReserveProblems),
 )]
 pub async fn hold(
@@ -57,8 +53,6 @@ pub async fn hold(
 /// Where a hold stands. It is known for a day past its end.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends", operation_id = "look_at_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the hold", body = HoldLookView), LookProblems),
 )]
 pub async fn look(
@@ -74,8 +68,6 @@ pub async fn look(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/extend", tag = "backends",
     operation_id = "extend_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the hold", body = HoldLookView), ExtendProblems),
 )]
 pub async fn extend(
@@ -91,9 +83,7 @@ pub async fn extend(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/settle", tag = "backends",
     operation_id = "settle_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
     request_body = SettleBody,
-    security((), ("key" = [])),
     responses((status = 200, description = "paid", body = BalanceView), SettleProblems),
 )]
 pub async fn settle(
@@ -112,8 +102,6 @@ pub async fn settle(
 #[utoipa::path(
     delete, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends",
     operation_id = "cancel_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 204, description = "it reserves nothing"), CancelProblems),
 )]
 pub async fn cancel(
@@ -127,9 +115,7 @@ pub async fn cancel(
 /// Pays at once: a hold and its settlement in one.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
-    params(("pool" = String, Path)),
     request_body = AmountOrOption,
-    security((), ("key" = [])),
     responses((status = 201, description = "paid", body = BalanceView), ReserveProblems),
 )]
 pub async fn draw(

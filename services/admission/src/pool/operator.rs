@@ -23,9 +23,7 @@ pub const DEFAULT_LINES: u64 = 100;
 /// Puts money in.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/funds", tag = "operators", operation_id = "fund_pool",
-    params(("pool" = String, Path)),
     request_body = FundsBody,
-    security((), ("key" = [])),
     responses((status = 200, description = "put in", body = BalanceView), FundProblems),
 )]
 pub async fn fund(
@@ -44,8 +42,6 @@ pub async fn fund(
 /// what was paid outside before: the latest movements may be lost.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/confirm", tag = "operators", operation_id = "confirm_pool",
-    params(("pool" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
 )]
 pub async fn confirm(
@@ -70,8 +66,7 @@ pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 /// is as many less.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
-    params(("pool" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
-    security((), ("key" = [])),
+    params(("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     responses((status = 200, description = "the movements", body = LedgerView), PoolProblems),
 )]
 pub async fn ledger(
@@ -88,8 +83,6 @@ pub async fn ledger(
 /// of the same pool is under way in this process.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/audit", tag = "operators", operation_id = "audit_pool",
-    params(("pool" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "what was found", body = AuditView), PoolProblems),
 )]
 pub async fn audit(

@@ -44,7 +44,7 @@ pub struct JoinBody {
 /// else in the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
-    params(("queue" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
+    params(("Idempotency-Key" = Option<String>, Header)),
     request_body = JoinBody,
     security((), ("token" = []), ("cookie" = [])),
     responses(
@@ -143,7 +143,6 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
 /// My place; also the heartbeat. Never claims.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
 )]
@@ -156,7 +155,6 @@ pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
 /// Takes the turn: ready → active. An active place stays as it is.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/claim", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), ClaimProblems),
 )]
@@ -170,7 +168,6 @@ pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
 /// Lets the session live longer: until min(now + `session_ttl`, claimed + `session_max`).
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/renew", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), RenewProblems),
 )]
@@ -184,7 +181,6 @@ pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
 /// Leaves the line, or finishes: the slot is free at once. The same again when already gone.
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 204, description = "gone"), LeaveProblems),
 )]
@@ -202,7 +198,6 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
 /// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "visitors",
-    params(("queue" = String, Path)),
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
 )]
 pub async fn state(At(queue): At<QueueState>) -> Result<Response, Problem> {

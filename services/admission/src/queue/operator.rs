@@ -29,8 +29,6 @@ use crate::queue::views::queue::QueueView;
 /// overridden until when.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "look_at_queue",
-    params(("queue" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
 )]
 pub async fn look(
@@ -46,9 +44,7 @@ pub async fn look(
 /// others stay. Naming `state` without `reason` takes the old reason back.
 #[utoipa::path(
     patch, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "override_rules",
-    params(("queue" = String, Path)),
     request_body = Overrides,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "the public state", body = QueueView<'static>),
         OverrideProblems,
@@ -80,8 +76,6 @@ pub async fn change(
 /// again by itself. Rules and overrides stay.
 #[utoipa::path(
     post, path = "/v1/admin/queues/{queue}/reset", tag = "operators", operation_id = "reset_queue",
-    params(("queue" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 202, description = "the new life has begun"), KeyProblems),
 )]
 pub async fn reset(
@@ -103,7 +97,6 @@ pub async fn reset(
         "queue" = String, Path, description = "name of a queue that is not configured",
         pattern = "^[a-z0-9-]{1,40}$"
     )),
-    security((), ("key" = [])),
     responses((status = 204, description = "the store holds nothing of it"), PurgeProblems),
 )]
 pub async fn purge(
@@ -124,11 +117,6 @@ pub async fn purge(
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "inspect_ticket",
-    params(
-        ("queue" = String, Path),
-        ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
-    ),
-    security((), ("key" = [])),
     responses((status = 200, description = "the ticket", body = TicketView), TicketProblems),
 )]
 pub async fn inspect(
@@ -144,11 +132,6 @@ pub async fn inspect(
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "evict_ticket",
-    params(
-        ("queue" = String, Path),
-        ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
-    ),
-    security((), ("key" = [])),
     responses((status = 204, description = "gone"), TicketProblems),
 )]
 pub async fn evict(

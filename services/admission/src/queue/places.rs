@@ -31,12 +31,10 @@ pub struct Part {
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places", tag = "operators", operation_id = "list_places",
     params(
-        ("queue" = String, Path),
         ("state" = Option<String>, Query),
         ("after" = Option<u64>, Query),
         ("limit" = Option<u64>, Query),
     ),
-    security((), ("key" = [])),
     responses((status = 200, description = "the places", body = PlacesView), KeyProblems),
 )]
 pub async fn places(

@@ -39,7 +39,6 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// streams that a process serves the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses(
         (status = 200, description = "the stream", body = String,

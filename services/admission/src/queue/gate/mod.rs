@@ -60,7 +60,6 @@ pub const ROUTES: &[(&str, RouteInfo)] =
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize", tag = "gateways",
     params(
-        ("queue" = String, Path),
         ("join" = Option<String>, Query,
             description = "1: whoever comes to look at a page and has no place joins"),
         ("on_refusal" = Option<String>, Query,
@@ -167,7 +166,6 @@ fn conclude(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
     params(
-        ("queue" = String, Path),
         ("path" = String, Path, description = "the original path, with slashes"),
         ("x-anteroom-gate" = Option<String>, Header,
             description = "with commas between: join (whoever comes to look at a page and has no \

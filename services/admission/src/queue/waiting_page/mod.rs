@@ -34,7 +34,6 @@ use crate::problem::{Code, Problem};
 #[utoipa::path(
     get, path = "/queues/{queue}", tag = "page",
     params(
-        ("queue" = String, Path),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
         ("over" = Option<String>, Query, 
             description = "where the button that finishes leads: says so to whoever has no place"),
@@ -91,7 +90,6 @@ async fn look(visitor: &Visitor) -> PageState {
 #[utoipa::path(
     post, path = "/queues/{queue}", tag = "page", operation_id = "join_by_form",
     params(
-        ("queue" = String, Path),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
     ),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
