@@ -18,6 +18,7 @@ use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
+use super::origin::SEC_FETCH_SITE;
 use super::single::single;
 use crate::problem::{Code, Problem};
 
@@ -27,8 +28,6 @@ pub const KEY_PREFIX: &str = "ark1.";
 const MAX_KEY: usize = 128;
 /// The name of every caller in the audit log while no keys are configured.
 const NO_KEY: &str = "(no keys configured)";
-
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Who calls, once their key is known.
 #[derive(Clone, Debug)]
@@ -177,6 +176,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+    use crate::callers::headers;
 
     fn keys() -> BTreeMap<String, KeyConfig> {
         let scope =
@@ -188,13 +188,6 @@ mod tests {
             ("ops".into(), key("ark1.ops", Role::Operator, vec![])),
             ("ops-pools".into(), key("ark1.pools", Role::Operator, vec![scope("pools", "shop")])),
         ])
-    }
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|&(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v)))
-            .collect()
     }
 
     fn caller(authorization: &'static str) -> Result<Caller, Code> {

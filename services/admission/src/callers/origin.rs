@@ -126,15 +126,9 @@ fn is_origin_of(url: &url::Url, origin: &HeaderValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callers::headers;
 
     const OTHER: &str = "https://other.example";
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|&(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v)))
-            .collect()
-    }
 
     fn check(pairs: &[(&'static str, &'static str)]) -> bool {
         let public_url = "https://shop.example/room".parse().expect("a URL");

@@ -22,7 +22,7 @@ pub struct AmountOrOptionBody {
     pub operation_id: Identifier,
 }
 
-/// [`AmountOrOptionBody`] in the API document: one of two bodies.
+/// One of two bodies: an amount, or an option that names it.
 #[derive(ToSchema)]
 #[schema(as = Asked)]
 #[serde(untagged)]

@@ -198,6 +198,11 @@ mod tests {
     use super::code::tests::all_codes;
     use super::*;
 
+    async fn body(response: Response) -> serde_json::Value {
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
     #[test]
     fn the_gate_answers_401_or_403_whatever_the_code() {
         for code in all_codes() {
@@ -215,10 +220,8 @@ mod tests {
         assert_eq!(response.status(), StatusCode::GONE);
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
         assert_eq!(response.headers()[RETRY_AFTER], "2");
-        let body = response.into_body().collect().await.expect("a body").to_bytes();
-        let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!(
-            body,
+            body(response).await,
             serde_json::json!({
                 "type": "urn:anteroom:problem:place_gone",
                 "title": "The place is gone",
@@ -238,9 +241,7 @@ mod tests {
         {
             let response = Problem::new(Code::QUEUE_CLOSED).retry_after(after).into_response();
             assert_eq!(response.headers()[RETRY_AFTER], seconds);
-            let body = response.into_body().collect().await.expect("a body").to_bytes();
-            let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
-            assert_eq!(body["retry_after_ms"], ms);
+            assert_eq!(body(response).await["retry_after_ms"], ms);
         }
     }
 }
