@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anteroom_admission::{
-    AddStockBody, ApplyBody, AskedBody, BackendJoin, CheckBody, ChecksBody, Code, ForgetBody,
-    FundsBody, JoinBody, OutcomeBody, Overrides, Problem, SettleBody, form_key, is_strong_key,
-    parse_json,
+    AddStockBody, AmountOrOptionBody, ApplyBody, BackendJoin, CheckBody, ChecksBody, Code,
+    ForgetBody, FundsBody, JoinBody, OutcomeBody, Overrides, Problem, SettleBody, form_key,
+    is_strong_key, parse_json,
 };
 use anteroom_core::breaker::{self, Kept};
 use anteroom_core::pool::Asked;
@@ -38,8 +38,9 @@ pub fn check(data: &[u8]) {
     parsed::<AddStockBody>(data, &["add", "operation_id"]);
     parsed::<SettleBody>(data, &["amount"]);
     parsed::<FundsBody>(data, &["amount", "operation_id"]);
-    if let Some(asked) = parsed::<AskedBody>(data, &["amount", "option", "operation_id"]) {
-        asked_of_a_pool(asked);
+    let fields = ["amount", "option", "operation_id"];
+    if let Some(requested) = parsed::<AmountOrOptionBody>(data, &fields) {
+        requested_of_a_pool(requested);
     }
     if let Some(key) = form_key(data) {
         assert!(is_strong_key(key.as_bytes()));
@@ -85,11 +86,11 @@ fn reported(outcome: OutcomeBody, rules: &breaker::Rules) {
     }
 }
 
-fn asked_of_a_pool(asked: AskedBody) {
-    match asked.checked() {
-        Ok((asked, operation_id)) => {
+fn requested_of_a_pool(body: AmountOrOptionBody) {
+    match body.checked() {
+        Ok((requested, operation_id)) => {
             assert!((1..=128).contains(&operation_id.len()) && operation_id.trim() == operation_id);
-            match asked {
+            match requested {
                 Asked::Amount(amount) => {
                     assert!((1..1 << 53).contains(&amount.get()), "{amount:?}");
                 }
@@ -125,8 +126,8 @@ fn object(body: &[u8]) -> serde_json::Map<String, Value> {
 
 fn refused(problem: &Problem, code: Code) {
     assert_eq!(problem.code(), code);
-    let said = problem.said().expect("says what is wrong");
-    assert!(said.len() <= LONGEST_DETAIL, "{} bytes: {said}", said.len());
+    let detail = problem.detail_text();
+    assert!((1..=LONGEST_DETAIL).contains(&detail.len()), "{} bytes: {detail}", detail.len());
 }
 
 fn overridden(overrides: &Overrides, body: &[u8]) {

@@ -29,7 +29,7 @@ use crate::queue::state::QueueState;
 /// The state behind every handler.
 pub struct App {
     live: ArcSwap<LiveConfig>,
-    /// The store, where no entity stands for it: its readiness, and the purge of what the
+    /// Redis, for calls about no configured entity: its readiness, and the purge of what the
     /// configuration no longer names.
     pub store: Store,
     /// The way to all limits.
@@ -57,11 +57,11 @@ pub(crate) struct LiveConfig {
     pub tokens: TokenKeys,
     /// The same secrets, for applications to events.
     pub applications: ApplicationKeys,
-    /// The secrets under which backends vouch for visitors.
+    /// The secrets with which backends sign identities.
     pub assertions: AssertionKeys,
     /// Who may call from another origin.
     pub origins: Origins,
-    /// Tells of forwarding headers that were not believed.
+    /// Counts and logs forwarding headers that are not believed.
     pub forwarding: Arc<Forwarding>,
     /// What the configuration names.
     pub in_force: InForce,

@@ -20,12 +20,12 @@ pub struct Latest<S> {
     reading: Mutex<Option<(Instant, Error)>>,
 }
 
-/// A snapshot, and when Redis was asked for it.
+/// A snapshot, and when it was requested.
 #[derive(Debug)]
 pub struct Seen<S> {
     /// What Redis returned.
     pub snapshot: S,
-    asked_at: Instant,
+    requested_at: Instant,
 }
 
 impl<S> Default for Latest<S> {
@@ -37,7 +37,7 @@ impl<S> Default for Latest<S> {
 impl<S> Seen<S> {
     /// How old it is: at most this long ago Redis was in this state.
     pub fn age(&self) -> Duration {
-        self.asked_at.elapsed()
+        self.requested_at.elapsed()
     }
 }
 
@@ -57,11 +57,11 @@ impl<S> Latest<S> {
         self.get().filter(|seen| seen.age() <= FRESH_FOR)
     }
 
-    /// Takes a snapshot for which Redis was asked at this time, unless a newer one is there.
-    pub fn set(&self, asked_at: Instant, snapshot: S) -> Arc<Seen<S>> {
-        let newer = Arc::new(Seen { snapshot, asked_at });
+    /// Takes a snapshot that was requested at this time, unless a newer one is there.
+    pub fn set(&self, requested_at: Instant, snapshot: S) -> Arc<Seen<S>> {
+        let newer = Arc::new(Seen { snapshot, requested_at });
         self.seen.rcu(|seen| match seen {
-            Some(seen) if seen.asked_at > asked_at => Some(seen.clone()),
+            Some(seen) if seen.requested_at > requested_at => Some(seen.clone()),
             _ => Some(newer.clone()),
         });
         newer
@@ -77,21 +77,21 @@ impl<S> Latest<S> {
         &self,
         read: impl AsyncFnOnce() -> Result<S, Error>,
     ) -> Result<Arc<Seen<S>>, Error> {
-        let young = || self.get().filter(|seen| seen.age() <= MAX_AGE);
-        if let Some(seen) = young() {
+        let recent = || self.get().filter(|seen| seen.age() <= MAX_AGE);
+        if let Some(seen) = recent() {
             return Ok(seen);
         }
         let came_at = Instant::now();
         let mut failed = self.reading.lock().await;
-        if let Some(seen) = young() {
+        if let Some(seen) = recent() {
             return Ok(seen);
         }
         if let Some((_, error)) = failed.as_ref().filter(|(at, _)| *at >= came_at) {
             return Err(error.clone());
         }
-        let asked_at = Instant::now();
+        let requested_at = Instant::now();
         match read().await {
-            Ok(snapshot) => Ok(self.set(asked_at, snapshot)),
+            Ok(snapshot) => Ok(self.set(requested_at, snapshot)),
             Err(error) => {
                 *failed = Some((Instant::now(), error.clone()));
                 Err(error)
@@ -117,7 +117,7 @@ mod tests {
         let latest = Latest::default();
         let read = async |n: u32| latest.at_most_a_second_old(async || Ok(n)).await;
         assert_eq!(read(1).await.map(|seen| seen.snapshot), Ok(1));
-        assert_eq!(read(2).await.map(|seen| seen.snapshot), Ok(1), "it is young");
+        assert_eq!(read(2).await.map(|seen| seen.snapshot), Ok(1), "it is recent");
         let old = Latest::default();
         old.set(ago(OLD), 1);
         let seen = old.at_most_a_second_old(async || Ok(3)).await;

@@ -24,15 +24,15 @@ mod serve;
 mod tasks;
 
 // What main.rs, the tests and the fuzz targets need. All else is the crate's own, so that the
-// compiler tells what nobody uses.
+// compiler reports what is not used.
 pub use crate::breaker::body::OutcomeBody;
 pub use crate::event::backend::ApplyBody;
 pub use crate::event::operator::AddStockBody;
 pub use crate::http::extract::{Peer, parse_json, whole_body};
 pub use crate::http::route::RouteInfo;
-pub use crate::http::shell::{Answer, Shell};
+pub use crate::http::shell::{Handled, Shell};
 pub use crate::limit::body::{CheckBody, ChecksBody, ForgetBody};
-pub use crate::pool::body::{AskedBody, FundsBody, SettleBody};
+pub use crate::pool::body::{AmountOrOptionBody, FundsBody, SettleBody};
 pub use crate::ports::{PortService, port, public, service};
 pub use crate::queue::backend::BackendJoin;
 pub use crate::queue::calls::{JoinBody, is_strong_key};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use anteroom_runtime::registered;
 use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntGauge, Registry};
 
@@ -15,7 +16,7 @@ use crate::http::route::RouteInfo;
 /// Where routes without a template are counted.
 const UNMATCHED: &str = "unmatched";
 
-/// Upper bounds in seconds: half a millisecond to the longest request time-out anybody sets.
+/// Upper bounds in seconds: half a millisecond to the longest usual request time-out.
 const HTTP_BUCKETS: [f64; 13] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
@@ -23,32 +24,40 @@ const HTTP_BUCKETS: [f64; 13] =
 const METHODS: [&str; 9] =
     ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "other"];
 
-/// Every status that admission answers; any other is counted as `other`.
-const STATUSES: [(u16, &str); 23] = [
-    (200, "200"),
-    (201, "201"),
-    (202, "202"),
-    (204, "204"),
-    (302, "302"),
-    (303, "303"),
-    (400, "400"),
-    (401, "401"),
-    (403, "403"),
-    (404, "404"),
-    (405, "405"),
-    (408, "408"),
-    (409, "409"),
-    (410, "410"),
-    (413, "413"),
-    (415, "415"),
-    (422, "422"),
-    (429, "429"),
-    (500, "500"),
-    (502, "502"),
-    (503, "503"),
-    (504, "504"),
-    (0, "other"),
+/// Every status that admission answers; any other is counted as `other`, the 0 at the end.
+const STATUSES: [u16; 23] = [
+    200, 201, 202, 204, 302, 303, 400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 500,
+    502, 503, 504, 0,
 ];
+
+/// Declares an enumeration of the values of a label, with all of them in their order and the name
+/// of each.
+macro_rules! label_values {
+    (
+        $(#[$doc:meta])* $type:ident {
+            $($(#[$value_doc:meta])* $value:ident = $name:literal,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type {
+            $($(#[$value_doc])* $value,)+
+        }
+
+        impl $type {
+            /// All of them, in the order of the variants.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// The value of the label.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use label_values;
 
 /// All of admission's own metrics, and its part of those that all services share.
 #[derive(Debug)]
@@ -62,44 +71,39 @@ pub struct AdmissionMetrics {
     pub connections_closed: IntCounter,
     /// Connections refused because `max_connections` were being served, both ports.
     pub connections_refused: IntCounter,
-    /// Counts and tells of forwarding headers that were not believed.
+    /// Counts and logs forwarding headers that are not believed.
     pub forwarding: Arc<Forwarding>,
 }
 
 impl AdmissionMetrics {
     /// Registers everything.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let forwarding_ignored = IntCounter::new(
+        let counter = |name, help| registered(registry, IntCounter::new(name, help)?);
+        let forwarding_ignored = counter(
             "anteroom_forwarding_ignored_total",
             "Requests with a forwarding header from a peer that is not in trusted_proxies.",
         )?;
-        registry.register(Box::new(forwarding_ignored.clone()))?;
-        let metrics = Self {
+        let times = HistogramOpts::new(
+            "anteroom_http_request_seconds",
+            "Time from the head of a request to the head of its answer.",
+        );
+        let labels = ["port", "method", "route", "status"];
+        let times = HistogramVec::new(times.buckets(HTTP_BUCKETS.to_vec()), &labels)?;
+        let streams = IntGauge::new("anteroom_streams", "Event streams open in this process.")?;
+        Ok(Self {
             forwarding: Arc::new(Forwarding::new(forwarding_ignored)),
-            http: HistogramVec::new(
-                HistogramOpts::new(
-                    "anteroom_http_request_seconds",
-                    "Time from the head of a request to the head of its answer.",
-                )
-                .buckets(HTTP_BUCKETS.to_vec()),
-                &["port", "method", "route", "status"],
-            )?,
+            http: registered(registry, times)?,
             kinds: KindMetrics::register(registry)?,
-            streams: IntGauge::new("anteroom_streams", "Event streams open in this process.")?,
-            connections_closed: IntCounter::new(
+            streams: registered(registry, streams)?,
+            connections_closed: counter(
                 "anteroom_connections_closed_total",
                 "Connections closed while they waited for their client, because others came.",
             )?,
-            connections_refused: IntCounter::new(
+            connections_refused: counter(
                 "anteroom_connections_refused_total",
                 "Connections refused because max_connections were being served.",
             )?,
-        };
-        registry.register(Box::new(metrics.http.clone()))?;
-        registry.register(Box::new(metrics.streams.clone()))?;
-        registry.register(Box::new(metrics.connections_closed.clone()))?;
-        registry.register(Box::new(metrics.connections_refused.clone()))?;
-        Ok(metrics)
+        })
     }
 
     /// The routes of a port (public, service) with their metrics; of two with one template the last
@@ -124,7 +128,7 @@ pub struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// The route of a template; one bucket for all that is none.
+    /// The metrics of a route template; unmatched paths share one bucket.
     pub fn route(&self, template: Option<&str>) -> Arc<RouteMetrics> {
         template.and_then(|template| self.routes.get(template)).unwrap_or(&self.unmatched).clone()
     }
@@ -160,13 +164,13 @@ impl RouteMetrics {
     /// Notes one answer.
     pub fn observe(&self, method: MethodLabel, status: StatusCode, took: Duration) {
         let code = status.as_u16();
-        let status =
-            STATUSES.iter().position(|(known, _)| *known == code).unwrap_or(STATUSES.len() - 1);
+        let other = STATUSES.len() - 1;
+        let known = STATUSES.iter().position(|known| *known == code).unwrap_or(other);
         let MethodLabel(method) = method;
-        self.times[method][status]
+        self.times[method][known]
             .get_or_init(|| {
-                let labels = [self.port, METHODS[method], self.template(), STATUSES[status].1];
-                self.all.with_label_values(&labels)
+                let label = if known == other { "other" } else { status.as_str() };
+                self.all.with_label_values(&[self.port, METHODS[method], self.template(), label])
             })
             .observe(took.as_secs_f64());
     }

@@ -62,7 +62,9 @@ pub fn public(app: &Arc<App>) -> PortService {
 /// What backends and operators reach.
 pub fn service(app: &Arc<App>) -> PortService {
     fn add<K: Served>(routes: &mut PortRoutes, audit: &Audit) {
-        routes.add::<K>(K::State::service(audit), K::State::HOT.service);
+        let mut calls = K::State::service(audit);
+        document::require_key(calls.get_openapi_mut());
+        routes.add::<K>(calls, K::State::HOT.service);
     }
     let mut routes = PortRoutes::of(document::ServiceDocument::openapi());
     for_each_kind!(add(&mut routes, &Audit::default()));

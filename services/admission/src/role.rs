@@ -1,4 +1,4 @@
-//! What this binary does between the shell's start and its end.
+//! The role of this binary: both ports, from their start to the end of the drain.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let share = descriptors::share(config.admission.max_connections);
     let app = App::new(config, store, metrics, operations, share.connections, stopping.clone());
 
-    let (tell, in_force) = watch::channel(app.live().config.clone());
-    tokio::spawn(follow_changes(app.clone(), changes, tell));
+    let (applied, in_force) = watch::channel(app.live().config.clone());
+    tokio::spawn(follow_changes(app.clone(), changes, applied));
     let nothing_to_run = tasks::spawn(&app, &supervisor, &in_force);
     watch_store(&app.store, &readiness, nothing_to_run, &registry)?;
     write_listening(PortName::Public, public.local_addr()?);
@@ -64,11 +64,11 @@ fn bind(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener>
     listen(address).with_context(|| format!("{key} = {address}"))
 }
 
-/// Puts each changed configuration in force, and tells of it then.
-async fn follow_changes(app: Arc<App>, mut changes: Changes, tell: watch::Sender<Arc<Config>>) {
+/// Puts each changed configuration in force, and then passes it on.
+async fn follow_changes(app: Arc<App>, mut changes: Changes, applied: watch::Sender<Arc<Config>>) {
     while changes.changed().await.is_ok() {
         let config = changes.borrow_and_update().clone();
         app.reload(config.clone());
-        tell.send_replace(config);
+        applied.send_replace(config);
     }
 }

@@ -15,10 +15,10 @@ use crate::{
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct AdmissionConfig {
-    /// Where visitors and gateways come in.
+    /// The public port: visitors and gateways.
     #[serde(deserialize_with = "parse::parsed")]
     pub listen: SocketAddr,
-    /// Where backends and operators come in.
+    /// The service port: backends and operators.
     #[serde(deserialize_with = "parse::parsed")]
     pub service_listen: SocketAddr,
     /// Where the metrics port listens.
@@ -31,7 +31,7 @@ pub struct AdmissionConfig {
     /// A file with one token secret a line.
     #[serde(default, deserialize_with = "parse::some_text")]
     pub token_secrets_file: Option<PathBuf>,
-    /// The secrets under which backends vouch for a visitor, those of the file included.
+    /// The secrets with which backends sign identities, those of the file included.
     #[serde(deserialize_with = "parse::list::<_, _, { secrets::MAX_SECRETS }>")]
     pub identity_secrets: Vec<SecretString>,
     /// A file with one identity secret a line.
@@ -106,7 +106,7 @@ impl AdmissionConfig {
             ),
             warn(
                 !has_keys,
-                "no [keys.*] are declared: whoever reaches the service port may do everything; \
+                "no [keys.*] are declared: any client of the service port has all permissions; \
                  allowed on a loopback address only",
             ),
             warn(

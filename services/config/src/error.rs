@@ -26,7 +26,7 @@ impl ConfigError {
     }
 }
 
-/// The text without what follows the marks of keys (`ark1.`) and tokens (`art1.`).
+/// The text without what follows the prefixes of keys (`ark1.`) and tokens (`art1.`).
 fn without_keys(text: &str) -> String {
     let mut parts = text.split_inclusive("1.");
     let mut shown = parts.next().unwrap_or_default().to_owned();

@@ -8,7 +8,7 @@ use crate::{
     parse::{self, FromText},
 };
 
-/// One key: what its bearer is and may touch. The key itself is known to its bearer only.
+/// One key: the role and the scopes of its bearer. Only the bearer knows the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct KeyConfig {
@@ -50,7 +50,7 @@ impl FromText for Digest {
 pub enum Role {
     /// A service that works with the rooms.
     Backend,
-    /// Somebody who runs them; may call `/v1/admin` too.
+    /// A person or program that operates them; may call `/v1/admin` too.
     Operator,
 }
 

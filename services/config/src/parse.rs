@@ -327,7 +327,7 @@ impl FromText for IpNet {
             .ok()
             .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
             .map(unmapped)
-            // To trust everybody's word on who they are is never what was meant.
+            // No operator means to trust the address that any client claims.
             .filter(|net| net.prefix_len() > 0)
     }
 }

@@ -113,7 +113,7 @@ pub(crate) fn is_secret(key: &str, value: Option<&Value>) -> bool {
     named || (is_digest(key) && value.is_some_and(|value| !may_be_shown(value)))
 }
 
-/// `keys.NAME.digest`, or `keys.NAME` where somebody left the rest out.
+/// `keys.NAME.digest`, or `keys.NAME` without the rest.
 fn is_digest(key: &str) -> bool {
     let Some((_, last)) = key.rsplit_once('.') else { return false };
     key.starts_with("keys.") && last != "role" && !last.starts_with("scopes")
@@ -133,7 +133,7 @@ pub(crate) fn without_password(text: &str) -> String {
     redacted(text).map_or_else(|| "[hidden]".to_owned(), |text| format!("{text:?}"))
 }
 
-/// Secrets in a TOML file end in ConfigMaps and repositories.
+/// Refuses secrets in a TOML file: they would end in ConfigMaps and repositories.
 pub(crate) fn refuse_in_file(path: &Path, root: &Value) -> Result<(), ConfigError> {
     let rule = "a secret must not stand in a TOML file; set it by the environment";
     let refused = |key: &str, rule: String| {

@@ -9,7 +9,7 @@ use anteroom_runtime::{Context, shell};
 async fn role(context: Context) -> anyhow::Result<()> {
     context.readiness.started();
     match std::env::var("IDLE_UNTIL").as_deref() {
-        Ok("error") => anyhow::bail!("it was told to fail"),
+        Ok("error") => anyhow::bail!("it is to fail"),
         Ok("never") => std::future::pending().await,
         _ => context.shutdown.cancelled().await,
     }

@@ -38,7 +38,7 @@ mod supervisor;
 mod telemetry;
 
 pub use listen::listen;
-pub use metrics::Families;
+pub use metrics::{Families, counters, registered};
 pub use operations::Operations;
 pub use readiness::Readiness;
 pub use reload::Changes;

@@ -1,7 +1,7 @@
 //! The registry of a service, with what every service has in it.
 
 use anteroom_config::Service;
-use prometheus::{IntGaugeVec, Opts, Registry};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry, core::Collector};
 
 use crate::{
     operations::{OperationMetrics, Operations},
@@ -33,14 +33,39 @@ impl Families for () {
 pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {
     let registry = Registry::new();
     registry.register(Box::new(ProcessMetrics::new()))?;
-    let build = IntGaugeVec::new(
-        Opts::new("anteroom_build_info", "1, with the version and the service as labels"),
-        &["version", "service"],
-    )?;
-    build.with_label_values(&[env!("CARGO_PKG_VERSION"), service.name()]).set(1);
-    registry.register(Box::new(build))?;
+    let build = Opts::new("anteroom_build_info", "1, with the version and the service as labels");
+    registered(&registry, IntGaugeVec::new(build, &["version", "service"])?)?
+        .with_label_values(&[env!("CARGO_PKG_VERSION"), service.name()])
+        .set(1);
     registry.register(Box::new(OperationMetrics::new(service, operations.clone())?))?;
     Ok(registry)
+}
+
+/// Registers a metric, and returns it.
+///
+/// # Errors
+///
+/// When its name is taken.
+pub fn registered<M: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: M,
+) -> prometheus::Result<M> {
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}
+
+/// Registers counters by these labels, and returns them.
+///
+/// # Errors
+///
+/// When the name is taken.
+pub fn counters(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> prometheus::Result<IntCounterVec> {
+    registered(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! How many of a service's operations did not fail on our side: in the last five minutes, and since
-//! its start.
+//! How many of a service's operations did not fail on Anteroom's side: in the last five minutes,
+//! and since its start.
 //!
-//! A refusal is a success: the service did what it is for. A failure is an answer that we owe:
-//! the store is away, a time-out, a bug.
+//! A refusal is a success: the service did its task. Failures are Redis being down, a time-out, and
+//! a bug.
 
 use std::{
     collections::VecDeque,
@@ -109,13 +109,12 @@ impl Window {
     }
 }
 
-/// `anteroom_success_ratio` and `anteroom_service_operations_total`, worked out when they are asked
-/// for.
+/// `anteroom_success_ratio` and `anteroom_service_operations_total`, calculated at each scrape.
 pub(crate) struct OperationMetrics {
     ratio: Gauge,
     total: IntCounterVec,
     operations: Operations,
-    /// Held while they are worked out: two scrapes at once must not count the same twice.
+    /// Locked during a scrape: two at once must not count the same twice.
     scrape: Mutex<()>,
 }
 

@@ -13,7 +13,7 @@ use prometheus::{
 
 const CPU: &str = "process_cpu_seconds_total";
 
-/// Reads everything when it is asked for.
+/// Reads all values at each scrape.
 pub(crate) struct ProcessMetrics(ProcessCollector);
 
 impl ProcessMetrics {

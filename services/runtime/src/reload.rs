@@ -18,12 +18,14 @@ use std::{
 };
 
 use anteroom_config::{Config, ConfigError, Loader};
-use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
+use prometheus::{IntCounterVec, IntGauge, Registry};
 use tokio::{
     sync::watch,
     time::{MissedTickBehavior, interval},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::metrics::{counters, registered};
 
 /// How long the content must stay the same before it is taken: a file that is being written is
 /// empty at first, and an empty file is a valid one.
@@ -42,19 +44,17 @@ struct ReloadMetrics {
 
 impl ReloadMetrics {
     fn new(registry: &Registry) -> prometheus::Result<Self> {
-        let reloads = IntCounterVec::new(
-            Opts::new(
-                "anteroom_config_reloads_total",
-                "Changed configurations that were seen, by what became of them",
-            ),
+        let reloads = counters(
+            registry,
+            "anteroom_config_reloads_total",
+            "Changed configurations that were seen, by what became of them",
             &["outcome"],
         )?;
         let success = IntGauge::new(
             "anteroom_config_reload_success",
             "1 while the configuration in the files is the one in force, 0 while it is refused",
         )?;
-        registry.register(Box::new(reloads.clone()))?;
-        registry.register(Box::new(success.clone()))?;
+        let success = registered(registry, success)?;
         for outcome in ["accepted", "refused"] {
             reloads.with_label_values(&[outcome]);
         }

@@ -12,15 +12,15 @@ use prometheus::{
 
 use crate::Readiness;
 
-/// How often a server that did not answer is asked again for its settings.
-const LOOK_OVER_EVERY: Duration = Duration::from_millis(100);
+/// The pause until the settings of a server that did not answer are read again.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Calls the service started when the store has run its first script: from then on it can answer,
-/// also while the store is away. With `nothing_to_run`, where nothing is configured that runs one
+/// Calls the service started after the first script that Redis ran: from then on the service can
+/// answer, also while Redis is down. With `nothing_to_run`, when no configured entity runs a script
 /// by itself, a verified connection is enough.
 ///
-/// Registers `anteroom_store_up`. Warns once, when the store is first there, of each of its
-/// settings that endangers a promise. Returns at once; the rest goes on in the background.
+/// Registers `anteroom_store_up`. Once Redis is up, warns of each of its settings that endangers a
+/// promise. Returns at once; the rest goes on in the background.
 ///
 /// # Errors
 ///
@@ -39,15 +39,15 @@ pub fn watch_store(
             () = store.until_up(), if nothing_to_run => {}
         }
         readiness.started();
-        while !look_over(&store).await {
-            tokio::time::sleep(LOOK_OVER_EVERY).await;
+        while !check_server(&store).await {
+            tokio::time::sleep(CHECK_EVERY).await;
         }
     });
     Ok(())
 }
 
-/// False when the server did not answer; it is asked again then.
-async fn look_over(store: &Store) -> bool {
+/// Warns of the server's settings; false when it did not answer.
+async fn check_server(store: &Store) -> bool {
     let report = match store.check_server().await {
         Ok(report) => report,
         Err(Error::Forbidden(reason)) => {
@@ -63,7 +63,7 @@ async fn look_over(store: &Store) -> bool {
     true
 }
 
-/// `anteroom_store_up`, looked at when it is asked for.
+/// `anteroom_store_up`, read at each scrape.
 struct StoreUp {
     gauge: IntGauge,
     store: Store,

@@ -4,13 +4,15 @@
 use std::{collections::HashMap, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt as _;
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{IntCounter, IntCounterVec, Registry};
 use tokio::{
     sync::watch,
     task::JoinSet,
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::metrics::counters;
 
 /// The first pause before a task is started again, and the longest. It doubles each time, and is
 /// the first again after a run that took longer than the longest.
@@ -30,9 +32,7 @@ impl Supervisor {
     /// When the name of the metric is taken.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
         let help = "Panics of the tasks that serve one entity each; the task is started again.";
-        let panics = IntCounterVec::new(Opts::new("anteroom_task_panics_total", help), &["task"])?;
-        registry.register(Box::new(panics.clone()))?;
-        Ok(Self { panics })
+        Ok(Self { panics: counters(registry, "anteroom_task_panics_total", help, &["task"])? })
     }
 
     /// Keeps exactly one task for each name until `stop`, then waits for all of them to end.

@@ -77,8 +77,8 @@ fn log<W: Write + 'static>(
 /// The target of the lines that an audit needs: who changed what.
 pub const AUDIT: &str = "audit";
 
-/// `RUST_LOG` goes before the configuration, as everybody expects. Audit lines are written whatever
-/// either says.
+/// `RUST_LOG` takes precedence over the configuration, as usual. Audit lines are written in any
+/// case.
 fn filter(rust_log: Option<String>, config: &LogConfig) -> Result<EnvFilter, ConfigError> {
     let (name, directives) = match rust_log.filter(|value| !value.is_empty()) {
         Some(value) => ("RUST_LOG", value),

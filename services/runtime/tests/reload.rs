@@ -38,9 +38,26 @@ fn watched(prepare: impl FnOnce(&Path) -> Loader) -> Watched {
     Watched { directory, changes, registry, shutdown }
 }
 
+/// Watches a file with the queue `a` and this batch.
+fn watched_file(number: u32) -> Watched {
+    watched(|directory| {
+        fs::write(directory.join("anteroom.toml"), batch(number)).expect("written");
+        Loader::new(Some(&directory.join("anteroom.toml")))
+    })
+}
+
 impl Watched {
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    /// Changes the file, and what is in it.
+    fn write(&self, text: &str) {
+        fs::write(self.path("anteroom.toml"), text).expect("written");
+    }
+
+    async fn next_batch(&mut self) -> Option<u64> {
+        self.next().await.queues["a"].rules.batch
     }
 
     async fn next(&mut self) -> Arc<Config> {
@@ -80,7 +97,7 @@ async fn follows_the_swaps_of_a_config_map() {
     assert_eq!((watched.metric(ACCEPTED), watched.metric(SUCCESS)), (Some(0), Some(1)));
     for version in 2..5 {
         mount_config_map(watched.directory.path(), version, &batch(version));
-        assert_eq!(watched.next().await.queues["a"].rules.batch, Some(u64::from(version)));
+        assert_eq!(watched.next_batch().await, Some(u64::from(version)));
         watched.until(ACCEPTED, u64::from(version) - 1).await;
     }
     assert_eq!(watched.metric(REFUSED), Some(0));
@@ -88,12 +105,8 @@ async fn follows_the_swaps_of_a_config_map() {
 
 #[tokio::test]
 async fn a_bad_file_is_refused_and_what_was_in_force_stays() {
-    let mut watched = watched(|directory| {
-        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
-        Loader::new(Some(&directory.join("anteroom.toml")))
-    });
-    let file = watched.path("anteroom.toml");
-    fs::write(&file, batch(0)).expect("written");
+    let mut watched = watched_file(1);
+    watched.write(&batch(0));
     watched.until(REFUSED, 1).await;
     watched.until(SUCCESS, 0).await;
     assert!(!watched.changes.has_changed().expect("not ended"));
@@ -101,19 +114,19 @@ async fn a_bad_file_is_refused_and_what_was_in_force_stays() {
 
     // Other files of the directory, and the same bad content again, are no news.
     fs::write(watched.path("other.txt"), "x").expect("written");
-    fs::write(&file, batch(0)).expect("written");
+    watched.write(&batch(0));
 
-    fs::write(&file, batch(2)).expect("written");
-    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(2));
+    watched.write(&batch(2));
+    assert_eq!(watched.next_batch().await, Some(2));
     watched.until(SUCCESS, 1).await;
     assert_eq!((watched.metric(ACCEPTED), watched.metric(REFUSED)), (Some(1), Some(1)));
 
     // A file that is gone is refused too, and taken when it is back.
-    fs::remove_file(&file).expect("removed");
+    fs::remove_file(watched.path("anteroom.toml")).expect("removed");
     watched.until(REFUSED, 2).await;
     assert_eq!(watched.changes.borrow().queues["a"].rules.batch, Some(2));
-    fs::write(&file, batch(3)).expect("written");
-    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(3));
+    watched.write(&batch(3));
+    assert_eq!(watched.next_batch().await, Some(3));
 }
 
 #[tokio::test]
@@ -138,12 +151,8 @@ async fn newly_named_files_are_watched() {
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
     let secrets = elsewhere.path().join("secrets");
     fs::write(&secrets, "1".repeat(32)).expect("written");
-    let mut watched = watched(|directory| {
-        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
-        Loader::new(Some(&directory.join("anteroom.toml")))
-    });
-    let named = format!("[admission]\ntoken_secrets_file = \"{}\"\n", secrets.display());
-    fs::write(watched.path("anteroom.toml"), named).expect("written");
+    let mut watched = watched_file(1);
+    watched.write(&format!("[admission]\ntoken_secrets_file = \"{}\"\n", secrets.display()));
     assert_eq!(watched.next().await.admission.token_secrets.len(), 1);
     watched.until(ACCEPTED, 1).await;
     fs::write(&secrets, format!("{}\n{}", "1".repeat(32), "2".repeat(32))).expect("written");
@@ -153,60 +162,46 @@ async fn newly_named_files_are_watched() {
 /// An empty file is valid, and what a file is while it is being written.
 #[tokio::test]
 async fn a_file_in_the_making_is_not_taken() {
-    let mut watched = watched(|directory| {
-        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
-        Loader::new(Some(&directory.join("anteroom.toml")))
-    });
-    let file = watched.path("anteroom.toml");
-    let mut making = fs::File::create(&file).expect("created");
+    let mut watched = watched_file(1);
+    let mut making = fs::File::create(watched.path("anteroom.toml")).expect("created");
     for byte in batch(2).bytes() {
         making.write_all(&[byte]).expect("written");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(2));
+    assert_eq!(watched.next_batch().await, Some(2));
     watched.until(ACCEPTED, 1).await;
 }
 
 /// A writer that waits for its turn on a busy machine, between opening the file and writing to it.
 #[tokio::test]
 async fn a_file_that_is_empty_for_a_while_is_not_taken() {
-    let mut watched = watched(|directory| {
-        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
-        Loader::new(Some(&directory.join("anteroom.toml")))
-    });
+    let mut watched = watched_file(1);
     let mut making = fs::File::create(watched.path("anteroom.toml")).expect("created");
     // Longer than the second between two looks.
     tokio::time::sleep(Duration::from_millis(1_400)).await;
     making.write_all(batch(2).as_bytes()).expect("written");
-    assert_eq!(watched.next().await.queues["a"].rules.batch, Some(2));
+    assert_eq!(watched.next_batch().await, Some(2));
     watched.until(ACCEPTED, 1).await;
 }
 
 /// An empty file is valid all the same: by it, all queues are left out.
 #[tokio::test]
 async fn a_file_that_stays_empty_is_taken() {
-    let mut watched = watched(|directory| {
-        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
-        Loader::new(Some(&directory.join("anteroom.toml")))
-    });
-    fs::write(watched.path("anteroom.toml"), "").expect("written");
+    let mut watched = watched_file(1);
+    watched.write("");
     assert!(watched.next().await.queues.is_empty());
 }
 
 /// A Secret may arrive after the ConfigMap that names it.
 #[tokio::test]
 async fn a_file_that_comes_late_is_waited_for() {
-    let mut watched = watched(|directory| {
-        fs::write(directory.join("anteroom.toml"), batch(1)).expect("written");
-        Loader::new(Some(&directory.join("anteroom.toml")))
-    });
+    let mut watched = watched_file(1);
     let secrets = watched.path("secrets");
-    let named = format!("[admission]\ntoken_secrets_file = \"{}\"\n", secrets.display());
-    fs::write(watched.path("anteroom.toml"), named).expect("written");
+    watched.write(&format!("[admission]\ntoken_secrets_file = \"{}\"\n", secrets.display()));
     watched.until(REFUSED, 1).await;
     fs::write(&secrets, "1".repeat(32)).expect("written");
     assert_eq!(watched.next().await.admission.token_secrets.len(), 1);
-    assert_eq!(watched.metric(REFUSED), Some(1), "told once");
+    assert_eq!(watched.metric(REFUSED), Some(1), "reported once");
 }
 
 #[tokio::test]
@@ -217,7 +212,7 @@ async fn ends_with_the_shutdown() {
     ended.expect_err("no more changes come");
 }
 
-/// What stands for `development` in the file decides at the start only.
+/// The value of `development` in the file decides at the start only.
 #[tokio::test]
 async fn a_reload_brings_no_placeholder_to_a_service_that_others_can_reach() {
     let toml = |development: bool, digit: &str| {
@@ -237,11 +232,11 @@ async fn a_reload_brings_no_placeholder_to_a_service_that_others_can_reach() {
         })
     };
     let watched = start(false, "ab");
-    fs::write(watched.path("anteroom.toml"), toml(true, "0")).expect("written");
+    watched.write(&toml(true, "0"));
     watched.until(REFUSED, 1).await;
     assert!(!watched.changes.has_changed().expect("not ended"));
 
     let mut watched = start(true, "0");
-    fs::write(watched.path("anteroom.toml"), toml(false, "1")).expect("written");
+    watched.write(&toml(false, "1"));
     assert_eq!(watched.next().await.keys["shop"].digest.0, [0x11; 32]);
 }

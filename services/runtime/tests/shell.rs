@@ -83,12 +83,14 @@ impl Running {
         TcpStream::connect(&self.port).expect("it listens")
     }
 
+    /// The answer; only a failing test waits long.
     fn get(&self, path: &str) -> String {
         let mut stream = self.connect();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
         write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
             .expect("written");
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("text");
+        stream.read_to_string(&mut answer).unwrap_or_else(|error| panic!("{path}: {error}"));
         answer
     }
 }
@@ -170,7 +172,7 @@ fn under_nohup_a_hang_up_ends_nothing() {
     assert_eq!(running.exit_code(), Some(0));
 }
 
-/// Whoever restarts a pod that gives no answer waits for a second or two.
+/// A liveness probe waits for a second or two before its pod is restarted.
 #[test]
 fn slow_clients_shut_no_probe_out() {
     let running = Running::start(&mut idle());
@@ -182,12 +184,7 @@ fn slow_clients_shut_no_probe_out() {
             let _ = stream.write_all(b"x");
         }
         for path in ["/livez", "/readyz", "/metrics"] {
-            let mut probe = running.connect();
-            probe.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
-            write!(probe, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
-                .expect("written");
-            let mut answer = String::new();
-            probe.read_to_string(&mut answer).unwrap_or_else(|error| panic!("{path}: {error}"));
+            let answer = running.get(path);
             assert!(answer.starts_with("HTTP/1.1 "), "{path}: {answer}");
         }
     }
@@ -197,7 +194,7 @@ fn slow_clients_shut_no_probe_out() {
 
 /// The configuration often lies beside files that change all the time, its own log among them.
 #[test]
-fn a_busy_neighbour_of_the_configuration_wakes_nobody() {
+fn a_busy_neighbour_of_the_configuration_costs_nothing() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| folder.path().join(name);
     let write = |name: &str, text: &str| std::fs::write(path(name), text).expect("written");
@@ -215,7 +212,7 @@ fn a_busy_neighbour_of_the_configuration_wakes_nobody() {
         ["a.log", "b.log"].map(|name| std::fs::File::create(path(name)).expect("created"));
     for line in 0..2_000 {
         writeln!(neighbours[line % 2], "line {line}").expect("written");
-        // One at a time, or the system would tell of many at once.
+        // One at a time, or the system would report many at once.
         std::thread::sleep(Duration::from_millis(1));
     }
     write("anteroom.toml", "[scheduler]\ntick = \"50ms\"\n");
@@ -226,7 +223,7 @@ fn a_busy_neighbour_of_the_configuration_wakes_nobody() {
     assert!(lines < 100, "{lines} lines of log");
 }
 
-/// How often a process has read something: its files, or what its system had to tell it.
+/// How often a process has read something: its files, or notifications of the system.
 fn reads(process: u32) -> u64 {
     let counts = std::fs::read_to_string(format!("/proc/{process}/io")).expect("it runs");
     let count = counts.lines().find_map(|it| it.strip_prefix("syscr:")).expect("counted");
@@ -260,7 +257,7 @@ fn the_metrics_port_outlives_the_drain_and_a_second_signal_ends_it() {
 fn failures_end_with_1() {
     let (code, stdout, _) = output(idle().env("IDLE_UNTIL", "error"));
     assert_eq!(code, Some(1));
-    assert!(stdout.contains("it was told to fail"), "{stdout}");
+    assert!(stdout.contains("it is to fail"), "{stdout}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
     let (code, stdout, _) = output(idle().env("ANTEROOM_SCHEDULER__METRICS_LISTEN", &address));

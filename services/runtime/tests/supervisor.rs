@@ -20,9 +20,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-type Told = UnboundedSender<String>;
+type Events = UnboundedSender<String>;
 
-/// Tasks under a supervisor, and what they tell.
+/// Tasks under a supervisor, and their events.
 struct Kept {
     registry: Registry,
     names: watch::Sender<Vec<String>>,
@@ -35,22 +35,22 @@ fn owned(names: &[&str]) -> Vec<String> {
 }
 
 impl Kept {
-    /// Each task says "+NAME" at its start, then does what `run` does.
+    /// Each task sends "+NAME" at its start, then runs `run`.
     fn start<F, R>(names: &[&str], run: R) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
-        R: Fn(Told, String, CancellationToken) -> F + Clone + Send + Sync + 'static,
+        R: Fn(Events, String, CancellationToken) -> F + Clone + Send + Sync + 'static,
     {
         let registry = Registry::new();
         let supervisor = Supervisor::register(&registry).expect("a fresh name");
         let (names, changes) = watch::channel(owned(names));
         let stop = CancellationToken::new();
-        let (told, events) = unbounded_channel();
+        let (sender, events) = unbounded_channel();
         let stopped = stop.clone();
         tokio::spawn(async move {
             let run = move |name: String, stop| {
-                told.send(format!("+{name}")).expect("the test listens");
-                run(told.clone(), name, stop)
+                sender.send(format!("+{name}")).expect("the test listens");
+                run(sender.clone(), name, stop)
             };
             supervisor.keep("test", changes, Vec::clone, stopped, run).await;
         });
@@ -75,20 +75,20 @@ impl Kept {
     }
 }
 
-/// Says "-NAME" when it is stopped.
-async fn until_stopped(told: Told, name: String, stop: CancellationToken) {
+/// Sends "-NAME" when it is stopped.
+async fn until_stopped(events: Events, name: String, stop: CancellationToken) {
     stop.cancelled().await;
-    told.send(format!("-{name}")).expect("the test listens");
+    events.send(format!("-{name}")).expect("the test listens");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_panics_once_goes_on() {
     let first = Arc::new(AtomicBool::new(true));
-    let mut kept = Kept::start(&["concert"], move |told, name, stop| {
+    let mut kept = Kept::start(&["concert"], move |events, name, stop| {
         let first = first.clone();
         async move {
-            assert!(!first.swap(false, Relaxed), "as told");
-            until_stopped(told, name, stop).await;
+            assert!(!first.swap(false, Relaxed), "on purpose");
+            until_stopped(events, name, stop).await;
         }
     });
     kept.next_is("+concert").await;
@@ -101,7 +101,7 @@ async fn a_task_that_panics_once_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_always_panics_is_started_again_less_and_less_often() {
-    let mut kept = Kept::start(&["concert"], |_, _, _| async { panic!("as told") });
+    let mut kept = Kept::start(&["concert"], |_, _, _| async { panic!("on purpose") });
     let begun = Instant::now();
     for _ in 0..20 {
         kept.next_is("+concert").await;
@@ -114,7 +114,7 @@ async fn one_that_always_panics_is_started_again_less_and_less_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_name_has_one_task_for_as_long_as_it_stands_there() {
+async fn each_name_has_one_task_for_as_long_as_it_is_listed() {
     let mut kept = Kept::start(&["a"], until_stopped);
     kept.next_is("+a").await;
     kept.names.send_replace(owned(&["a", "b"]));
@@ -128,10 +128,10 @@ async fn each_name_has_one_task_for_as_long_as_it_stands_there() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_back_waits_for_the_end_of_its_task() {
-    let mut kept = Kept::start(&["a"], async |told: Told, name, stop: CancellationToken| {
+    let mut kept = Kept::start(&["a"], async |events: Events, name, stop: CancellationToken| {
         stop.cancelled().await;
         sleep(Duration::from_secs(5)).await;
-        until_stopped(told, name, stop).await;
+        until_stopped(events, name, stop).await;
     });
     kept.next_is("+a").await;
     kept.names.send_replace(Vec::new());

@@ -1,8 +1,9 @@
-//! The calls of backends about a target. It gives advice, so an answer is never refused for want of
-//! the store: it is what was known last, and says so.
+//! The calls of backends about a target. A target is advice: while Redis is down the answer is the
+//! last known window, and says so.
 
 use anteroom_core::breaker::{PermitId, Recorded};
-use axum::response::Response;
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -22,9 +23,7 @@ use crate::problem::{Code, Problem};
 /// Without an `id` a report that is sent again counts again.
 #[utoipa::path(
     post, path = "/v1/targets/{target}/outcomes", tag = "backends", operation_id = "record_outcome",
-    params(("target" = String, Path)),
     request_body = OutcomeBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "the window with it", body = TargetView),
         RecordProblems,
@@ -47,11 +46,11 @@ pub async fn record(
         Ok(Recorded::TooMany) => return Err(too_many(rules)),
         Err(error) => {
             let known = target.without_store(&error)?;
-            return Ok(TargetView::degraded(rules, known).response());
+            return Ok(Json(TargetView::degraded(rules, known)).into_response());
         }
     };
     target.last_known.note(window);
-    Ok(TargetView::new(rules, window).response())
+    Ok(Json(TargetView::new(rules, window)).into_response())
 }
 
 /// The body of a question for a permit: nothing.
@@ -64,9 +63,7 @@ pub struct PermitBody {}
 /// callers together, each with a permit that its outcome names.
 #[utoipa::path(
     post, path = "/v1/targets/{target}/permits", tag = "backends", operation_id = "ask_for_permit",
-    params(("target" = String, Path)),
     request_body = PermitBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "whether it may", body = PermitView),
         PermitProblems,
@@ -77,28 +74,27 @@ pub async fn permit(
     JsonBody(PermitBody {}): JsonBody<PermitBody>,
 ) -> Result<Response, Problem> {
     let error = match target.target.permit(&target.rules, PermitId::random()).await {
-        Ok(permission) => return Ok(PermitView::new(permission).response()),
+        Ok(permission) => return Ok(Json(PermitView::new(permission)).into_response()),
         Err(error) => error,
     };
     let (allowed, state) = match target.without_store(&error)? {
         Degraded::Known(window) => (!window.state.is_fallback(), window.state.into()),
         Degraded::Unknown => (true, StateView::Unknown),
     };
-    let retry_after_ms = (!allowed).then(|| millis(target.retries.schedule_anybody()));
-    Ok(PermitView { allowed, permit: None, retry_after_ms, state, degraded: true }.response())
+    let retry_after_ms = (!allowed).then(|| millis(target.retries.schedule_default()));
+    let view = PermitView { allowed, permit: None, retry_after_ms, state, degraded: true };
+    Ok(Json(view).into_response())
 }
 
 /// The window of a target. Counts nothing.
 #[utoipa::path(
     get, path = "/v1/targets/{target}", tag = "backends", operation_id = "target",
-    params(("target" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the window", body = LookView), LookProblems),
 )]
-pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Response, Problem> {
+pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Json<LookView>, Problem> {
     let rules = &target.rules;
-    Ok(match target.recent().await {
-        Ok(seen) => LookView::new(rules, &seen.snapshot, seen.age()).response(),
-        Err(error) => LookView::degraded(rules, target.without_store(&error)?).response(),
-    })
+    Ok(Json(match target.recent().await {
+        Ok(seen) => LookView::new(rules, &seen.snapshot, seen.age()),
+        Err(error) => LookView::degraded(rules, target.without_store(&error)?),
+    }))
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::http::identifier::Identifier;
 use crate::http::whole::whole_or_none;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// What came of one call to the target (`success`), or of several (`successes`, `failures`).
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -51,7 +51,10 @@ impl OutcomeBody {
             (None, successes, failures) if successes.is_some() || failures.is_some() => {
                 (successes.unwrap_or(0), failures.unwrap_or(0))
             }
-            _ => return Err(refused("either success, or successes and failures must be given")),
+            _ => {
+                let rule = "either success, or successes and failures must be given";
+                return Err(Problem::invalid_value(rule));
+            }
         };
         let most = rules.most_outcomes();
         let counts = Option::zip(u32::try_from(successes).ok(), u32::try_from(failures).ok());
@@ -62,10 +65,12 @@ impl OutcomeBody {
         let reporter = self.reporter.map(|name| name.checked("reporter")).transpose()?;
         let id = self.id.map(|id| id.checked("id")).transpose()?;
         if self.latency_ms.is_some_and(|latency_ms| latency_ms > MAX_LATENCY_MS) {
-            return Err(refused(format!("latency_ms must be from 0 to {MAX_LATENCY_MS}")));
+            let rule = format!("latency_ms must be from 0 to {MAX_LATENCY_MS}");
+            return Err(Problem::invalid_value(rule));
         }
         let permit = self.permit.as_deref().map(|permit| {
-            PermitId::parse(permit).ok_or_else(|| refused("permit must be one that was given"))
+            let rule = "permit must be one that was given";
+            PermitId::parse(permit).ok_or_else(|| Problem::invalid_value(rule))
         });
         Ok(Outcome {
             successes,
@@ -81,11 +86,7 @@ impl OutcomeBody {
 /// A report of no outcomes, or of more than one call takes.
 pub fn too_many(rules: &Rules) -> Problem {
     let most = rules.most_outcomes();
-    refused(format!("successes and failures together must be from 1 to {most}"))
-}
-
-fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
-    Problem::new(Code::INVALID_VALUE).detail(rule)
+    Problem::invalid_value(format!("successes and failures together must be from 1 to {most}"))
 }
 
 #[cfg(test)]
@@ -96,11 +97,9 @@ mod tests {
     use crate::http::extract::parse_json;
 
     fn read(body: &str, rules: &Rules) -> Result<Outcome, (&'static str, String)> {
-        let told = |problem: Problem| {
-            (problem.code().name(), problem.said().unwrap_or_default().to_owned())
-        };
-        let body = parse_json::<OutcomeBody>(body.as_bytes()).map_err(told)?;
-        body.outcome(rules).map_err(told)
+        let refusal = |problem: Problem| (problem.code().name(), problem.detail_text().to_owned());
+        let body = parse_json::<OutcomeBody>(body.as_bytes()).map_err(refusal)?;
+        body.outcome(rules).map_err(refusal)
     }
 
     #[test]
@@ -128,7 +127,7 @@ mod tests {
         let buckets = Rules::default();
         let log = Rules { kept: Kept::InLog, ..buckets };
         let long = format!(r#"{{"success": true, "id": "{}"}}"#, "x".repeat(129));
-        for (rules, body, code, said) in [
+        for (rules, body, code, rule) in [
             (&buckets, "{}", "invalid_value", "either success, or"),
             (&buckets, r#"{"success":true,"failures":1}"#, "invalid_value", "either success, or"),
             (&buckets, r#"{"successes":0,"failures":0}"#, "invalid_value", "from 1 to 1000000"),
@@ -154,8 +153,8 @@ mod tests {
             (&buckets, r#"{"latency_ms":"1"}"#, "invalid_body", "latency_ms: invalid type"),
             (&buckets, r#"{"sucess":true}"#, "invalid_body", "`sucess`"),
         ] {
-            let (told, detail) = read(body, rules).expect_err(body);
-            assert!(told == code && detail.contains(said), "{body}: {told}, {detail}");
+            let (name, detail) = read(body, rules).expect_err(body);
+            assert!(name == code && detail.contains(rule), "{body}: {name}, {detail}");
         }
     }
 }

@@ -1,24 +1,24 @@
-//! What this process knew of a target last, for answers while the store is away.
+//! The newest window of a target that this process has seen, for answers while Redis is down.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anteroom_core::breaker::Window;
 
-/// What is older is not told any more.
+/// An older window is no answer.
 const KNOWN_FOR: Duration = Duration::from_secs(5);
 
-/// The window that the store told last, and when.
+/// The window that Redis returned last, and when.
 #[derive(Debug, Default)]
 pub struct LastKnown(Mutex<Option<(Instant, Window)>>);
 
 impl LastKnown {
-    /// Notes what the store has just told.
+    /// Notes the window that Redis has just returned.
     pub fn note(&self, window: Window) {
         self.note_at(Instant::now(), window);
     }
 
-    /// What is known, if it is young enough.
+    /// The window, if it is recent enough.
     pub fn get(&self) -> Option<Window> {
         self.get_at(Instant::now())
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_known_is_told_for_five_seconds() {
+    fn the_last_known_window_is_an_answer_for_five_seconds() {
         let (known, start) = (LastKnown::default(), Instant::now());
         assert_eq!(known.get_at(start), None);
         let window = Window { successes: 1, failures: 2, state: State::Open };

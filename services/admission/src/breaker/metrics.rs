@@ -1,8 +1,8 @@
 //! What admission counts of targets.
 
 use anteroom_core::breaker::Snapshot;
-use anteroom_runtime::{Families, SnapshotGauges};
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use anteroom_runtime::{Families, SnapshotGauges, counters};
+use prometheus::{IntCounter, IntCounterVec, Registry};
 
 /// A gauge: its name, its meaning, and its value in a snapshot, if it has one there.
 type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
@@ -30,28 +30,23 @@ pub struct BreakerFamilies {
 
 impl Families for BreakerFamilies {
     fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let families = Self {
-            outcomes: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_target_outcomes_total",
-                    "Outcomes that were counted: success, failure. Each process shows those that \
-                     it was told of; a repeat under the same id is none.",
-                ),
+        Ok(Self {
+            outcomes: counters(
+                registry,
+                "anteroom_target_outcomes_total",
+                "Outcomes that were counted: success, failure. Each process shows those that \
+                 were reported to it; a repeat under the same id is none.",
                 &["target", "outcome"],
             )?,
-            degraded: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_target_degraded_answers_total",
-                    "Answers about a target without the store: from what was known last, or \
-                     without a fallback.",
-                ),
+            degraded: counters(
+                registry,
+                "anteroom_target_degraded_answers_total",
+                "Answers about a target without the store: from what was known last, or without \
+                 a fallback.",
                 &["target"],
             )?,
             gauges: SnapshotGauges::register(registry, "target", GAUGES, [])?,
-        };
-        registry.register(Box::new(families.outcomes.clone()))?;
-        registry.register(Box::new(families.degraded.clone()))?;
-        Ok(families)
+        })
     }
 
     fn forget(&self, name: &str) {

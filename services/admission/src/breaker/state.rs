@@ -22,7 +22,7 @@ pub struct BreakerState {
     pub target: Breaker,
     /// The rules that travel with each of them.
     pub rules: Rules,
-    /// What the store told last.
+    /// The window that Redis returned last.
     pub(crate) last_known: Arc<LastKnown>,
     latest: Arc<Latest<Snapshot>>,
     pub(crate) metrics: Arc<BreakerMetrics>,
@@ -30,7 +30,7 @@ pub struct BreakerState {
     pub(crate) retries: Arc<PendingRetries>,
 }
 
-/// What is told without the store.
+/// The answer while Redis is down.
 pub enum Degraded {
     /// What was known last, not long ago.
     Known(Window),
@@ -43,8 +43,8 @@ impl BreakerState {
         self.target.name()
     }
 
-    /// What to answer where the store has failed: a target is advice, so there is always one. Only
-    /// a reply that cannot be read is a fault of ours.
+    /// The answer after Redis has failed: a target is advice, so there is always one. Only a reply
+    /// that cannot be read is a fault of Anteroom.
     pub(crate) fn without_store(&self, error: &Error) -> Result<Degraded, Problem> {
         match error {
             Error::Unavailable(_)

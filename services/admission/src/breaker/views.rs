@@ -1,10 +1,8 @@
-//! What backends are told of a target.
+//! A target as backends see it.
 
 use std::time::Duration;
 
 use anteroom_core::breaker::{Permission, Rules, Snapshot, State, Window};
-use axum::Json;
-use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -65,7 +63,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl TargetView {
-    /// What the store tells.
+    /// From the window that Redis returned.
     pub fn new(rules: &Rules, window: Window) -> Self {
         Self {
             success_rate: window.success_rate(),
@@ -78,7 +76,7 @@ impl TargetView {
         }
     }
 
-    /// What is told without it.
+    /// While Redis is down.
     pub fn degraded(rules: &Rules, known: Degraded) -> Self {
         match known {
             Degraded::Known(window) => Self { degraded: true, ..Self::new(rules, window) },
@@ -92,11 +90,6 @@ impl TargetView {
                 degraded: true,
             },
         }
-    }
-
-    /// As an answer.
-    pub fn response(self) -> Response {
-        Json(self).into_response()
     }
 }
 
@@ -121,7 +114,7 @@ pub struct LookView {
 }
 
 impl LookView {
-    /// What the store tells.
+    /// A snapshot of this age.
     pub fn new(rules: &Rules, snapshot: &Snapshot, age: Duration) -> Self {
         Self {
             target: TargetView::new(rules, snapshot.window()),
@@ -132,7 +125,7 @@ impl LookView {
         }
     }
 
-    /// What is told without it.
+    /// While Redis is down.
     pub fn degraded(rules: &Rules, known: Degraded) -> Self {
         Self {
             target: TargetView::degraded(rules, known),
@@ -141,11 +134,6 @@ impl LookView {
             reporters: 0,
             age_ms: None,
         }
-    }
-
-    /// As an answer.
-    pub fn response(self) -> Response {
-        Json(self).into_response()
     }
 }
 
@@ -171,7 +159,7 @@ pub struct PermitView {
 }
 
 impl PermitView {
-    /// What the store tells.
+    /// From the permission that Redis returned.
     pub fn new(permission: Permission) -> Self {
         let (allowed, permit, retry_after_ms, state) = match permission {
             Permission::Free => (true, None, None, State::Closed),
@@ -183,10 +171,5 @@ impl PermitView {
             }
         };
         Self { allowed, permit, retry_after_ms, state: state.into(), degraded: false }
-    }
-
-    /// As an answer.
-    pub fn response(self) -> Response {
-        Json(self).into_response()
     }
 }

@@ -1,11 +1,11 @@
 //! Whose request it is: the client's address behind any number of proxies.
 //!
 //! The address is the right-most one that is not in `trusted_proxies`, read from the peer leftwards
-//! through `X-Forwarded-For`. Each proxy appends the address it saw, so everything to the right of
-//! the first address we do not trust was written by somebody we trust, and everything to its left
-//! may be invented. If there is no such address, the peer counts: a client inside a trusted network
-//! could have written every entry. Only `X-Forwarded-For` is read (`Forwarded` and `X-Real-IP` are
-//! not): a gateway must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
+//! through `X-Forwarded-For`. Each proxy appends the address it saw, so trusted proxies wrote
+//! everything to the right of the first untrusted address, and everything to its left may be
+//! invented. If there is no such address, the peer counts: a client inside a trusted network could
+//! have written every entry. Only `X-Forwarded-For` is read (`Forwarded` and `X-Real-IP` are not):
+//! a gateway must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +16,8 @@ use http::header::{FORWARDED, HeaderName};
 use ipnet::IpNet;
 use prometheus::IntCounter;
 
-/// How often the log tells of headers that were not believed; all are counted.
-const TELL_EVERY: Duration = Duration::from_secs(600);
+/// The least time between two warnings about headers that are not believed; all are counted.
+const WARN_EVERY: Duration = Duration::from_secs(600);
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The client's address; IPv4-mapped IPv6 addresses come out as IPv4.
@@ -36,18 +36,18 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNe
     entries.map_while(parse).find(|address| !trusted(address)).unwrap_or(peer)
 }
 
-/// Tells of forwarding headers that were not believed: somebody forgot to name the proxy in front,
-/// and all its visitors now share one address; or a visitor tries to be somebody else.
+/// Counts and logs forwarding headers that are not believed: either the proxy in front is missing
+/// in `trusted_proxies`, and all its visitors share one address; or a visitor invents an address.
 #[derive(Debug)]
 pub struct Forwarding {
     ignored: IntCounter,
-    told: Mutex<Option<Instant>>,
+    warned_at: Mutex<Option<Instant>>,
 }
 
 impl Forwarding {
     /// Counts in `ignored`.
     pub fn new(ignored: IntCounter) -> Self {
-        Self { ignored, told: Mutex::default() }
+        Self { ignored, warned_at: Mutex::default() }
     }
 
     /// Looks at one request.
@@ -60,7 +60,7 @@ impl Forwarding {
             return;
         }
         self.ignored.inc();
-        if self.is_to_be_told(Instant::now()) {
+        if self.is_warning_due(Instant::now()) {
             tracing::warn!(
                 %peer,
                 "a forwarding header from a peer that is not in admission.trusted_proxies is not \
@@ -70,11 +70,11 @@ impl Forwarding {
         }
     }
 
-    fn is_to_be_told(&self, now: Instant) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = told.is_none_or(|told| now.saturating_duration_since(told) >= TELL_EVERY);
+    fn is_warning_due(&self, now: Instant) -> bool {
+        let mut warned_at = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = warned_at.is_none_or(|at| now.saturating_duration_since(at) >= WARN_EVERY);
         if due {
-            *told = Some(now);
+            *warned_at = Some(now);
         }
         due
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_believed_is_counted_and_told_seldom() {
+    fn headers_that_are_not_believed_are_counted_and_logged_seldom() {
         let forwarding = Forwarding::new(IntCounter::new("ignored", "ignored").expect("a name"));
         let trusted = ["10.0.0.0/8".parse().expect("a network")];
         let mut headers = HeaderMap::new();
@@ -140,16 +140,16 @@ mod tests {
             forwarding.note(proxy.parse().expect("an address"), &headers, &trusted);
         }
         assert_eq!(forwarding.ignored.get(), 0);
-        assert!(forwarding.told.lock().expect("whole").is_none());
+        assert!(forwarding.warned_at.lock().expect("whole").is_none());
         for _ in 0..3 {
             forwarding.note(stranger, &headers, &trusted);
         }
         assert_eq!(forwarding.ignored.get(), 3);
 
-        let now = forwarding.told.lock().expect("whole").expect("told");
-        assert!(!forwarding.is_to_be_told(now + TELL_EVERY - Duration::from_millis(1)));
-        assert!(forwarding.is_to_be_told(now + TELL_EVERY));
-        assert!(!forwarding.is_to_be_told(now + TELL_EVERY));
+        let now = forwarding.warned_at.lock().expect("whole").expect("warned");
+        assert!(!forwarding.is_warning_due(now + WARN_EVERY - Duration::from_millis(1)));
+        assert!(forwarding.is_warning_due(now + WARN_EVERY));
+        assert!(!forwarding.is_warning_due(now + WARN_EVERY));
     }
 
     #[test]

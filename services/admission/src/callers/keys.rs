@@ -18,6 +18,7 @@ use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
+use super::origin::SEC_FETCH_SITE;
 use super::single::single;
 use crate::problem::{Code, Problem};
 
@@ -25,16 +26,14 @@ use crate::problem::{Code, Problem};
 pub const KEY_PREFIX: &str = "ark1.";
 /// Keys are 48 characters; what is much longer is not worth a digest.
 const MAX_KEY: usize = 128;
-/// How the audit log calls whoever comes while no keys are configured.
+/// The name of every caller in the audit log while no keys are configured.
 const NO_KEY: &str = "(no keys configured)";
-
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Who calls, once their key is known.
 #[derive(Clone, Debug)]
 pub struct Caller {
     name: String,
-    /// Absent while no keys are configured: then everybody may everything.
+    /// Absent while no keys are configured: then every caller has all permissions.
     key: Option<KeyConfig>,
 }
 
@@ -101,7 +100,7 @@ pub fn digest(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 
-/// The key with this text. All are compared, whichever it is, so that the time tells nothing.
+/// The key with this text. All are compared, so that the time reveals nothing.
 fn find<'a>(keys: &'a BTreeMap<String, KeyConfig>, text: &str) -> Option<(&'a str, &'a KeyConfig)> {
     if text.len() > MAX_KEY || !text.starts_with(KEY_PREFIX) {
         return None;
@@ -155,7 +154,7 @@ pub fn elsewhere() -> Problem {
 pub fn is_loopback_name(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host();
-    // What stands in front of the name, or is no port behind it, is in nobody's `Host`.
+    // Userinfo in front of the name, or anything but a port behind it, is no valid `Host`.
     let rest = authority.as_str().strip_prefix(name);
     let has_port = |rest: &str| rest.is_empty() || authority.port_u16().is_some();
     let is_loopback = name.eq_ignore_ascii_case("localhost")
@@ -177,6 +176,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+    use crate::callers::headers;
 
     fn keys() -> BTreeMap<String, KeyConfig> {
         let scope =
@@ -188,13 +188,6 @@ mod tests {
             ("ops".into(), key("ark1.ops", Role::Operator, vec![])),
             ("ops-pools".into(), key("ark1.pools", Role::Operator, vec![scope("pools", "shop")])),
         ])
-    }
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|&(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v)))
-            .collect()
     }
 
     fn caller(authorization: &'static str) -> Result<Caller, Code> {
@@ -289,7 +282,7 @@ mod tests {
     /// A proxy on this machine that adds no header, and a name that was made to lead here.
     #[test]
     fn without_keys_only_names_of_this_machine_are_served() {
-        let told = |hosts: &[&'static str]| {
+        let refusal = |hosts: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for host in hosts {
                 headers.append(HOST, HeaderValue::from_static(host));
@@ -306,7 +299,7 @@ mod tests {
             "[::1]",
             "[::1]:8081",
         ] {
-            assert_eq!(told(&[host]), None, "{host}");
+            assert_eq!(refusal(&[host]), None, "{host}");
         }
         for host in [
             "",
@@ -328,12 +321,12 @@ mod tests {
             "::1",
             "anteroom_admission",
         ] {
-            assert_eq!(told(&[host]), Some(Code::FORWARDED_REFUSED), "{host}");
+            assert_eq!(refusal(&[host]), Some(Code::FORWARDED_REFUSED), "{host}");
         }
-        assert_eq!(told(&[]), Some(Code::FORWARDED_REFUSED));
-        assert_eq!(told(&["localhost", "localhost"]), Some(Code::FORWARDED_REFUSED));
-        assert_eq!(told(&["localhost", "evil.example"]), Some(Code::FORWARDED_REFUSED));
-        // Whoever has a key is known by it, by whatever name they came.
+        for hosts in [&[][..], &["localhost", "localhost"], &["localhost", "evil.example"]] {
+            assert_eq!(refusal(hosts), Some(Code::FORWARDED_REFUSED), "{hosts:?}");
+        }
+        // With a key any name of this port is right.
         let named = headers(&[("authorization", "Bearer ark1.back"), ("host", "anteroom:8081")]);
         assert!(Caller::of(&keys(), &named, None).is_ok());
     }

@@ -7,3 +7,13 @@ pub mod keys;
 pub mod new_key;
 pub mod origin;
 pub mod single;
+
+/// Headers of a request, in this order.
+#[cfg(test)]
+fn headers(pairs: &[(&'static str, &'static str)]) -> http::HeaderMap {
+    let mut headers = http::HeaderMap::new();
+    for &(name, value) in pairs {
+        headers.append(name, http::HeaderValue::from_static(value));
+    }
+    headers
+}

@@ -1,6 +1,6 @@
 //! `anteroom-admission new-key`: makes a key and says how to configure it.
 //!
-//! The key is printed once and stored nowhere; what stands in the configuration is its digest.
+//! The key is printed once and stored nowhere; the configuration has its digest.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 
-use anteroom_config::Scope;
+use anteroom_config::{Scope, is_name};
 
 use crate::callers::keys::{KEY_PREFIX, digest};
 
@@ -90,12 +90,8 @@ fn scope(text: &str) -> Result<String, &'static str> {
 
 /// The rule of the configuration for names.
 fn name(text: &str) -> Result<String, String> {
-    let known = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-    if (1..=40).contains(&text.len()) && text.bytes().all(known) {
-        Ok(text.to_owned())
-    } else {
-        Err("must be 1 to 40 characters of a-z, 0-9 and -".to_owned())
-    }
+    let rule = || "must be 1 to 40 characters of a-z, 0-9 and -".to_owned();
+    is_name(text).then(|| text.to_owned()).ok_or_else(rule)
 }
 
 #[cfg(test)]

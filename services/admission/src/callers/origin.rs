@@ -58,7 +58,7 @@ impl Origins {
     ) -> Result<(), OriginRefused> {
         let may = match (site.map(HeaderValue::as_bytes), origin) {
             (Some(b"same-origin"), _) => true,
-            // Nobody's page: not a browser, or the user typed the address.
+            // No page sent it: the client is no browser, or the user typed the address.
             (None | Some(b"none"), None) => true,
             (None, Some(origin)) => self.allows(origin) || is_origin_of(public_url, origin),
             (Some(_), Some(origin)) => self.allows(origin),
@@ -126,15 +126,9 @@ fn is_origin_of(url: &url::Url, origin: &HeaderValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callers::headers;
 
     const OTHER: &str = "https://other.example";
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|&(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v)))
-            .collect()
-    }
 
     fn check(pairs: &[(&'static str, &'static str)]) -> bool {
         let public_url = "https://shop.example/room".parse().expect("a URL");

@@ -34,15 +34,13 @@ mod tests {
     use http::header::ORIGIN;
 
     use super::*;
+    use crate::callers::headers;
 
     #[test]
     fn lines_that_differ_are_no_value() {
         let read = |lines: &[&'static str]| {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append(ORIGIN, HeaderValue::from_static(line));
-            }
-            single(&headers, ORIGIN).map(|value| value.cloned())
+            let lines: Vec<_> = lines.iter().map(|line| ("origin", *line)).collect();
+            single(&headers(&lines), ORIGIN).map(|value| value.cloned())
         };
         let value = HeaderValue::from_static("https://a.example");
         assert_eq!(read(&[]), Ok(None));

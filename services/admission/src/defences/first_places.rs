@@ -15,7 +15,7 @@ use super::per_address::networks;
 /// One bit for each network; 128 KiB, made with the first address. When many are set a first place
 /// may be counted, never the other way round.
 const BITS: u64 = 1 << 20;
-/// So often all are forgotten.
+/// The time after which all are forgotten.
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
 
 /// The addresses of one queue.
@@ -92,8 +92,8 @@ mod tests {
     #[test]
     fn few_of_many_are_taken_for_others() {
         let (first, now) = (FirstPlaces::default(), Instant::now());
-        let told =
-            (0..100_000_u32).filter(|n| first.is_first_at(IpAddr::from(n.to_be_bytes()), now));
-        assert!(told.count() > 94_000, "95 300 are expected");
+        let is_first = |n: &u32| first.is_first_at(IpAddr::from(n.to_be_bytes()), now);
+        let firsts = (0..100_000_u32).filter(is_first).count();
+        assert!(firsts > 94_000, "{firsts} of 95 300 that are expected");
     }
 }

@@ -112,7 +112,7 @@ impl<K: Hash + Eq> RateShard<K> {
     }
 }
 
-/// A panic elsewhere cannot leave a table of plain times in a state worth refusing everybody for.
+/// A table of plain times is still right after a panic elsewhere.
 fn lock<K>(shard: &Mutex<RateShard<K>>) -> std::sync::MutexGuard<'_, RateShard<K>> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -178,10 +178,10 @@ mod tests {
 
         let flood = Gcra::new(6_400);
         for key in 0..100_000_u64 {
-            assert_eq!(flood.check(key, rate, start), Ok(()), "nobody is refused for want of room");
+            assert_eq!(flood.check(key, rate, start), Ok(()), "a full table refuses no key");
         }
         assert!(flood.len() <= 6_400);
-        // Whoever was counted is still held back, and once the flood is over there is room again.
+        // Each counted key is still refused, and once the flood is over there is room again.
         let counted = (0..100_000_u64).filter(|key| flood.check(*key, rate, start).is_err());
         assert_eq!(counted.count(), flood.len());
         let later = start + ms(5_000);

@@ -3,9 +3,9 @@
 //! Behind one IPv4 address there may be a whole office or a mobile network, so the default is
 //! generous, and networks known to be crowded can be exempt.
 //!
-//! A join takes a [`Unit`] before the store is asked, so that a flood is refused without a command,
-//! and gives it back when it turns out that the place was not new; whoever hangs up meanwhile may
-//! have been given a place.
+//! A join takes a [`Unit`] before the call of Redis, so that a flood costs no command, and gives it
+//! back if the place was not new. A client that hangs up meanwhile may have got a place, so its
+//! unit is used up.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_keeps_the_counts_and_no_rate_counts_nobody() {
+    fn a_reload_keeps_the_counts_and_without_a_rate_nothing_is_counted() {
         let address = [203, 0, 113, 1].into();
         let none = JoinsPerAddress::new(None, &[]);
         for _ in 0..1_000 {

@@ -2,8 +2,8 @@
 //! requests for one place.
 //!
 //! Each process counts for itself, so a whole deployment lets through up to its number of replicas
-//! times as much. That is the price of asking nobody, and it is enough against a flood; promises
-//! that must be exact are kept in the store.
+//! times as much. That is the price of counting without Redis, and it is enough against a flood;
+//! promises that must be exact are kept in Redis.
 
 mod first_places;
 mod gcra;
@@ -16,4 +16,4 @@ pub use first_places::FirstPlaces;
 pub use gcra::Gcra;
 pub use joins_per_address::JoinsPerAddress;
 pub use per_address::{PerAddress, Unit, networks};
-pub use requests_per_place::{Asked, RequestsPerPlace};
+pub use requests_per_place::{RequestFor, RequestsPerPlace};

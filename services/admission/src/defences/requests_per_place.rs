@@ -13,8 +13,8 @@ use anteroom_core::queue::{PlaceId, PlaceRef};
 
 use super::gcra::Gcra;
 
-/// A place that asks as it should is remembered for some milliseconds, one at its bound for six
-/// seconds; about 20 MB when full.
+/// A place with few requests is remembered for some milliseconds, one at its bound for six seconds;
+/// about 20 MB when full.
 const MOST_PLACES: usize = 200_000;
 
 /// How many seconds' worth of requests may come at once.
@@ -24,12 +24,12 @@ const BURST_SECONDS: u32 = 6;
 #[derive(Clone, Debug)]
 pub struct RequestsPerPlace {
     per_second: u32,
-    counts: Arc<Gcra<Asked>>,
+    counts: Arc<Gcra<RequestFor>>,
 }
 
-/// What a request asks for.
+/// The place of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum RequestFor {
     /// The place that a token names: the token of a gone one takes nothing from the place that its
     /// holder has now.
     Place(PlaceRef),
@@ -52,15 +52,15 @@ impl RequestsPerPlace {
     ///
     /// # Errors
     ///
-    /// When the place has used up its rate: how long until it may ask again.
-    pub fn check(&self, of: Asked) -> Result<(), Duration> {
+    /// When the place has used up its rate: how long until the next request.
+    pub fn check(&self, of: RequestFor) -> Result<(), Duration> {
         if self.per_second == 0 {
             return Ok(());
         }
         self.check_at(of, Instant::now())
     }
 
-    fn check_at(&self, of: Asked, now: Instant) -> Result<(), Duration> {
+    fn check_at(&self, of: RequestFor, now: Instant) -> Result<(), Duration> {
         let (seconds, count) = (BURST_SECONDS, self.per_second.saturating_mul(BURST_SECONDS));
         let rate = Rate { count, window: Duration::from_secs(seconds.into()) };
         self.counts.check(of, rate, now)
@@ -74,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_may_ask_so_often_and_others_as_well() {
+    fn each_place_has_its_own_rate() {
         let (requests, now) = (RequestsPerPlace::new(50), Instant::now());
         let id = PlaceId([1; 14]);
-        let place = |ticket| Asked::Place(PlaceRef { epoch: Epoch([0; 8]), id, ticket });
+        let place = |ticket| RequestFor::Place(PlaceRef { epoch: Epoch([0; 8]), id, ticket });
         let (one, other) = (place(1), place(2));
         // The page of an admitted visitor with its 120 parts, and again.
         for _ in 0..300 {
@@ -86,9 +86,10 @@ mod tests {
         assert_eq!(requests.check_at(one, now), Err(Duration::from_millis(20)));
         assert!(requests.check_at(other, now).is_ok());
         // A join of the same visitor is counted apart, for its identity.
-        let joins = (0..1_000).filter(|_| requests.check_at(Asked::Join(id), now).is_ok()).count();
+        let join = RequestFor::Join(id);
+        let joins = (0..1_000).filter(|_| requests.check_at(join, now).is_ok()).count();
         assert_eq!(joins, 300);
-        assert!(requests.check_at(Asked::Join(PlaceId([2; 14])), now).is_ok());
+        assert!(requests.check_at(RequestFor::Join(PlaceId([2; 14])), now).is_ok());
         assert!(requests.with(0).check(one).is_ok(), "0 is no limit");
         assert!(requests.with(50).check_at(one, now).is_err(), "a reload keeps the counts");
         // From then on fifty a second, and everything again after six quiet seconds.

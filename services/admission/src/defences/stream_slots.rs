@@ -1,8 +1,8 @@
 //! How many event streams this process serves: all together, and for one client address.
 //!
 //! A stream keeps its connection for hours, so streams may never take all of them: half are left
-//! for those who only ask. A slot is taken before the store is asked, so that many who come at once
-//! cannot pass a count that none of them has raised yet.
+//! for other calls. A slot is taken before the call of Redis, so that many requests at once cannot
+//! pass a count that none of them has raised yet.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -61,7 +61,7 @@ impl StreamSlots {
         };
         let counted = || address.into_iter().flat_map(networks);
         let mut taken = self.lock();
-        // Whoever has none yet gets one, so nothing empty stays behind.
+        // An address without a slot gets one, so nothing empty stays behind.
         let is_used_up = |(net, times): (IpNet, u32)| {
             let most = of_address.saturating_mul(times as usize);
             taken.by_address.get(&net).is_some_and(|count| *count >= most)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anteroom_core::event::Apply;
+use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -32,9 +33,7 @@ pub struct ApplyBody {
 /// event, for ever: asked again, it is the same.
 #[utoipa::path(
     post, path = "/v1/events/{event}/applications", tag = "backends", operation_id = "apply",
-    params(("event" = String, Path)),
     request_body = ApplyBody,
-    security((), ("key" = [])),
     responses(
         (status = 202, description = "a new application", body = ApplicationView),
         (status = 200, description = "the one that the visitor made", body = ApplicationView),
@@ -71,42 +70,41 @@ pub async fn apply(
     };
     let token = app.live().applications.sign(event.name(), &visitor_id);
     let view = ApplicationView::new(application, Some(token));
-    Ok((status, view.response()).into_response())
+    Ok((status, Json(view)).into_response())
 }
 
 /// Where the application of a visitor stands.
 #[utoipa::path(
     get, path = "/v1/events/{event}/applications/{visitor_id}", tag = "backends",
     operation_id = "application",
-    params(("event" = String, Path), ("visitor_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the application", body = ApplicationView),
         StatusProblems),
 )]
 pub async fn status(
     Backend(event): Backend<EventState>,
     path: Result<Path<VisitorPath>, PathRejection>,
-) -> Result<Response, Problem> {
+) -> Result<Json<ApplicationView>, Problem> {
     of_visitor(&event, &visitor_in(path)?).await
 }
 
 /// The event as a whole: its stock, and how many applications stand where.
 #[utoipa::path(
     get, path = "/v1/events/{event}", tag = "backends", operation_id = "event",
-    params(("event" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),
 )]
 pub async fn look(Backend(event): Backend<EventState>) -> Result<Response, Problem> {
     let seen = event.recent().await?;
-    Ok(EventView::new(event.name(), &seen.snapshot, seen.age()).response())
+    Ok(Json(EventView::new(event.name(), &seen.snapshot, seen.age())).into_response())
 }
 
 /// The answer with a visitor's application; 404 `not_found` without one.
-pub async fn of_visitor(event: &EventState, visitor_id: &str) -> Result<Response, Problem> {
+pub async fn of_visitor(
+    event: &EventState,
+    visitor_id: &str,
+) -> Result<Json<ApplicationView>, Problem> {
     let application = event.event.status(visitor_id).await?;
     let none = || Problem::new(Code::NOT_FOUND).detail("this visitor made no application");
-    Ok(ApplicationView::new(application.ok_or_else(none)?, None).response())
+    Ok(Json(ApplicationView::new(application.ok_or_else(none)?, None)))
 }
 
 /// The path of a visitor's application; the event in it is read by the caller's extractor.
@@ -118,6 +116,6 @@ pub struct VisitorPath {
 /// The visitor that a path names.
 pub fn visitor_in(path: Result<Path<VisitorPath>, PathRejection>) -> Result<String, Problem> {
     let Path(VisitorPath { visitor_id }) =
-        path.map_err(|_| Problem::new(Code::INVALID_VALUE).detail("the visitor_id must be UTF-8"))?;
+        path.map_err(|_| Problem::invalid_value("the visitor_id must be UTF-8"))?;
     visitor_id.visitor_id()
 }

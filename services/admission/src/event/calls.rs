@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::response::Response;
 use http::{HeaderMap, HeaderName};
 
 use super::backend::of_visitor;
@@ -20,7 +20,6 @@ pub const APPLICATION: HeaderName = HeaderName::from_static("x-anteroom-applicat
 /// My application, by the `application_token` that the backend got when it applied for me.
 #[utoipa::path(
     get, path = "/v1/events/{event}/application", tag = "visitors", operation_id = "my_application",
-    params(("event" = String, Path)),
     security(("application" = [])),
     responses((status = 200, description = "the application", body = ApplicationView), MineProblems),
 )]
@@ -28,10 +27,10 @@ pub async fn mine(
     State(app): State<Arc<App>>,
     At(event): At<EventState>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Json<ApplicationView>, Problem> {
     let mut tokens = headers.get_all(APPLICATION).iter();
     let token = tokens.next().ok_or_else(|| Problem::new(Code::TOKEN_MISSING))?;
-    // Of two that differ, whoever stands in between may have meant either.
+    // If two differ, a proxy in between may have meant either.
     let is_one = tokens.all(|other| other == token);
     let text = token.to_str().ok().filter(|_| is_one).unwrap_or_default();
     let visitor_id = app.live().applications.verify(event.name(), text);

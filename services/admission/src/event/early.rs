@@ -1,7 +1,7 @@
-//! Who applies before an event opens: told when to come back, spread out behind the opening.
+//! Visitors who apply before an event opens: their retries are spread out behind the opening.
 //!
-//! Each visitor counts once among those who will come, so that nobody who asks again and again
-//! sends all others to the end of the line.
+//! Each visitor counts once among those who will retry, so that one who applies again and again
+//! delays no other.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use anteroom_config::Rate;
 use crate::defences::Gcra;
 use crate::problem::retry::{MAX_DELAY, MIN_DELAY, PendingRetries};
 
-/// So many visitors are told apart; about 10 MB when full.
+/// At most so many visitors are remembered; about 10 MB when full.
 const MOST_VISITORS: usize = 200_000;
 
 /// The visitors of one event who came too early.
@@ -35,7 +35,7 @@ impl Default for EarlyVisitors {
 impl EarlyVisitors {
     /// When this visitor is to come back to an event that opens in this time.
     pub fn schedule(&self, visitor_id: &str, opens_in: Duration) -> Duration {
-        // The longest delay is half of `MAX_DELAY` at least: who waited for that counts anew.
+        // The longest delay is at least half of `MAX_DELAY`: after that a visitor counts again.
         let once = Rate { count: 1, window: MAX_DELAY / 2 };
         let visitor = self.hasher.hash_one(visitor_id);
         let is_counted = self.counted.check(visitor, once, Instant::now()).is_ok();
@@ -48,20 +48,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_again_and_again_delays_nobody() {
+    fn repeated_applications_of_one_visitor_delay_no_other() {
         let (early, opens_in) = (EarlyVisitors::default(), Duration::from_secs(150));
         for _ in 0..3_000 {
             early.schedule("ann", opens_in);
         }
         let soon = opens_in + MIN_DELAY.mul_f64(1.5);
         for visitor_id in ["ann", "bob", "eve"] {
-            let told = early.schedule(visitor_id, opens_in);
-            assert!((opens_in..=soon).contains(&told), "{told:?}");
+            let delay = early.schedule(visitor_id, opens_in);
+            assert!((opens_in..=soon).contains(&delay), "{delay:?}");
         }
         for number in 0..3_000 {
             early.schedule(&format!("visitor-{number}"), opens_in);
         }
-        let told = early.schedule("last", opens_in);
-        assert!(told > soon, "many are spread: {told:?}");
+        let delay = early.schedule("last", opens_in);
+        assert!(delay > soon, "many are spread: {delay:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What admission counts of events.
 
-use anteroom_runtime::Families;
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use anteroom_runtime::{Families, counters};
+use prometheus::{IntCounter, IntCounterVec, Registry};
 
 /// The metrics of all events, by name.
 #[derive(Debug)]
@@ -24,15 +24,14 @@ pub struct EventMetrics {
 
 impl Families for EventFamilies {
     fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let applications = Opts::new(
+        let applications = counters(
+            registry,
             "anteroom_event_applications_total",
             "Applications: accepted; repeated: the visitor had applied before; sold_out and \
              not_open: refused.",
-        );
-        let families =
-            Self { applications: IntCounterVec::new(applications, &["event", "outcome"])? };
-        registry.register(Box::new(families.applications.clone()))?;
-        Ok(families)
+            &["event", "outcome"],
+        )?;
+        Ok(Self { applications })
     }
 }
 

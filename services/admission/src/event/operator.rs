@@ -20,7 +20,7 @@ use crate::event::state::EventState;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
-use crate::http::pagination::{Asked, Page};
+use crate::http::pagination::{Page, ParsedQuery};
 use crate::http::whole::whole;
 use crate::problem::{Code, Problem};
 
@@ -39,9 +39,7 @@ pub struct AddStockBody {
 /// Gives the event more units. Those who were told that it is sold out stay so.
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/stock", tag = "operators", operation_id = "add_stock",
-    params(("event" = String, Path)),
     request_body = AddStockBody,
-    security((), ("key" = [])),
     responses((status = 200, description = "they are given", body = StockView), StockProblems),
 )]
 pub async fn add_stock(
@@ -51,7 +49,7 @@ pub async fn add_stock(
     let operation_id = operation_id.checked("operation_id")?;
     if !(1..=MAX_AMOUNT).contains(&add) {
         let rule = format!("add must be a whole number from 1 to {MAX_AMOUNT}");
-        return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+        return Err(Problem::invalid_value(rule));
     }
     let (stock, repeated) = match event.event.add_stock(&operation_id, add).await? {
         AddStock::Added(stock) => (stock, false),
@@ -59,7 +57,7 @@ pub async fn add_stock(
         AddStock::Mismatch => return Err(Problem::new(Code::OPERATION_MISMATCH)),
         AddStock::TooLarge => {
             let rule = format!("add would make the stock more than {MAX_AMOUNT}");
-            return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+            return Err(Problem::invalid_value(rule));
         }
     };
     entry.after(json!({ "stock": stock, "added": add, "repeated": repeated }));
@@ -71,17 +69,12 @@ pub async fn add_stock(
 #[utoipa::path(
     get, path = "/v1/admin/events/{event}/dead", tag = "operators",
     operation_id = "list_dead_letters",
-    params(
-        ("event" = String, Path),
-        ("after" = Option<u64>, Query),
-        ("limit" = Option<u64>, Query),
-    ),
-    security((), ("key" = [])),
+    params(("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     responses((status = 200, description = "a page", body = DeadLettersView), DeadProblems),
 )]
 pub async fn dead(
     Operator { entity: event, .. }: Operator<EventState>,
-    Asked(Page { after, limit }): Asked<Page<MAX_DEAD, MAX_DEAD>>,
+    ParsedQuery(Page { after, limit }): ParsedQuery<Page<MAX_DEAD, MAX_DEAD>>,
 ) -> Result<Response, Problem> {
     let found = event.event.dead(after, limit).await?;
     Ok(Json(DeadLettersView::from(found)).into_response())
@@ -93,8 +86,6 @@ pub async fn dead(
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/retry", tag = "operators",
     operation_id = "retry_dead_letters",
-    params(("event" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 202, description = "they are tried again", body = RetriedView),
         LookProblems),
 )]
@@ -111,8 +102,6 @@ pub async fn retry_all_dead(
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/{visitor_id}/retry", tag = "operators",
     operation_id = "retry_dead_letter",
-    params(("event" = String, Path), ("visitor_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 202, description = "it is tried again"), StatusProblems),
 )]
 pub async fn retry_dead(
@@ -122,7 +111,7 @@ pub async fn retry_dead(
     if event.event.retry_dead(&[&visitor_in(path)?]).await?.retried == 0 {
         return Err(none());
     }
-    // Whose it is stands in no log.
+    // The visitor is in no log.
     entry.after(json!({ "retried": true }));
     Ok(StatusCode::ACCEPTED)
 }
@@ -133,8 +122,6 @@ pub async fn retry_dead(
 #[utoipa::path(
     delete, path = "/v1/admin/events/{event}/dead/{visitor_id}", tag = "operators",
     operation_id = "give_up_dead_letter",
-    params(("event" = String, Path), ("visitor_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 204, description = "it has failed for good"), StatusProblems),
 )]
 pub async fn give_up(

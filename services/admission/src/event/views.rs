@@ -1,10 +1,8 @@
-//! What visitors, backends and operators are told of events.
+//! Events as visitors, backends and operators see them.
 
 use std::time::Duration;
 
 use anteroom_core::event::{Application, DeadLetter, DeadLetters, Snapshot};
-use axum::Json;
-use axum::response::{IntoResponse as _, Response};
 use rand::Rng as _;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -53,7 +51,7 @@ pub struct ApplicationView {
 }
 
 impl ApplicationView {
-    /// What is told of it; with the token only to the backend that applied.
+    /// The view of an application; only the backend that applied gets the token.
     pub fn new(application: Application, application_token: Option<String>) -> Self {
         let poll_after_ms = millis(poll_after(&application, rand::rng().random()));
         let mut view = Self {
@@ -78,18 +76,13 @@ impl ApplicationView {
         }
         view
     }
-
-    /// As an answer.
-    pub fn response(self) -> Response {
-        Json(self).into_response()
-    }
 }
 
 /// The shortest and the longest time until the next look.
 const POLL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
 
-/// How long to wait with the next look: longer for who stands further back, and longest where
-/// nothing more is to be expected; `random` from 0 to 1 spreads those who stand together.
+/// The time until the next poll: longer further back in the line, and longest when nothing more can
+/// happen. `random` from 0 to 1 spreads neighbours.
 fn poll_after(application: &Application, random: f64) -> Duration {
     let (least, most) = POLL;
     let even = match application {
@@ -138,7 +131,7 @@ pub struct EventView<'a> {
 }
 
 impl<'a> EventView<'a> {
-    /// What a snapshot tells.
+    /// A snapshot of this age.
     pub fn new(event: &'a str, it: &Snapshot, age: Duration) -> Self {
         Self {
             event,
@@ -154,11 +147,6 @@ impl<'a> EventView<'a> {
             ends_at: it.rules.ends_at.and_then(moment),
             age_ms: millis(age),
         }
-    }
-
-    /// As an answer.
-    pub fn response(self) -> Response {
-        Json(self).into_response()
     }
 }
 
@@ -226,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_stands_further_back_looks_less_often() {
+    fn a_visitor_further_back_polls_less_often() {
         let at = |position, random| poll_after(&Application::Pending { position }, random);
         assert_eq!(at(1, 0.0), POLL.0);
         assert!(at(1, 1.0) > at(1, 0.5) && at(5_000, 0.5) > at(1, 0.5));

@@ -1,10 +1,10 @@
 //! The audit log: who changed what, and who tried.
 //!
-//! Each call of an operator's operation writes one line with the target `audit`, whatever comes of
-//! it: the name of the key (never the key), the operation, what it is about, the outcome (`done`,
-//! or the code of the refusal), and what it found and left. [`Audit`] stands around the operators'
-//! routes and writes it; whoever learns something of the call on its way notes it in the
-//! [`AuditEntry`]. A call that failed on its way to the store may have had its effect.
+//! Each call of an operator's operation writes one line with the target `audit`, whatever its
+//! outcome: the name of the key (never the key), the operation, its subject, the outcome (`done`,
+//! or the code of the refusal), and the values before and after. [`Audit`] is a layer around the
+//! operators' routes and writes the line; extractors and handlers add to it by the [`AuditEntry`].
+//! A call that failed on its way to Redis may have had its effect.
 //!
 //! Refused calls leave a bounded number of lines; each other call leaves its own.
 
@@ -36,9 +36,9 @@ use crate::problem::{Code, Problem};
 /// Lines that the refused calls of one key leave at most, and those of all callers without a known
 /// key together: they could fill the log. The next line says how many were left out.
 const REFUSED_CALLS: Rate = Rate { count: 60, window: Duration::from_secs(60) };
-/// How many keys are told apart; a configuration names fewer.
+/// At most so many keys are counted; a configuration names fewer.
 const MOST_KEYS: usize = 65_536;
-/// How such a caller is called.
+/// The name of such a caller in a line.
 const UNKNOWN_KEY: &str = "(unknown)";
 
 /// Writes the lines.
@@ -46,11 +46,11 @@ const UNKNOWN_KEY: &str = "(unknown)";
 pub struct Audit {
     /// Lines of refused calls, by the name of the key, if it is known.
     refused: Arc<Gcra<Option<String>>>,
-    /// Lines that were left out; the next line tells.
+    /// Lines that were left out; the next line has the number.
     left_out: Arc<AtomicU64>,
 }
 
-/// Is cancelled when nobody waits for the answer any more, for what is of use to the caller alone.
+/// Is cancelled when the caller hangs up, for work that is of use to the caller alone.
 #[derive(Clone, Debug)]
 pub struct CallerGone(pub CancellationToken);
 
@@ -167,7 +167,7 @@ impl AuditEntry {
     ///
     /// # Errors
     ///
-    /// On a route without an audit, which is ours to mend.
+    /// On a route without an audit, which is a bug.
     pub fn of(parts: &Parts) -> Result<Self, Problem> {
         let entry = parts.extensions.get::<Self>().cloned();
         entry.ok_or_else(|| Problem::new(Code::INTERNAL).cause("a route without an audit"))
@@ -183,12 +183,12 @@ impl AuditEntry {
         self.noted().ticket = Some(ticket);
     }
 
-    /// What stood there before.
+    /// The values before the call.
     pub fn before(&self, before: Value) {
         self.noted().before = before;
     }
 
-    /// What stands there now.
+    /// The values after it.
     pub fn after(&self, after: Value) {
         self.noted().after = after;
     }

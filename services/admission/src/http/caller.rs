@@ -1,5 +1,5 @@
-//! Who calls the service port, and what the call is about: known, and allowed, before any handler
-//! runs.
+//! The caller of the service port and the entity of the call: both are known, and the call is
+//! allowed, before a handler runs.
 
 use std::marker::PhantomData;
 use std::net::IpAddr;
@@ -111,7 +111,7 @@ fn caller(
     headers: &HeaderMap,
     peer: Option<IpAddr>,
 ) -> Result<Caller, Problem> {
-    // A whole address in the request line goes before `Host`.
+    // A whole address in the request line takes precedence over `Host`.
     let named = uri.authority().map(Authority::as_str);
     if live.config.keys.is_empty() && named.is_some_and(|name| !is_loopback_name(name)) {
         return Err(elsewhere());
@@ -119,7 +119,7 @@ fn caller(
     Caller::of(&live.config.keys, headers, peer)
 }
 
-/// An operator; the audit log learns who calls before it is asked what they may.
+/// An operator. The audit entry gets the caller before its permission is checked.
 fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Problem> {
     let entry = AuditEntry::of(parts)?;
     let caller = caller(live, &parts.uri, &parts.headers, Peer::address_in(parts))?;

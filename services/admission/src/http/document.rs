@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::{Operation, Parameter, PathItem};
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required};
 use utoipa::{Modify, Path};
 
@@ -144,33 +147,46 @@ impl Modify for Keys {
 /// Adds what the documentation of the routes of a kind leaves out: the meaning and the form of
 /// their parameters, and that some operations, whose body may be `{}`, take none as well.
 pub fn complete<T: Routes>(document: &mut OpenApi) {
-    for path in document.paths.paths.values_mut() {
-        let methods = [
-            &mut path.get,
-            &mut path.put,
-            &mut path.post,
-            &mut path.delete,
-            &mut path.options,
-            &mut path.head,
-            &mut path.patch,
-            &mut path.trace,
-        ];
-        for operation in methods.into_iter().flatten() {
-            for described in operation.parameters.iter_mut().flatten() {
-                if let RefOr::T(described) = described
-                    && let Some((meaning, schema)) = T::parameter(&described.name)
-                {
-                    described.description.get_or_insert_with(|| meaning.to_owned());
-                    described.schema = Some(schema.into());
-                }
-            }
-            if operation.operation_id.as_deref().is_some_and(|id| T::MAY_BE_EMPTY.contains(&id))
-                && let Some(RefOr::T(body)) = &mut operation.request_body
-            {
-                body.required = Some(Required::False);
+    for (template, operation) in operations(document) {
+        let names = template.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+        for (at, name) in names.enumerate() {
+            let parameters = operation.parameters.get_or_insert_default();
+            let is_declared = |it: &RefOr<Parameter>| matches!(it, RefOr::T(it) if it.name == name);
+            if !parameters.iter().any(is_declared) {
+                parameters.insert(at, RefOr::T(Parameter::new(name)));
             }
         }
+        for described in operation.parameters.iter_mut().flatten() {
+            if let RefOr::T(described) = described
+                && let Some((meaning, schema)) = T::parameter(&described.name)
+            {
+                described.description.get_or_insert_with(|| meaning.to_owned());
+                described.schema = Some(schema.into());
+            }
+        }
+        if operation.operation_id.as_deref().is_some_and(|id| T::MAY_BE_EMPTY.contains(&id))
+            && let Some(RefOr::T(body)) = &mut operation.request_body
+        {
+            body.required = Some(Required::False);
+        }
     }
+}
+
+/// Adds that each call takes a key. Without any configured key it needs none.
+pub fn require_key(document: &mut OpenApi) {
+    for (_, operation) in operations(document) {
+        let key = SecurityRequirement::new("key", [""; 0]);
+        operation.security = Some(vec![SecurityRequirement::default(), key]);
+    }
+}
+
+/// Each operation, with the template of its path.
+fn operations(document: &mut OpenApi) -> impl Iterator<Item = (&str, &mut Operation)> {
+    document.paths.paths.iter_mut().flat_map(|(template, path)| {
+        let PathItem { get, put, post, delete, options, head, patch, trace, .. } = path;
+        let operations = [get, put, post, delete, options, head, patch, trace].into_iter();
+        operations.flatten().map(|operation| (template.as_str(), operation))
+    })
 }
 
 /// A parameter that is a name.

@@ -48,7 +48,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for At<T> {
     }
 }
 
-/// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body stands for `{}`.
+/// Reads a JSON object of known fields, at most [`MAX_BODY`] bytes; an empty body counts as `{}`.
 pub async fn json_body<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
@@ -64,8 +64,8 @@ pub async fn json_body<T: DeserializeOwned>(
     parse_json(&body)
 }
 
-/// The bytes of a body, at most [`MAX_BODY`], if they come in time. A client that is slow, breaks
-/// off or says too much is told so; it is no failure of ours.
+/// The bytes of a body, at most [`MAX_BODY`], if they come in time. A client that is slow, hangs up
+/// or sends too much is refused, which counts as no failure of Anteroom.
 pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Vec<u8>, Problem> {
     if body.is_end_stream() {
         return Ok(Vec::new());
@@ -84,7 +84,7 @@ pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Ve
     whole.unwrap_or_else(|_| Err(Problem::new(Code::BODY_TIMEOUT)))
 }
 
-/// Refuses a body that is packed: nothing here unpacks, and its bytes are not what they stand for.
+/// Refuses a compressed body: nothing here decompresses it.
 fn plain(headers: &HeaderMap) -> Result<(), Problem> {
     let only = |name: HeaderName, value: &str| {
         headers.get_all(name).iter().all(|it| it.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
@@ -134,7 +134,7 @@ fn is_json(content_type: &[u8]) -> bool {
     essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Reads one JSON object; what is wrong with it is named with its place in the body.
+/// Reads one JSON object; an error names its place in the body.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(Problem::new(Code::INVALID_BODY).detail("the body must be a JSON object"));
     }
-    // Noting the place takes time, and is needed only where something is wrong.
+    // Tracking the place takes time, and only an error needs it.
     serde_json::from_slice(body).or_else(|_| parse_with_places(body))
 }
 
@@ -209,8 +209,6 @@ pub fn shortened(mut text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use axum::response::IntoResponse as _;
-
     use super::*;
 
     #[derive(Debug, Deserialize, PartialEq)]
@@ -219,12 +217,10 @@ mod tests {
         name: Option<String>,
     }
 
-    async fn detail(body: &[u8]) -> String {
+    fn detail(body: &[u8]) -> String {
         let problem = parse_json::<SampleBody>(body).expect_err("a refusal");
         assert_eq!(problem.code(), Code::INVALID_BODY);
-        let bytes = problem.into_response().into_body().collect().await.expect("a body").to_bytes();
-        let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
-        value["detail"].as_str().expect("a detail").to_owned()
+        problem.detail_text().to_owned()
     }
 
     #[test]
@@ -236,21 +232,21 @@ mod tests {
         assert_eq!(parse_json::<SampleBody>(b"{}").ok(), Some(SampleBody { name: None }));
     }
 
-    #[tokio::test]
-    async fn what_is_wrong_is_named() {
-        assert!(detail(br#"{"nmae":"x"}"#).await.contains("`nmae`"));
-        assert!(detail(br#"{"name":5}"#).await.starts_with("name: invalid type: integer `5`"));
-        assert!(detail(br#"["x"]"#).await.contains("JSON object"));
-        assert!(detail(b"{\"name\":\"\xff\"}").await.contains("name"));
-        assert!(detail(br#"{} {}"#).await.contains("follows"));
-        assert!(detail(br#"{"name":"a","name":"b"}"#).await.contains("duplicate"));
-        assert!(detail(b"{").await.contains("EOF"));
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert!(detail(br#"{"nmae":"x"}"#).contains("`nmae`"));
+        assert!(detail(br#"{"name":5}"#).starts_with("name: invalid type: integer `5`"));
+        assert!(detail(br#"["x"]"#).contains("JSON object"));
+        assert!(detail(b"{\"name\":\"\xff\"}").contains("name"));
+        assert!(detail(br#"{} {}"#).contains("follows"));
+        assert!(detail(br#"{"name":"a","name":"b"}"#).contains("duplicate"));
+        assert!(detail(b"{").contains("EOF"));
     }
 
-    #[tokio::test]
-    async fn a_long_value_is_not_echoed_whole() {
+    #[test]
+    fn a_long_value_is_not_echoed_whole() {
         let body = format!("{{\"{}\":1}}", "é".repeat(4_000));
-        assert!(detail(body.as_bytes()).await.len() < 210);
+        assert!(detail(body.as_bytes()).len() < 210);
     }
 
     #[test]

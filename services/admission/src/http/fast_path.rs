@@ -2,9 +2,9 @@
 //!
 //! The router finds a route in a tree, collects the parameters of its path, and passes the request
 //! through a box for each layer: twice the time of all that such a call does itself. So each port
-//! has a table of them. They are recognised by what stands before and behind the name in their
-//! path, and handed to their handlers inside the same [`Shell`]. Everything else, and every mistake
-//! in a path, is the router's.
+//! has a table of them. A call is recognised by the parts of its path before and behind the name,
+//! and goes to its handler inside the same [`Shell`]. Everything else, and every mistake in a path,
+//! goes to the router.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::caller::Backend;
 use super::extract::{JsonBody, json_body};
-use super::shell::{Answer, ResponseFuture, Shell};
+use super::shell::{Handled, ResponseFuture, Shell};
 use crate::app::App;
 use crate::entities::Listed;
 use crate::metrics::RouteMetrics;
@@ -49,15 +49,15 @@ impl<'a> HotCall<'a> {
         self.shell.app()
     }
 
-    /// What `handler` says, inside the shell.
-    pub fn answer<F>(self, handler: impl FnOnce(Request) -> Answer<F>) -> ResponseFuture
+    /// The answer of `handler`, inside the shell.
+    pub fn answer<F>(self, handler: impl FnOnce(Request) -> Handled<F>) -> ResponseFuture
     where
         F: Future<Output = Response> + Send + 'static,
     {
         self.shell.answer(self.route, true, self.request, handler)
     }
 
-    /// What `handler` answers to a backend that may touch the entity of the path, and to its body.
+    /// The answer of `handler` to a backend that may touch the entity of the path, and to its body.
     pub(crate) fn for_backend<T, B, F>(
         self,
         handler: impl FnOnce(Backend<T>, JsonBody<B>) -> F + Send + 'static,
@@ -71,14 +71,14 @@ impl<'a> HotCall<'a> {
         self.answer(|request| {
             let (Parts { uri, headers, .. }, body) = request.into_parts();
             match Backend::of(&app, &uri, &headers, Some(peer)) {
-                Ok(backend) => Answer::Pending(async move {
+                Ok(backend) => Handled::Pending(async move {
                     let answer = match json_body(&headers, body, &app).await {
                         Ok(body) => handler(backend, JsonBody(body)).await,
                         Err(problem) => Err(problem),
                     };
                     answer.unwrap_or_else(Problem::into_response)
                 }),
-                Err(problem) => Answer::Ready(problem.into_response()),
+                Err(problem) => Handled::Ready(problem.into_response()),
             }
         })
     }

@@ -6,7 +6,7 @@ use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier, is_visitor_id};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// 1 to 128 bytes of UTF-8 without control characters, and without white space at the ends.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -29,13 +29,13 @@ impl Identifier {
         if is_identifier(&self.0) {
             return Ok(self.0);
         }
-        Err(Problem::new(Code::INVALID_VALUE).detail(format!(
+        Err(Problem::invalid_value(format!(
             "{field} must be 1 to {MAX_IDENTIFIER} bytes without control characters, and without \
              white space at the ends"
         )))
     }
 
-    /// The text as a `visitor_id`, which stands in paths too.
+    /// The text as a `visitor_id`, which is part of paths too.
     ///
     /// # Errors
     ///
@@ -45,6 +45,6 @@ impl Identifier {
         if is_visitor_id(&text) {
             return Ok(text);
         }
-        Err(Problem::new(Code::INVALID_VALUE).detail("visitor_id must not be . or .."))
+        Err(Problem::invalid_value("visitor_id must not be . or .."))
     }
 }

@@ -1,4 +1,4 @@
-//! Lists that operators read page by page: which part a query asks for.
+//! Lists that operators read page by page: the query that names a part.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use http::request::Parts;
 use crate::http::extract::shortened;
 use crate::problem::{Code, Problem};
 
-/// What a query may ask for.
+/// A part of a list, as a query names it.
 pub trait Query: Sized {
     /// The parameters that it may have, each at most once.
     const NAMES: &'static [&'static str];
@@ -25,9 +25,9 @@ pub trait Query: Sized {
 }
 
 /// A query that was read.
-pub struct Asked<T>(pub T);
+pub struct ParsedQuery<T>(pub T);
 
-impl<S: Sync, T: Query> FromRequestParts<S> for Asked<T> {
+impl<S: Sync, T: Query> FromRequestParts<S> for ParsedQuery<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -71,7 +71,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// A page of a list by number: of at most `MOST`, and of `DEFAULT` when nobody says.
+/// A page of a list by number: of at most `MOST`, and of `DEFAULT` without `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page<const DEFAULT: u64, const MOST: u64> {
     /// The number behind which it begins.

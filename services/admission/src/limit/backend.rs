@@ -24,9 +24,7 @@ use crate::problem::{Cause, Code, Problem};
 /// `degraded`.
 #[utoipa::path(
     post, path = "/v1/limits/{limit}/check", tag = "backends", operation_id = "check_limit",
-    params(("limit" = String, Path)),
     request_body = CheckBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "allowed: the units are taken", body = CheckView, headers(
             ("RateLimit-Policy" = String, description = "units (q) in seconds (w)"),
@@ -52,10 +50,10 @@ pub async fn check(
     let check = Check { limit: &limit.name, rule, key: &key, group, cost };
     let call = Call::one(&check, id.as_deref()).map_err(|error| refused(error, false))?;
     match app.limits.check(call).await {
-        Ok(Answer::Decided { allowed, repeated, checks: told }) => {
-            let told = told.first().ok_or_else(|| Problem::new(Code::INTERNAL))?;
-            limit.metrics.check(counted(cost, told, allowed, repeated));
-            Ok(CheckView::new(limit.config.limit, told).response(&limit))
+        Ok(Answer::Decided { allowed, repeated, checks }) => {
+            let checked = checks.first().ok_or_else(|| Problem::new(Code::INTERNAL))?;
+            limit.metrics.check(counted(cost, checked, allowed, repeated));
+            Ok(CheckView::new(limit.config.limit, checked).response(&limit))
         }
         Ok(Answer::Mismatch) => Err(Problem::new(Code::OPERATION_MISMATCH)),
         Err(error @ Error::Reply { .. }) => Err(error.into()),
@@ -72,7 +70,6 @@ pub async fn check(
 #[utoipa::path(
     post, path = "/v1/limits/check", tag = "backends", operation_id = "check_limits",
     request_body = ChecksBody,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "allowed: all units are taken", body = ChecksView, headers(
             ("RateLimit-Policy" = String, description = "of each limit units (q) in seconds (w)"),
@@ -123,12 +120,12 @@ pub async fn check_several(
     let answer = app.limits.check(call).await;
     let limits: Vec<&LimitState> = limits.iter().map(Arc::as_ref).collect();
     match answer {
-        Ok(Answer::Decided { allowed, repeated, checks: told }) => {
-            for ((limit, told), check) in limits.iter().zip(&told).zip(&checks) {
-                limit.metrics.check(counted(check.cost, told, allowed, repeated));
-            }
-            let told = limits.iter().zip(&told);
-            let views = told.map(|(limit, told)| CheckView::new(limit.config.limit, told));
+        Ok(Answer::Decided { allowed, repeated, checks: results }) => {
+            let results = limits.iter().zip(&results).zip(&checks);
+            let views = results.map(|((limit, checked), check)| {
+                limit.metrics.check(counted(check.cost, checked, allowed, repeated));
+                CheckView::new(limit.config.limit, checked)
+            });
             Ok(ChecksView::new(views.collect()).response(&limits))
         }
         Ok(Answer::Mismatch) => Err(Problem::new(Code::OPERATION_MISMATCH)),
@@ -141,12 +138,12 @@ pub async fn check_several(
     }
 }
 
-/// What `on_store_error` says, and counts it. A shadow refuses nobody.
+/// Answers by `on_store_error`, and counts it. A limit in shadow refuses no call.
 fn without_store(app: &App, limit: &LimitState) -> CheckView {
     let open = limit.config.on_store_error == LimitWithoutStore::Open || limit.config.shadow;
     let counted = if open { Counted::DegradedAllowed } else { Counted::DegradedRefused };
     limit.metrics.check(counted);
-    let wait = (!open).then(|| app.retries.schedule_anybody());
+    let wait = (!open).then(|| app.retries.schedule_default());
     CheckView::degraded(limit.config.limit, wait)
 }
 
@@ -159,10 +156,10 @@ fn marked(mut response: Response, allowed: bool, error: &Error) -> Response {
     response
 }
 
-fn counted(cost: u64, told: &Checked, call_allowed: bool, repeated: bool) -> Counted {
-    match told.outcome {
+fn counted(cost: u64, checked: &Checked, call_allowed: bool, repeated: bool) -> Counted {
+    match checked.outcome {
         _ if repeated => Counted::Repeated,
-        _ if cost == 0 => Counted::Asked,
+        _ if cost == 0 => Counted::CostsNothing,
         Outcome::Refused => Counted::Refused,
         Outcome::ShadowRefused => Counted::ShadowRefused,
         Outcome::Allowed if call_allowed => Counted::Allowed,

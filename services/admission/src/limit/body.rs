@@ -81,7 +81,7 @@ mod tests {
         let body = br#"{"checks":[{"limit":"login","key":"a"}]}"#;
         let checks = parse_json::<ChecksBody>(body).ok().map(|body| body.checks);
         assert!(matches!(checks.as_deref(), Some([CheckOf { cost: 1, group: None, .. }])));
-        for (body, said) in [
+        for (body, expected) in [
             (r#"{"checks":[["login","a",1,null]]}"#, "checks[0]: invalid type: sequence"),
             (r#"{"checks":[{"limit":"login","key":5}]}"#, "checks[0].key: "),
             (r#"{"checks":[{"limit":"login","kye":"a"}]}"#, "unknown field `kye`"),
@@ -93,8 +93,8 @@ mod tests {
             (r#"{}"#, "missing field `checks`"),
         ] {
             let problem = parse_json::<ChecksBody>(body.as_bytes()).expect_err(body);
-            let detail = problem.said().unwrap_or_default();
-            assert!(detail.contains(said), "{body}: {detail}");
+            let detail = problem.detail_text();
+            assert!(detail.contains(expected), "{body}: {detail}");
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
         for cost in ["1.0", "0.99999999999999999999", "1e-400", "1e2", "-1", "18446744073709551616"]
         {
             let problem = read(cost).expect_err(cost);
-            let detail = problem.said().unwrap_or_default();
+            let detail = problem.detail_text();
             assert!(detail.starts_with("cost: must be a whole number"), "{cost}: {detail}");
         }
     }

@@ -1,7 +1,9 @@
 //! What admission counts of limits.
 
-use anteroom_runtime::Families;
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use anteroom_runtime::{Families, counters};
+use prometheus::{IntCounter, IntCounterVec, Registry};
+
+use crate::metrics::label_values;
 
 /// The metrics of all limits, by name.
 #[derive(Debug)]
@@ -11,16 +13,16 @@ pub struct LimitFamilies {
 
 impl Families for LimitFamilies {
     fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let checks = Opts::new(
+        let checks = counters(
+            registry,
             "anteroom_limit_checks_total",
             "Checks of limits: allowed and refused; asked (cost 0, takes nothing); shadow_refused: \
              a limit in shadow would refuse; withheld: there was room, but another check of the \
              call refused; repeated: an earlier call with the same id decided; degraded_allowed \
              and degraded_refused: the store was away, and on_store_error decided.",
-        );
-        let families = Self { checks: IntCounterVec::new(checks, &["limit", "outcome"])? };
-        registry.register(Box::new(families.checks.clone()))?;
-        Ok(families)
+            &["limit", "outcome"],
+        )?;
+        Ok(Self { checks })
     }
 }
 
@@ -32,51 +34,25 @@ impl LimitFamilies {
     }
 }
 
-/// What came of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Its units are taken.
-    Allowed,
-    /// There was no room.
-    Refused,
-    /// It asked only.
-    Asked,
-    /// There was no room, which a shadow only tells.
-    ShadowRefused,
-    /// There was room, but not for all checks of the call.
-    Withheld,
-    /// An earlier call decided.
-    Repeated,
-    /// The store was away: `open`.
-    DegradedAllowed,
-    /// The store was away: `closed`.
-    DegradedRefused,
-}
-
-impl Counted {
-    /// All of them, in the order of the variants.
-    pub const ALL: [Self; 8] = [
-        Self::Allowed,
-        Self::Refused,
-        Self::Asked,
-        Self::ShadowRefused,
-        Self::Withheld,
-        Self::Repeated,
-        Self::DegradedAllowed,
-        Self::DegradedRefused,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Refused => "refused",
-            Self::Asked => "asked",
-            Self::ShadowRefused => "shadow_refused",
-            Self::Withheld => "withheld",
-            Self::Repeated => "repeated",
-            Self::DegradedAllowed => "degraded_allowed",
-            Self::DegradedRefused => "degraded_refused",
-        }
+label_values! {
+    /// The outcome of a check.
+    Counted {
+        /// Its units are taken.
+        Allowed = "allowed",
+        /// There was no room.
+        Refused = "refused",
+        /// Its cost is 0: it takes nothing.
+        CostsNothing = "asked",
+        /// There was no room, which a limit in shadow only reports.
+        ShadowRefused = "shadow_refused",
+        /// There was room, but not for all checks of the call.
+        Withheld = "withheld",
+        /// An earlier call decided.
+        Repeated = "repeated",
+        /// Redis was down: `open`.
+        DegradedAllowed = "degraded_allowed",
+        /// Redis was down: `closed`.
+        DegradedRefused = "degraded_refused",
     }
 }
 

@@ -19,9 +19,7 @@ use crate::problem::Problem;
 #[utoipa::path(
     post, path = "/v1/admin/limits/{limit}/forget", tag = "operators",
     operation_id = "forget_limit_key",
-    params(("limit" = String, Path)),
     request_body = ForgetBody,
-    security((), ("key" = [])),
     responses((status = 204, description = "forgotten"), ForgetProblems),
 )]
 pub async fn forget(
@@ -32,7 +30,7 @@ pub async fn forget(
     let key = key.checked("key")?;
     let group = group.map(|group| group.checked("group")).transpose()?;
     let found = app.limits.forget(&limit.name, &key, group.as_deref()).await?;
-    // Whose units they were is nobody's business but the caller's.
+    // The key is not audited: it may identify a person.
     entry.before(json!({ "found": found }));
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! What a check is told: in the body, and in the header fields `RateLimit-Policy` and `RateLimit`
+//! Answers to checks: the body, and the header fields `RateLimit-Policy` and `RateLimit`
 //! (draft-ietf-httpapi-ratelimit-headers-11).
 
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ pub struct ChecksView {
 }
 
 impl CheckView {
-    /// What the store said.
+    /// The result that Redis returned.
     pub fn new(limit: u32, checked: &Checked) -> Self {
         let allowed = checked.outcome != Outcome::Refused;
         Self {
@@ -71,7 +71,7 @@ impl CheckView {
         }
     }
 
-    /// What is said without the store: refused until then, or allowed.
+    /// The answer while Redis is down: refused for this time, or allowed.
     pub fn degraded(limit: u32, refused_for: Option<Duration>) -> Self {
         let wait = refused_for.map_or(0, millis);
         Self {
@@ -91,20 +91,20 @@ impl CheckView {
         let headers = response.headers_mut();
         headers.insert(POLICY, limit.policy.clone());
         if self.degraded.is_none() {
-            let mut said = String::with_capacity(64);
-            self.say(&limit.name, &mut said);
-            headers.insert(LIMIT, header(said));
+            let mut items = String::with_capacity(64);
+            self.append(&limit.name, &mut items);
+            headers.insert(LIMIT, header(items));
         }
         response
     }
 
     /// Appends what is left of the limit, as a list item of `RateLimit`.
-    fn say(&self, name: &str, said: &mut String) {
+    fn append(&self, name: &str, items: &mut String) {
         // Of a refusal no later than `Retry-After`, which it must not contradict.
         let window = if self.allowed { self.reset_ms } else { self.retry_after_ms };
         let (remaining, seconds) = (self.remaining, window.div_ceil(1_000));
         // Writing into a String cannot fail.
-        let _ = write!(said, "\"{name}\";r={remaining};t={seconds}");
+        let _ = write!(items, "\"{name}\";r={remaining};t={seconds}");
     }
 }
 
@@ -126,7 +126,7 @@ impl ChecksView {
         let Self { tightest, results } = self;
         let body = serde_json::to_vec(self);
         let mut response = response(tightest.allowed, tightest.retry_after_ms, body);
-        let (mut policies, mut said) = (Vec::new(), String::new());
+        let (mut policies, mut items) = (Vec::new(), String::new());
         for (at, limit) in limits.iter().enumerate() {
             let same = |other: &LimitState| other.name == limit.name;
             if limits[..at].iter().any(|other| same(other)) {
@@ -136,17 +136,17 @@ impl ChecksView {
             let least = of_it.map(|(_, view)| view).min_by_key(|view| view.remaining);
             policies.push(limit.policy.as_bytes());
             if let Some(view) = least {
-                if !said.is_empty() {
-                    said.push_str(", ");
+                if !items.is_empty() {
+                    items.push_str(", ");
                 }
-                view.say(&limit.name, &mut said);
+                view.append(&limit.name, &mut items);
             }
         }
         let headers = response.headers_mut();
         let policies = HeaderValue::from_bytes(&policies.join(&b", "[..]));
         headers.insert(POLICY, policies.unwrap_or(HeaderValue::from_static("")));
         if tightest.degraded.is_none() {
-            headers.insert(LIMIT, header(said));
+            headers.insert(LIMIT, header(items));
         }
         response
     }

@@ -8,9 +8,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::body::{AskedBody, AskedDocument, SettleBody, amount};
+use super::body::{AmountOrOption, AmountOrOptionBody, SettleBody, amount};
 use super::problems::{
-    AskedProblems, CancelProblems, ExtendProblems, LookProblems, PoolProblems, SettleProblems,
+    CancelProblems, ExtendProblems, LookProblems, PoolProblems, ReserveProblems, SettleProblems,
 };
 use super::views::{BalanceView, HoldLookView, HoldView, PoolView};
 use crate::entities::Snapshots as _;
@@ -28,8 +28,6 @@ pub struct HoldPath {
 /// What is in the pool, and which options it can pay.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}", tag = "backends", operation_id = "pool",
-    params(("pool" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
 )]
 pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem> {
@@ -40,25 +38,21 @@ pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem
 /// Reserves an amount for `hold_ttl`; then it goes back into the balance, unless it is settled.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
-    params(("pool" = String, Path)),
-    request_body = AskedDocument,
-    security((), ("key" = [])),
-    responses((status = 201, description = "the hold", body = HoldView), AskedProblems),
+    request_body = AmountOrOption,
+    responses((status = 201, description = "the hold", body = HoldView), ReserveProblems),
 )]
 pub async fn hold(
     Backend(pool): Backend<PoolState>,
-    JsonBody(body): JsonBody<AskedBody>,
+    JsonBody(body): JsonBody<AmountOrOptionBody>,
 ) -> Result<Response, Problem> {
-    let (asked, operation_id) = body.checked()?;
-    let hold = pool.told("hold", pool.pool.hold(&asked, &operation_id).await)?;
+    let (requested, operation_id) = body.checked()?;
+    let hold = pool.counted("hold", pool.pool.hold(&requested, &operation_id).await)?;
     Ok((StatusCode::CREATED, Json(HoldView::from(hold))).into_response())
 }
 
 /// Where a hold stands. It is known for a day past its end.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends", operation_id = "look_at_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the hold", body = HoldLookView), LookProblems),
 )]
 pub async fn look(
@@ -74,15 +68,13 @@ pub async fn look(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/extend", tag = "backends",
     operation_id = "extend_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the hold", body = HoldLookView), ExtendProblems),
 )]
 pub async fn extend(
     Backend(pool): Backend<PoolState>,
     path: Result<Path<HoldPath>, PathRejection>,
 ) -> Result<Response, Problem> {
-    let hold = pool.told("extend", pool.pool.extend(named(path)?).await)?;
+    let hold = pool.counted("extend", pool.pool.extend(named(path)?).await)?;
     Ok(Json(HoldLookView::from(hold)).into_response())
 }
 
@@ -91,9 +83,7 @@ pub async fn extend(
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/settle", tag = "backends",
     operation_id = "settle_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
     request_body = SettleBody,
-    security((), ("key" = [])),
     responses((status = 200, description = "paid", body = BalanceView), SettleProblems),
 )]
 pub async fn settle(
@@ -103,7 +93,7 @@ pub async fn settle(
 ) -> Result<Response, Problem> {
     let (hold, amount) = (named(path)?, amount(body.amount, 0)?);
     let settled = pool.pool.settle(hold, amount).await;
-    let settled = pool.told_paid("settle", settled, |settled| settled.amount)?;
+    let settled = pool.counted_payment("settle", settled, |settled| settled.amount)?;
     let view = BalanceView { amount: settled.amount, balance: settled.balance };
     Ok(Json(view).into_response())
 }
@@ -112,33 +102,29 @@ pub async fn settle(
 #[utoipa::path(
     delete, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends",
     operation_id = "cancel_hold",
-    params(("pool" = String, Path), ("hold_id" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 204, description = "it reserves nothing"), CancelProblems),
 )]
 pub async fn cancel(
     Backend(pool): Backend<PoolState>,
     path: Result<Path<HoldPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    pool.told("cancel", pool.pool.cancel(named(path)?).await)?;
+    pool.counted("cancel", pool.pool.cancel(named(path)?).await)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Pays at once: a hold and its settlement in one.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
-    params(("pool" = String, Path)),
-    request_body = AskedDocument,
-    security((), ("key" = [])),
-    responses((status = 201, description = "paid", body = BalanceView), AskedProblems),
+    request_body = AmountOrOption,
+    responses((status = 201, description = "paid", body = BalanceView), ReserveProblems),
 )]
 pub async fn draw(
     Backend(pool): Backend<PoolState>,
-    JsonBody(body): JsonBody<AskedBody>,
+    JsonBody(body): JsonBody<AmountOrOptionBody>,
 ) -> Result<Response, Problem> {
-    let (asked, operation_id) = body.checked()?;
-    let drawn = pool.pool.draw(&asked, &operation_id).await;
-    let drawn = pool.told_paid("draw", drawn, |drawn| drawn.amount)?;
+    let (requested, operation_id) = body.checked()?;
+    let drawn = pool.pool.draw(&requested, &operation_id).await;
+    let drawn = pool.counted_payment("draw", drawn, |drawn| drawn.amount)?;
     let view = BalanceView { amount: drawn.amount, balance: drawn.balance };
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }

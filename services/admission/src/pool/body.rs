@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use crate::http::identifier::Identifier;
 use crate::http::whole::{whole, whole_or_none};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// What is to be reserved or paid: an `amount`, or the most that an `option` pays.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedBody {
+pub struct AmountOrOptionBody {
     /// Either this or `option`; null counts as absent.
     #[serde(default, deserialize_with = "whole_or_none")]
     pub amount: Option<u64>,
@@ -22,21 +22,22 @@ pub struct AskedBody {
     pub operation_id: Identifier,
 }
 
-/// [`AskedBody`] as the API document tells it: one of two bodies.
+/// One of two bodies: an amount, or an option that names it.
 #[derive(ToSchema)]
 #[schema(as = Asked)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "read by the derive alone")]
-pub enum AskedDocument {
-    Amount(AskedAmount),
-    Option(AskedOption),
+pub enum AmountOrOption {
+    Amount(AmountBody),
+    Option(OptionBody),
 }
 
 /// An amount is to be reserved or paid.
 #[derive(ToSchema)]
+#[schema(as = AskedAmount)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the derive alone")]
-pub struct AskedAmount {
+pub struct AmountBody {
     /// So many units, in digits: without a fraction or an exponent.
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     amount: u64,
@@ -47,9 +48,10 @@ pub struct AskedAmount {
 
 /// The most that an option pays is to be reserved or paid.
 #[derive(ToSchema)]
+#[schema(as = AskedOption)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the derive alone")]
-pub struct AskedOption {
+pub struct OptionBody {
     /// The name of an option of the pool.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     option: String,
@@ -58,23 +60,23 @@ pub struct AskedOption {
     operation_id: Identifier,
 }
 
-impl AskedBody {
-    /// What is asked for, and the name of the call.
+impl AmountOrOptionBody {
+    /// What is to be reserved or paid, and the name of the call.
     ///
     /// # Errors
     ///
     /// `invalid_value` with the field and its rule.
     pub fn checked(self) -> Result<(Asked, String), Problem> {
         let operation_id = self.operation_id.checked("operation_id")?;
-        let asked =
-            match (self.amount, self.option) {
-                (Some(given), None) => Asked::Amount(amount(given, 1)?),
-                (None, Some(option)) => Asked::Option(Name::new(option).ok_or_else(|| {
-                    refused("option must be 1 to 40 characters of a-z, 0-9 and -")
-                })?),
-                _ => return Err(refused("either amount or option must be given")),
-            };
-        Ok((asked, operation_id))
+        let rule = "option must be 1 to 40 characters of a-z, 0-9 and -";
+        let requested = match (self.amount, self.option) {
+            (Some(given), None) => Asked::Amount(amount(given, 1)?),
+            (None, Some(option)) => {
+                Asked::Option(Name::new(option).ok_or_else(|| Problem::invalid_value(rule))?)
+            }
+            _ => return Err(Problem::invalid_value("either amount or option must be given")),
+        };
+        Ok((requested, operation_id))
     }
 }
 
@@ -106,13 +108,9 @@ pub struct FundsBody {
 ///
 /// `invalid_value` with the rule.
 pub fn amount(given: u64, least: u64) -> Result<Amount, Problem> {
-    Amount::new(given)
-        .filter(|amount| amount.get() >= least)
-        .ok_or_else(|| refused(format!("amount must be from {least} to {MAX_AMOUNT}")))
-}
-
-fn refused(rule: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
-    Problem::new(Code::INVALID_VALUE).detail(rule)
+    let rule = || format!("amount must be from {least} to {MAX_AMOUNT}");
+    let amount = Amount::new(given).filter(|amount| amount.get() >= least);
+    amount.ok_or_else(|| Problem::invalid_value(rule()))
 }
 
 #[cfg(test)]
@@ -121,23 +119,23 @@ mod tests {
     use crate::http::extract::parse_json;
 
     fn read(body: &str) -> Result<(Asked, String), String> {
-        let told = |problem: Problem| problem.said().unwrap_or_default().to_owned();
-        parse_json::<AskedBody>(body.as_bytes()).map_err(told)?.checked().map_err(told)
+        let detail = |problem: Problem| problem.detail_text().to_owned();
+        parse_json::<AmountOrOptionBody>(body.as_bytes()).map_err(detail)?.checked().map_err(detail)
     }
 
     #[test]
-    fn an_amount_or_an_option_is_asked_for_under_a_name() {
-        let asked = |asked| Ok((asked, "a".to_owned()));
+    fn an_amount_or_an_option_is_requested_under_a_name() {
+        let requested = |what| Ok((what, "a".to_owned()));
         let units = |amount| Asked::Amount(Amount::new(amount).expect("an amount"));
         let option = |name| Asked::Option(Name::new(name).expect("a name"));
-        assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), asked(units(7)));
+        assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), requested(units(7)));
         let absent = r#"{"amount":null,"option":"large","operation_id":"a"}"#;
-        assert_eq!(read(absent), asked(option("large")));
+        assert_eq!(read(absent), requested(option("large")));
         let most = format!(r#"{{"amount":{MAX_AMOUNT},"operation_id":"a"}}"#);
-        assert_eq!(read(&most), asked(units(MAX_AMOUNT)));
-        let five_hundred = asked(option("five-hundred"));
+        assert_eq!(read(&most), requested(units(MAX_AMOUNT)));
+        let five_hundred = requested(option("five-hundred"));
         assert_eq!(read(r#"{"option":"five-hundred","operation_id":"a"}"#), five_hundred);
-        for (body, said) in [
+        for (body, expected) in [
             (r#"{"operation_id":"a"}"#, "either amount or option"),
             (r#"{"amount":1,"option":"a","operation_id":"a"}"#, "either amount or option"),
             (r#"{"amount":0,"operation_id":"a"}"#, "amount must be from 1"),
@@ -153,8 +151,8 @@ mod tests {
             (r#"{"amount":1,"operation_id":""}"#, "operation_id must be 1 to 128 bytes"),
             (r#"{"ammount":1,"operation_id":"a"}"#, "unknown field `ammount`"),
         ] {
-            let told = read(body).expect_err(body);
-            assert!(told.contains(said), "{body}: {told}");
+            let detail = read(body).expect_err(body);
+            assert!(detail.contains(expected), "{body}: {detail}");
         }
     }
 }

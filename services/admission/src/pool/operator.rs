@@ -13,19 +13,17 @@ use super::views::{AuditView, BalanceView, LedgerView, PoolView};
 use crate::http::audit::CallerGone;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
-use crate::http::pagination::{Asked, Page};
+use crate::http::pagination::{Page, ParsedQuery};
 use crate::pool::state::PoolState;
 use crate::problem::{Code, Problem};
 
-/// How many movements a page shows when nobody says.
+/// How many movements a page shows by default.
 pub const DEFAULT_LINES: u64 = 100;
 
 /// Puts money in.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/funds", tag = "operators", operation_id = "fund_pool",
-    params(("pool" = String, Path)),
     request_body = FundsBody,
-    security((), ("key" = [])),
     responses((status = 200, description = "put in", body = BalanceView), FundProblems),
 )]
 pub async fn fund(
@@ -34,7 +32,7 @@ pub async fn fund(
 ) -> Result<Response, Problem> {
     let operation_id = body.operation_id.checked("operation_id")?;
     let amount = amount(body.amount, 1)?;
-    let funded = pool.told("fund", pool.pool.fund(amount, &operation_id).await)?;
+    let funded = pool.counted("fund", pool.pool.fund(amount, &operation_id).await)?;
     entry.after(json!({ "amount": funded.amount, "balance": funded.balance }));
     let view = BalanceView { amount: funded.amount, balance: funded.balance };
     Ok(Json(view).into_response())
@@ -44,8 +42,6 @@ pub async fn fund(
 /// what was paid outside before: the latest movements may be lost.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/confirm", tag = "operators", operation_id = "confirm_pool",
-    params(("pool" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
 )]
 pub async fn confirm(
@@ -53,14 +49,14 @@ pub async fn confirm(
 ) -> Result<Response, Problem> {
     let answer = pool.pool.confirm().await;
     let was_unconfirmed = matches!(answer, Ok(Answer::Done(())));
-    pool.told("confirm", answer)?;
+    pool.counted("confirm", answer)?;
     entry.before(json!({ "unconfirmed": was_unconfirmed }));
     let snapshot = pool.pool.snapshot().await?;
     entry.after(json!({ "unconfirmed": snapshot.unconfirmed, "balance": snapshot.sums.balance }));
     Ok(Json(PoolView::new(&snapshot, Duration::ZERO)).into_response())
 }
 
-/// Which part of the ledger is asked for.
+/// Which part of the ledger to show.
 pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 
 /// The movements of a pool in order, page by page.
@@ -70,13 +66,12 @@ pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 /// is as many less.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
-    params(("pool" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
-    security((), ("key" = [])),
+    params(("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
     responses((status = 200, description = "the movements", body = LedgerView), PoolProblems),
 )]
 pub async fn ledger(
     Operator { entity: pool, .. }: Operator<PoolState>,
-    Asked(page): Asked<LedgerPage>,
+    ParsedQuery(page): ParsedQuery<LedgerPage>,
 ) -> Result<Response, Problem> {
     let ledger = pool.pool.ledger(page.after, page.limit).await?;
     Ok(Json(LedgerView::from(ledger)).into_response())
@@ -88,8 +83,6 @@ pub async fn ledger(
 /// of the same pool is under way in this process.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/audit", tag = "operators", operation_id = "audit_pool",
-    params(("pool" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "what was found", body = AuditView), PoolProblems),
 )]
 pub async fn audit(

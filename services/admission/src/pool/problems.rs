@@ -34,7 +34,7 @@ codes! {
     PRIMARY_UNSEEN = CONFLICT, "primary_unseen", "The store's user needs the permission +info";
 }
 
-/// The refusal as it is told.
+/// The refusal as a caller gets it.
 pub fn problem(refusal: Refusal) -> Problem {
     match refusal {
         Refusal::Mismatch => Problem::new(Code::OPERATION_MISMATCH),
@@ -67,7 +67,7 @@ problems! {
     /// Refusals of a confirmation.
     ConfirmProblems of Code::UNKNOWN_POOL: CALLER, &[Code::PRIMARY_UNSEEN];
     /// Refusals of a hold or a draw.
-    AskedProblems of Code::UNKNOWN_POOL: CALLER, BODY, VALUE, REPEATED, MOVES, PAYS;
+    ReserveProblems of Code::UNKNOWN_POOL: CALLER, BODY, VALUE, REPEATED, MOVES, PAYS;
     /// Refusals to who looks at a hold.
     LookProblems of Code::UNKNOWN_POOL: CALLER, &[Code::UNKNOWN_HOLD];
     /// Refusals of an extension.

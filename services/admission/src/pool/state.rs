@@ -25,7 +25,7 @@ pub struct PoolState {
     paid: IntCounter,
     /// The retries that this process has scheduled, of any entity.
     retries: Arc<PendingRetries>,
-    /// Held by who audits it.
+    /// Held during an audit.
     audits: Arc<Mutex<()>>,
     latest: Arc<Latest<Snapshot>>,
 }
@@ -35,54 +35,49 @@ impl PoolState {
         self.pool.name()
     }
 
-    /// Whoever audits it, which keeps the store busy, is alone in this process.
+    /// Allows one audit at a time in this process: each keeps Redis busy.
     pub(crate) fn audits_alone(&self) -> Result<MutexGuard<'_, ()>, Problem> {
         self.audits.try_lock().map_err(|_| {
             let problem = Problem::new(Code::OVERLOADED).detail("the pool is being audited");
-            problem.retry_after(self.retries.schedule_anybody())
+            problem.retry_after(self.retries.schedule_default())
         })
     }
 
-    /// What came of an operation, counted; money is never advice, so without the store it is
-    /// refused.
-    pub(crate) fn told<T>(
+    /// Counts the outcome of an operation, and returns it. While Redis is down the operation is
+    /// refused: money is never advice.
+    pub(crate) fn counted<T>(
         &self,
         operation: &'static str,
         answer: Result<Answer<T>, Error>,
     ) -> Result<T, Problem> {
-        let (outcome, told) = match answer {
-            Ok(Answer::Done(told)) => ("done", Ok(told)),
-            Ok(Answer::Repeated(told)) => ("repeated", Ok(told)),
-            Ok(Answer::Refused(refusal)) => {
-                let problem = self.refused(refusal);
-                (problem.code().name(), Err(problem))
-            }
-            Err(error) => {
-                let problem = Problem::from(error);
-                (problem.code().name(), Err(problem))
-            }
+        let (outcome, result) = match answer {
+            Ok(Answer::Done(result)) => ("done", Ok(result)),
+            Ok(Answer::Repeated(result)) => ("repeated", Ok(result)),
+            Ok(Answer::Refused(refusal)) => ("refused", Err(self.refused(refusal))),
+            Err(error) => ("refused", Err(Problem::from(error))),
         };
+        let outcome = result.as_ref().err().map_or(outcome, |problem| problem.code().name());
         self.operations.with_label_values(&[self.name(), operation, outcome]).inc();
-        told
+        result
     }
 
-    /// The same of an operation that pays the amount which `paid` tells.
-    pub(crate) fn told_paid<T: Copy>(
+    /// The same for an operation that pays; `paid` is the amount.
+    pub(crate) fn counted_payment<T: Copy>(
         &self,
         operation: &'static str,
         answer: Result<Answer<T>, Error>,
         paid: impl Fn(T) -> u64,
     ) -> Result<T, Problem> {
-        if let Ok(Answer::Done(told)) = &answer {
-            self.paid.inc_by(paid(*told));
+        if let Ok(Answer::Done(result)) = &answer {
+            self.paid.inc_by(paid(*result));
         }
-        self.told(operation, answer)
+        self.counted(operation, answer)
     }
 
     fn refused(&self, refusal: Refusal) -> Problem {
         let problem = problems::problem(refusal);
         if refusal == Refusal::Unconfirmed {
-            return problem.retry_after(self.retries.schedule_anybody());
+            return problem.retry_after(self.retries.schedule_default());
         }
         problem
     }

@@ -1,4 +1,4 @@
-//! What backends and operators are told of a pool.
+//! A pool as backends and operators see it.
 
 use std::time::Duration;
 

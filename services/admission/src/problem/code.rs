@@ -1,8 +1,8 @@
 //! A refusal's code: status, stable name and title. A caller decides by the name, which is also the
 //! label in metrics.
 //!
-//! Codes stand in groups, by who refuses: each group is one table, in the file of whoever raises
-//! its codes, and is what the API document lists them by.
+//! Codes are in groups, by the part that raises them: each group is one table in that part's file,
+//! and the API document lists the codes by these groups.
 
 use std::fmt;
 
@@ -136,7 +136,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_code_stands_in_the_readme_with_its_status() {
+    fn every_code_is_in_the_readme_with_its_status() {
         let readme = include_str!("../../../../README.md");
         for code in all_codes() {
             let row = format!("| `{}` | {} |", code.name(), code.status().as_u16());

@@ -1,4 +1,4 @@
-//! A refusal on its way out: a [`Code`], and what is to be said of this request.
+//! A refusal on its way out: a [`Code`], and the details of this request.
 //!
 //! The body is `application/problem+json` (RFC 9457) with a stable `code` member. A caller decides
 //! by `code`; `title` and `detail` are for people and may change.
@@ -82,6 +82,11 @@ impl Problem {
         }))
     }
 
+    /// 422: a field breaks its rule.
+    pub fn invalid_value(rule: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::INVALID_VALUE).detail(rule)
+    }
+
     /// 410 with the reason.
     pub fn gone(reason: GoneReason) -> Self {
         Self::new(Code::PLACE_GONE).reason(reason)
@@ -94,9 +99,9 @@ impl Problem {
         self
     }
 
-    /// What it says was wrong with this request.
-    pub fn said(&self) -> Option<&str> {
-        self.0.detail.as_deref()
+    /// What was wrong with this request; empty if the title says it all.
+    pub fn detail_text(&self) -> &str {
+        self.0.detail.as_deref().unwrap_or_default()
     }
 
     /// Says why the place is gone.
@@ -106,7 +111,7 @@ impl Problem {
         self
     }
 
-    /// Says when to ask again, within an hour; also sent as `Retry-After`.
+    /// Says when to retry, within an hour; also sent as `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
         // In whole milliseconds, so that body and header say the same.
@@ -140,13 +145,13 @@ impl Problem {
         self.0.code
     }
 
-    /// Why the place is gone, if that is what it says.
-    pub fn why_gone(&self) -> Option<GoneReason> {
+    /// Why the place has ended, if that is the refusal.
+    pub fn gone_reason(&self) -> Option<GoneReason> {
         self.0.reason
     }
 
-    /// When to ask again, if that is known.
-    pub fn when(&self) -> Option<Duration> {
+    /// When to retry, if that is known.
+    pub fn retry_delay(&self) -> Option<Duration> {
         self.0.retry_after
     }
 }
@@ -193,6 +198,11 @@ mod tests {
     use super::code::tests::all_codes;
     use super::*;
 
+    async fn body(response: Response) -> serde_json::Value {
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
     #[test]
     fn the_gate_answers_401_or_403_whatever_the_code() {
         for code in all_codes() {
@@ -210,10 +220,8 @@ mod tests {
         assert_eq!(response.status(), StatusCode::GONE);
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
         assert_eq!(response.headers()[RETRY_AFTER], "2");
-        let body = response.into_body().collect().await.expect("a body").to_bytes();
-        let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!(
-            body,
+            body(response).await,
             serde_json::json!({
                 "type": "urn:anteroom:problem:place_gone",
                 "title": "The place is gone",
@@ -233,9 +241,7 @@ mod tests {
         {
             let response = Problem::new(Code::QUEUE_CLOSED).retry_after(after).into_response();
             assert_eq!(response.headers()[RETRY_AFTER], seconds);
-            let body = response.into_body().collect().await.expect("a body").to_bytes();
-            let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
-            assert_eq!(body["retry_after_ms"], ms);
+            assert_eq!(body(response).await["retry_after_ms"], ms);
         }
     }
 }

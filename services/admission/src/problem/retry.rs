@@ -5,8 +5,8 @@
 //! number of pending retries, which are spread as far apart as the line is polled when all is well,
 //! and has a jitter of half of it either way.
 //!
-//! Nobody knows that number exactly. A process knows how long the line was when it was read last,
-//! and how many retries it has scheduled that are still ahead.
+//! No process knows that number exactly. It knows the last reading of the line's length, and how
+//! many retries it has scheduled that are still ahead.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -27,15 +27,15 @@ const MAX_PER_SECOND: u64 = 5_000;
 
 /// No delay is longer.
 pub const MAX_DELAY: Duration = Duration::from_secs(3_600);
-/// For callers of whom nothing is known: half of the shortest `first_poll_ttl` that there may be,
-/// within which whoever has a place must be heard.
+/// For unknown callers: half of the shortest `first_poll_ttl` that there may be, within which the
+/// holder of a place must poll.
 pub const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(15);
 
 /// The delay of one of so many retries: at least about `least`, never more than `most`. `random`
 /// is from 0 to 1.
 pub fn after(retries: u64, least: Duration, most: Duration, random: f64) -> Duration {
     let most = most.min(MAX_DELAY);
-    // Cut before the jitter: cut after it, half of all would be told the very same time.
+    // Cut before the jitter: cut after it, half of all would get the very same delay.
     let middle = spread(retries).max(least).min(most.mul_f64(2.0 / 3.0));
     whole_ms(middle.mul_f64(0.5 + random).min(most))
 }
@@ -82,8 +82,8 @@ impl PendingRetries {
         self.schedule_at(line, Duration::ZERO, least, most, Instant::now())
     }
 
-    /// Schedules the retry of a caller of which nothing is known.
-    pub fn schedule_anybody(&self) -> Duration {
+    /// Schedules the retry of an unknown caller.
+    pub fn schedule_default(&self) -> Duration {
         self.schedule(0, MIN_DELAY, DEFAULT_MAX_DELAY)
     }
 
@@ -173,19 +173,18 @@ mod tests {
         for retries in [0, 1, 150, 3_000, 100_000, 10_000_000, u64::MAX] {
             for most in [2, 15, 30, 43_200, u64::MAX].map(Duration::from_secs) {
                 for random in [0.0, 0.25, 0.5, 0.999] {
-                    let told = after(retries, MIN_DELAY, most, random);
-                    assert!(told <= most && told <= MAX_DELAY, "{retries} {most:?}: {told:?}");
-                    assert!(told >= MIN_DELAY.min(most) * 3 / 10, "{retries} {most:?}: {told:?}");
+                    let delay = after(retries, MIN_DELAY, most, random);
+                    assert!(delay <= most && delay <= MAX_DELAY, "{retries} {most:?}: {delay:?}");
+                    let least = MIN_DELAY.min(most) * 3 / 10;
+                    assert!(delay >= least, "{retries} {most:?}: {delay:?}");
                 }
             }
         }
         let retries = PendingRetries::default();
         for opens_in in [0, 60, 3_599, 3_600, 86_400, u64::MAX].map(Duration::from_secs) {
-            let told = retries.schedule_from(opens_in, MIN_DELAY, true);
-            assert!(
-                told <= MAX_DELAY && told >= opens_in.min(MAX_DELAY / 2),
-                "{opens_in:?}: {told:?}"
-            );
+            let delay = retries.schedule_from(opens_in, MIN_DELAY, true);
+            let least = opens_in.min(MAX_DELAY / 2);
+            assert!((least..=MAX_DELAY).contains(&delay), "{opens_in:?}: {delay:?}");
         }
     }
 
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_have_been_told_are_counted_until_their_time() {
+    fn scheduled_retries_are_counted_until_their_time() {
         let (retries, start) = (PendingRetries::default(), Instant::now());
         let all = |at| retries.all(at);
         let mut longest = Duration::ZERO;
@@ -208,7 +207,7 @@ mod tests {
             longest = longest.max(retries.schedule_at(0, Duration::ZERO, MIN_DELAY, TTL, start));
         }
         assert_eq!(all(start), 2_000);
-        assert!(longest > Duration::from_secs(20), "the last of many are told more: {longest:?}");
+        assert!(longest > Duration::from_secs(20), "the last of many wait longer: {longest:?}");
         assert_eq!(all(start + longest + Duration::from_secs(2)), 0);
         // A long silence costs nothing, and the far end of an hour is an end.
         let later = start + Duration::from_secs(1_000_000);
@@ -219,8 +218,8 @@ mod tests {
         assert_eq!(all(later), 1);
     }
 
-    /// A line in virtual time: visitors who come when they were told, and a store that is away for
-    /// a while.
+    /// A line in virtual time: visitors who keep to their delays, and a Redis that is down for a
+    /// while.
     struct SimulatedLine {
         waiting: u64,
         /// Places promoted a second; the ETA is unknown without.
@@ -298,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Nobody waits yet, and everybody wants in at the very moment that the store is away.
+    /// No visitor waits yet, and all visitors come while Redis is down.
     #[test]
     fn those_without_a_place_are_spread_as_well() {
         let mut line = SimulatedLine::new(100_000, None);
@@ -312,7 +311,7 @@ mod tests {
         assert!(after <= 2 * calm, "{calm} a second in a calm line, {after} after");
     }
 
-    /// Everybody stands at the door before it opens, and knows when.
+    /// All visitors come before the opening, and know its time.
     #[test]
     fn those_who_wait_for_the_opening_do_not_come_at_once() {
         let (retries, start) = (PendingRetries::default(), Instant::now());
@@ -321,12 +320,12 @@ mod tests {
         for visitor in 0..100_000 {
             let came = opens.mul_f64(f64::from(visitor) / 100_000.0);
             let left = opens - came;
-            let told = retries.schedule_at(0, left, MIN_DELAY, MAX_DELAY, start + came);
-            assert!(told > left, "nobody comes in vain");
-            seconds[(came + told - opens).as_secs() as usize] += 1;
+            let delay = retries.schedule_at(0, left, MIN_DELAY, MAX_DELAY, start + came);
+            assert!(delay > left, "no visitor comes too early");
+            seconds[(came + delay - opens).as_secs() as usize] += 1;
         }
         let busiest = seconds.into_iter().max().unwrap_or_default();
-        // A line of that length makes about six thousand looks a second.
+        // A line of that length makes about six thousand polls a second.
         assert!(busiest <= 2 * 6_000, "{busiest} in a second");
     }
 }

@@ -42,9 +42,7 @@ pub struct PlacePath {
 /// The token in the answer is the visitor's: hand it over as it is.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "backends", operation_id = "join_on_behalf",
-    params(("queue" = String, Path)),
     request_body = BackendJoin,
-    security((), ("key" = [])),
     responses(
         (status = 201, description = "a new place", body = PlaceView<'static>),
         (status = 200, description = "the same place again", body = PlaceView<'static>),
@@ -68,8 +66,6 @@ pub async fn join(
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/places/{place}/renew", tag = "backends",
     operation_id = "renew_place",
-    params(("queue" = String, Path), ("place" = String, Path)),
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "the place", body = PlaceView<'static>),
         BackendRenewProblems,
@@ -88,8 +84,6 @@ pub async fn renew(
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/places/{place}", tag = "backends",
     operation_id = "finish_place",
-    params(("queue" = String, Path), ("place" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 204, description = "gone"), KeyProblems),
 )]
 pub async fn finish(
@@ -103,8 +97,6 @@ pub async fn finish(
 /// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
-    params(("queue" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
 )]
 pub async fn state(Backend(queue): Backend<QueueState>) -> Result<Response, Problem> {

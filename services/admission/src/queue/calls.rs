@@ -44,7 +44,7 @@ pub struct JoinBody {
 /// else in the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
-    params(("queue" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
+    params(("Idempotency-Key" = Option<String>, Header)),
     request_body = JoinBody,
     security((), ("token" = []), ("cookie" = [])),
     responses(
@@ -66,7 +66,7 @@ pub async fn join(
     let queue = &visitor.queue;
     let (id, visitor_id) = match body.assertion {
         Some(assertion) => {
-            let visitor_id = vouched(&app, queue, &assertion)?;
+            let visitor_id = identified(&app, queue, &assertion)?;
             (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
         }
         None => {
@@ -82,8 +82,8 @@ pub async fn join(
     joined_response(&visitor, &joined, token)
 }
 
-/// The place of the visitor's token and the visitor_id in it, while the place is there. The token
-/// of a gone place counts as none; but who an identified visitor is, only its backend can say.
+/// The place of the visitor's token and the visitor_id in it, until the place ends. The token of an
+/// ended place counts as none; but only the backend can say who an identified visitor is.
 pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>, Problem> {
     if visitor.held == Held::Nothing {
         return Ok(None);
@@ -96,7 +96,7 @@ pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>,
     }
 }
 
-/// The identity that an `Idempotency-Key` stands for, if one came.
+/// The identity of an `Idempotency-Key`, if one came.
 fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Problem> {
     match single(headers, IDEMPOTENCY_KEY)? {
         None => Ok(None),
@@ -108,14 +108,14 @@ fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Pro
     }
 }
 
-/// 128 bits are 22 characters of base64url: whatever is shorter can be guessed.
+/// 128 bits are 22 characters of base64url: a shorter key can be found by trying.
 pub fn is_strong_key(key: &[u8]) -> bool {
     (22..=128).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic)
 }
 
-/// The visitor for whom an assertion vouches.
-fn vouched(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Problem> {
-    // Its expiry is judged by the store's clock; without one there is nothing to judge by.
+/// The visitor whom an assertion identifies.
+fn identified(app: &App, queue: &QueueState, assertion: &str) -> Result<String, Problem> {
+    // The clock of Redis decides whether it has expired.
     let seen = queue
         .latest
         .get()
@@ -143,7 +143,6 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
 /// My place; also the heartbeat. Never claims.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
 )]
@@ -156,7 +155,6 @@ pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
 /// Takes the turn: ready → active. An active place stays as it is.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/claim", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), ClaimProblems),
 )]
@@ -170,7 +168,6 @@ pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
 /// Lets the session live longer: until min(now + `session_ttl`, claimed + `session_max`).
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/renew", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), RenewProblems),
 )]
@@ -184,7 +181,6 @@ pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
 /// Leaves the line, or finishes: the slot is free at once. The same again when already gone.
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 204, description = "gone"), LeaveProblems),
 )]
@@ -202,7 +198,6 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
 /// The public state of a queue: at most a second old, five if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "visitors",
-    params(("queue" = String, Path)),
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),
 )]
 pub async fn state(At(queue): At<QueueState>) -> Result<Response, Problem> {

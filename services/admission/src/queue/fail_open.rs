@@ -16,7 +16,7 @@ pub struct FailOpen {
 }
 
 impl FailOpen {
-    /// The store answered: the next failure begins anew.
+    /// Redis answered: the next failure starts a new period.
     pub fn reset(&self) {
         let mut since = self.lock();
         if since.is_some() {
@@ -24,7 +24,7 @@ impl FailOpen {
         }
     }
 
-    /// Whether one more may pass at `now` from this address. One client must not use up what is for
+    /// Whether one more may pass at `now` from this address. One client must not use up the rate of
     /// all.
     pub fn admit(&self, from: IpAddr, rate: Rate, lasts: Duration, now: Instant) -> bool {
         let since = *self.lock().get_or_insert(now);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_and_begins_anew_only_after_the_store_answered() {
+    fn it_ends_and_restarts_only_after_redis_answered() {
         let fail_open = FailOpen::default();
         let (start, from) = (Instant::now(), client("203.0.113.1"));
         assert!(fail_open.admit(from, RATE, LASTS, start));

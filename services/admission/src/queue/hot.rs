@@ -12,7 +12,7 @@ use super::visitor::Visitor;
 use super::{backend, calls, gate};
 use crate::app::App;
 use crate::http::fast_path::{HotCall, HotRoute};
-use crate::http::shell::{Answer, ResponseFuture};
+use crate::http::shell::{Handled, ResponseFuture};
 use crate::problem::Problem;
 
 const TOKEN: &str = "/v1/queues/{queue}/token";
@@ -35,13 +35,13 @@ fn authorize(call: HotCall<'_>) -> ResponseFuture {
         let (uri, headers) = (request.uri(), request.headers());
         let visitor = match Visitor::at_gate(&app, uri, headers, Some(peer)) {
             Ok(visitor) => visitor,
-            Err(problem) => return Answer::Ready(gate::refusal(problem, None)),
+            Err(problem) => return Handled::Ready(gate::refusal(problem, None)),
         };
         let (parts, _body) = request.into_parts();
         match gate::begin(&app, &visitor, &parts) {
-            Begun::Answered(response) => Answer::Ready(response),
+            Begun::Answered(response) => Handled::Ready(response),
             Begun::NeedsStore(open) => {
-                Answer::Pending(async move { gate::finish(&app, &visitor, &parts, open).await })
+                Handled::Pending(async move { gate::finish(&app, &visitor, &parts, open).await })
             }
         }
     })
@@ -61,15 +61,15 @@ fn join_on_behalf(call: HotCall<'_>) -> ResponseFuture {
     call.for_backend(|backend, body| backend::join(app, backend, body))
 }
 
-/// What `handler` answers to the visitor that the request tells of.
+/// The answer of `handler` to the visitor who sent the request.
 fn for_visitor<F>(call: HotCall<'_>, handler: impl FnOnce(Visitor, Request) -> F) -> ResponseFuture
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
     let (app, peer) = (call.app(), call.peer);
     call.answer(|request| match visitor(app, &request, peer) {
-        Ok(visitor) => Answer::Pending(handler(visitor, request).map(response)),
-        Err(problem) => Answer::Ready(problem.into_response()),
+        Ok(visitor) => Handled::Pending(handler(visitor, request).map(response)),
+        Err(problem) => Handled::Ready(problem.into_response()),
     })
 }
 

@@ -1,8 +1,10 @@
 //! What admission counts of queues.
 
 use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot, Status, Visit};
-use anteroom_runtime::{Families, SnapshotGauges};
-use prometheus::{Histogram, IntCounter, IntCounterVec, Opts, Registry};
+use anteroom_runtime::{Families, SnapshotGauges, counters};
+use prometheus::{Histogram, IntCounter, IntCounterVec, Registry};
+
+use crate::metrics::label_values;
 
 /// The metrics of all queues, by name.
 #[derive(Debug)]
@@ -18,46 +20,29 @@ pub struct QueueFamilies {
 
 impl Families for QueueFamilies {
     fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let families = Self {
-            joined: IntCounterVec::new(
-                Opts::new("anteroom_queue_joined_total", "Places given."),
-                &["queue"],
-            )?,
-            joins_refused: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_queue_joins_refused_total",
-                    "Joins that got no place, by reason.",
-                ),
+        let counters = |name, help, labels: &[&str]| counters(registry, name, help, labels);
+        let (gauges, states) = (Snapshot::GAUGES, Snapshot::STATES);
+        Ok(Self {
+            joined: counters("anteroom_queue_joined_total", "Places given.", &["queue"])?,
+            joins_refused: counters(
+                "anteroom_queue_joins_refused_total",
+                "Joins that got no place, by reason.",
                 &["queue", "reason"],
             )?,
-            looks: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_queue_looks_total",
-                    "Looks of those who wait at their place, by which they are heard: polls, \
-                     streams, and the gate.",
-                ),
+            looks: counters(
+                "anteroom_queue_looks_total",
+                "Looks of those who wait at their place, by which they are heard: polls, streams, \
+                 and the gate.",
                 &["queue"],
             )?,
-            gate: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_gate_answers_total",
-                    "Answers of authorize: what passed by which rule, and what was refused.",
-                ),
+            gate: counters(
+                "anteroom_gate_answers_total",
+                "Answers of authorize: what passed by which rule, and what was refused.",
                 &["queue", "answer"],
             )?,
             counts: QueueCounts::register(registry)?,
-            gauges: SnapshotGauges::register(
-                registry,
-                "queue",
-                Snapshot::GAUGES,
-                Snapshot::STATES,
-            )?,
-        };
-        registry.register(Box::new(families.joined.clone()))?;
-        registry.register(Box::new(families.joins_refused.clone()))?;
-        registry.register(Box::new(families.looks.clone()))?;
-        registry.register(Box::new(families.gate.clone()))?;
-        Ok(families)
+            gauges: SnapshotGauges::register(registry, "queue", gauges, states)?,
+        })
     }
 
     fn forget(&self, name: &str) {
@@ -84,82 +69,41 @@ impl QueueFamilies {
     }
 }
 
-/// Why a join got no place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JoinRefusal {
-    /// The queue holds `max_waiting` places.
-    LineFull,
-    /// Redis has no memory left for places.
-    RedisFull,
-    /// The queue takes no joins at the moment.
-    Closed,
-    /// The client's address holds `places_per_address` places.
-    AddressPlaces,
-    /// The client's address has used up `joins_per_address`.
-    AddressRate,
-}
-
-impl JoinRefusal {
-    /// Every reason, in the order of the variants.
-    pub const ALL: [Self; 5] =
-        [Self::LineFull, Self::RedisFull, Self::Closed, Self::AddressPlaces, Self::AddressRate];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LineFull => "line_full",
-            Self::RedisFull => "redis_full",
-            Self::Closed => "closed",
-            Self::AddressPlaces => "address_places",
-            Self::AddressRate => "address_rate",
-        }
+label_values! {
+    /// Why a join got no place.
+    JoinRefusal {
+        /// The queue holds `max_waiting` places.
+        LineFull = "line_full",
+        /// Redis has no memory left for places.
+        RedisFull = "redis_full",
+        /// The queue takes no joins at the moment.
+        Closed = "closed",
+        /// The client's address holds `places_per_address` places.
+        AddressPlaces = "address_places",
+        /// The client's address has used up `joins_per_address`.
+        AddressRate = "address_rate",
     }
 }
 
-/// By which rule authorize answered as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateAnswer {
-    /// 200: the place is active.
-    Admitted,
-    /// 200: this process knows the place as active, by the rule `local_answers`.
-    Local,
-    /// 200: the queue is in state bypass.
-    Bypass,
-    /// 200: a CORS preflight, let through by `pass_preflight`.
-    Preflight,
-    /// 200: the store is away, and this process knew the place as active.
-    Held,
-    /// 200: the store is away, and `on_store_error = "open"` had room.
-    Opened,
-    /// 401 or 403 by the rules of the queue.
-    Refused,
-    /// 403 because the store is away.
-    StoreUnavailable,
-}
-
-impl GateAnswer {
-    /// Every answer, in the order of the variants.
-    pub const ALL: [Self; 8] = [
-        Self::Admitted,
-        Self::Local,
-        Self::Bypass,
-        Self::Preflight,
-        Self::Held,
-        Self::Opened,
-        Self::Refused,
-        Self::StoreUnavailable,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Admitted => "admitted",
-            Self::Local => "local",
-            Self::Bypass => "bypass",
-            Self::Preflight => "preflight",
-            Self::Held => "held",
-            Self::Opened => "opened",
-            Self::Refused => "refused",
-            Self::StoreUnavailable => "store_unavailable",
-        }
+label_values! {
+    /// By which rule authorize answered as it did.
+    GateAnswer {
+        /// 200: the place is active.
+        Admitted = "admitted",
+        /// 200: this process knows the place as active, by the rule `local_answers`.
+        Local = "local",
+        /// 200: the queue is in state bypass.
+        Bypass = "bypass",
+        /// 200: a CORS preflight, passed by `pass_preflight`.
+        Preflight = "preflight",
+        /// 200: Redis is down, and this process knew the place as active.
+        Held = "held",
+        /// 200: Redis is down, and `on_store_error = "open"` had room.
+        Opened = "opened",
+        /// 401 or 403 by the rules of the queue.
+        Refused = "refused",
+        /// 403 because Redis is down.
+        StoreUnavailable = "store_unavailable",
     }
 }
 
@@ -183,8 +127,8 @@ pub struct QueueMetrics {
 }
 
 impl QueueMetrics {
-    /// Counts a visit that heard somebody who waits.
-    pub fn heard(&self, visit: &Visit) {
+    /// Counts a visit by which a waiting visitor polled.
+    pub fn polled(&self, visit: &Visit) {
         let (Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) = visit else {
             return;
         };

@@ -29,8 +29,6 @@ use crate::queue::views::queue::QueueView;
 /// overridden until when.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "look_at_queue",
-    params(("queue" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
 )]
 pub async fn look(
@@ -46,9 +44,7 @@ pub async fn look(
 /// others stay. Naming `state` without `reason` takes the old reason back.
 #[utoipa::path(
     patch, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "override_rules",
-    params(("queue" = String, Path)),
     request_body = Overrides,
-    security((), ("key" = [])),
     responses(
         (status = 200, description = "the public state", body = QueueView<'static>),
         OverrideProblems,
@@ -65,12 +61,12 @@ pub async fn change(
     if !change.overrides.is_empty() {
         queue.queue.override_rules(&change.overrides, change.until).await?;
     }
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let after = queue.queue.snapshot().await?;
     entry.after(AdminView::new(queue.name(), &after).rules());
     let view = axum::Json(QueueView::new(queue.name(), &after, Duration::ZERO)).into_response();
     // This process acts on it at once; the others see it within their next second.
-    queue.latest.set(asked_at, after);
+    queue.latest.set(requested_at, after);
     Ok(view)
 }
 
@@ -80,8 +76,6 @@ pub async fn change(
 /// again by itself. Rules and overrides stay.
 #[utoipa::path(
     post, path = "/v1/admin/queues/{queue}/reset", tag = "operators", operation_id = "reset_queue",
-    params(("queue" = String, Path)),
-    security((), ("key" = [])),
     responses((status = 202, description = "the new life has begun"), KeyProblems),
 )]
 pub async fn reset(
@@ -103,7 +97,6 @@ pub async fn reset(
         "queue" = String, Path, description = "name of a queue that is not configured",
         pattern = "^[a-z0-9-]{1,40}$"
     )),
-    security((), ("key" = [])),
     responses((status = 204, description = "the store holds nothing of it"), PurgeProblems),
 )]
 pub async fn purge(
@@ -124,11 +117,6 @@ pub async fn purge(
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "inspect_ticket",
-    params(
-        ("queue" = String, Path),
-        ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
-    ),
-    security((), ("key" = [])),
     responses((status = 200, description = "the ticket", body = TicketView), TicketProblems),
 )]
 pub async fn inspect(
@@ -144,11 +132,6 @@ pub async fn inspect(
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "evict_ticket",
-    params(
-        ("queue" = String, Path),
-        ("ticket" = u64, Path, description = "the number of the place", minimum = 1),
-    ),
-    security((), ("key" = [])),
     responses((status = 204, description = "gone"), TicketProblems),
 )]
 pub async fn evict(
@@ -192,14 +175,14 @@ fn never_given() -> Problem {
     Problem::new(Code::NOT_FOUND).detail("this ticket was never given in the queue's present life")
 }
 
-/// How many there are of each kind, for the audit log; null when nobody can say. Puts what it finds
-/// in force for this process.
+/// The number of places in each state, for the audit log; null if Redis does not answer. Also takes
+/// the snapshot as the newest of this process.
 async fn counts(queue: &QueueState) -> Value {
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
     let (waiting, away) = (snapshot.depth, snapshot.away);
     let (ready, active, last_ticket) = (snapshot.ready, snapshot.active, snapshot.last_ticket);
-    queue.latest.set(asked_at, snapshot);
+    queue.latest.set(requested_at, snapshot);
     json!({
         "waiting": waiting, "away": away, "ready": ready, "active": active,
         "last_ticket": last_ticket,

@@ -5,15 +5,15 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::problems::KeyProblems;
 use crate::http::caller::Operator;
-use crate::http::pagination::{Asked, Parameters, Query};
+use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::problem::Problem;
 use crate::queue::state::QueueState;
 use crate::queue::views::admin::PlacesView;
 
-/// How many places a page shows when nobody says.
+/// How many places a page shows by default.
 pub const DEFAULT_PLACES: u64 = 100;
 
-/// Which part of the line is asked for.
+/// Which part of the line to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     state: Option<Status>,
@@ -31,17 +31,15 @@ pub struct Part {
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places", tag = "operators", operation_id = "list_places",
     params(
-        ("queue" = String, Path),
         ("state" = Option<String>, Query),
         ("after" = Option<u64>, Query),
         ("limit" = Option<u64>, Query),
     ),
-    security((), ("key" = [])),
     responses((status = 200, description = "the places", body = PlacesView), KeyProblems),
 )]
 pub async fn places(
     Operator { entity: queue, .. }: Operator<QueueState>,
-    Asked(part): Asked<Part>,
+    ParsedQuery(part): ParsedQuery<Part>,
 ) -> Result<Response, Problem> {
     let found = queue.queue.places(part.state, part.after, part.limit).await?;
     Ok(axum::Json(PlacesView::from(found)).into_response())

@@ -29,7 +29,7 @@ codes! {
     /// The assertion was not signed by a trusted backend for this queue, or is out of date.
     ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
         "The assertion is not valid for this queue";
-    /// The token's place is over, and its visitor is one for whom a backend must vouch anew.
+    /// The token's place has ended, and a backend must sign the identity of its visitor again.
     ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
         "The place is over: the visitor must be vouched for anew";
     /// The gate: it is not this visitor's turn.

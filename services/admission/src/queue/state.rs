@@ -37,7 +37,7 @@ pub struct QueueState {
     pub(crate) latest: Arc<Latest<Snapshot>>,
     /// The places that this process has seen active.
     pub(crate) active_cache: Arc<ActiveCache>,
-    /// Who passes while the store is away and `on_store_error` is `open`.
+    /// Who passes while Redis is down and `on_store_error` is `open`.
     pub(crate) fail_open: Arc<FailOpen>,
     /// How many joined from which address.
     pub(crate) joins_per_address: JoinsPerAddress,
@@ -54,7 +54,7 @@ pub struct QueueState {
     pub(crate) metrics: Arc<QueueMetrics>,
     /// The retries that this process has scheduled, of any queue.
     pub(crate) retries: Arc<PendingRetries>,
-    /// Those that it has scheduled because this queue takes no joins: they delay no other queue.
+    /// The retries after joins that this queue refused: they delay no other queue.
     pub(crate) refused: Arc<PendingRetries>,
 }
 
@@ -63,8 +63,8 @@ impl QueueState {
         self.queue.name()
     }
 
-    /// How long the holder of a place may be silent: half of the time in which a turn must be
-    /// claimed, and a new place be heard of. As far as this process knows: an operator may have
+    /// The longest time between two polls of a place: half of the time in which a turn must be
+    /// claimed and a new place must poll, as far as this process knows. An operator may have
     /// changed it.
     pub(crate) fn max_poll_delay(&self) -> Duration {
         let shortest =
@@ -110,10 +110,10 @@ impl QueueState {
     /// A failure of the store, with its `Retry-After`.
     pub(crate) fn failed(&self, error: &Error) -> Problem {
         let problem = Problem::from(error);
-        if problem.when().is_some() { problem.retry_after(self.retry()) } else { problem }
+        if problem.retry_delay().is_some() { problem.retry_after(self.retry()) } else { problem }
     }
 
-    /// How many stood in line when it was read last.
+    /// The last reading of the line's length.
     fn depth(&self) -> u64 {
         self.latest.get().map_or(0, |seen| seen.snapshot.depth)
     }

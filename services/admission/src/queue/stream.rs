@@ -1,10 +1,10 @@
 //! `GET …/token/events`: the place as Server-Sent Events.
 //!
-//! Each event is a look at the store, which is also the heartbeat: as often as `poll_after_ms` says
-//! and at least every 15 s, and at once after a call of this process that changed the place. A
-//! place has two streams at most; a third ends the oldest with an event `replaced`, so that its
-//! page polls instead of coming back. Past the most streams of the process, or of one address, the
-//! answer is 204, which tells a browser not to reconnect either.
+//! Each event reads the place from Redis, which is also the heartbeat: after `poll_after_ms`, at
+//! least every 15 s, and at once after a call of this process that changed the place. A place has
+//! two streams at most; a third ends the oldest with an event `replaced`, so that its page polls
+//! instead of reconnecting. Past the most streams of the process, or of one address, the answer is
+//! 204: a browser does not reconnect after that either.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -39,7 +39,6 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// streams that a process serves the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
-    params(("queue" = String, Path)),
     security(("token" = []), ("cookie" = [])),
     responses(
         (status = 200, description = "the stream", body = String,
@@ -61,7 +60,7 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
     };
     let place = visits::place(&queue, of).await?;
     let open = OpenStream::new(&app, &queue, of, slot);
-    let watch = Watch { app, of, open, next_step: Next::Tell(place, queue), told_retry: false };
+    let watch = Watch { app, of, open, next_step: Next::Send(place, queue), sent_retry: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -89,11 +88,11 @@ struct Watch {
     open: OpenStream,
     next_step: Next,
     /// Whether the client knows when to reconnect.
-    told_retry: bool,
+    sent_retry: bool,
 }
 
 enum Next {
-    Tell(Place, Arc<QueueState>),
+    Send(Place, Arc<QueueState>),
     Wait(Duration),
     End,
 }
@@ -110,47 +109,47 @@ impl Watch {
     async fn next(&mut self) -> Option<String> {
         match std::mem::replace(&mut self.next_step, Next::End) {
             Next::End => None,
-            Next::Tell(place, queue) => Some(self.tell(&place, &queue)),
+            Next::Send(place, queue) => Some(self.place_event(&place, &queue)),
             Next::Wait(pause) => {
                 tokio::select! {
                     () = self.open.stream.end.cancelled() => Some(self.final_event()),
-                    () = self.open.stream.changed.notified() => self.look().await,
-                    () = tokio::time::sleep(pause) => self.look().await,
+                    () = self.open.stream.changed.notified() => self.poll().await,
+                    () = tokio::time::sleep(pause) => self.poll().await,
                 }
             }
         }
     }
 
-    /// Looks at the place, which counts as seen.
-    async fn look(&mut self) -> Option<String> {
-        // A queue that is no longer configured has no places to tell of.
+    /// Reads the place, which counts as seen.
+    async fn poll(&mut self) -> Option<String> {
+        // The queue may be gone from the configuration.
         let queue = self.app.queue(&self.open.queue_name)?;
         let visit = queue.queue.place(self.of).await;
         if let Ok(visit) = &visit {
-            queue.metrics.heard(visit);
+            queue.metrics.polled(visit);
         }
         Some(match visit {
             Ok(Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) => {
-                self.tell(&place, &queue)
+                self.place_event(&place, &queue)
             }
             Ok(Visit::Gone(reason)) => {
                 format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
             }
             Err(_) => {
                 self.next_step = Next::Wait(queue.retry());
-                // A comment: it keeps the connection, and finds out whether anybody is there.
+                // A comment: it keeps the connection, and shows whether the client is still there.
                 ": the store is away\n\n".to_owned()
             }
         })
     }
 
-    fn tell(&mut self, place: &Place, queue: &QueueState) -> String {
+    fn place_event(&mut self, place: &Place, queue: &QueueState) -> String {
         let view = visits::view(queue, place);
         self.next_step = Next::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();
-        // Without a word browsers would all reconnect after the same few seconds.
-        let hint = if std::mem::replace(&mut self.told_retry, true) {
+        // Without a hint all browsers would reconnect after the same few seconds.
+        let hint = if std::mem::replace(&mut self.sent_retry, true) {
             String::new()
         } else {
             format!("retry: {}\n", millis(self.reconnect_after()))
@@ -158,8 +157,8 @@ impl Watch {
         format!("{hint}event: place\ndata: {data}\n\n")
     }
 
-    /// When the page is to open its stream anew, should this one end: all streams of this process
-    /// may end at once.
+    /// When the page is to open its next stream if this one ends: all streams of this process may
+    /// end at once.
     fn reconnect_after(&self) -> Duration {
         let streams = u64::try_from(self.app.metrics.streams.get()).unwrap_or_default();
         let delay = self.app.queue(&self.open.queue_name).map(|queue| queue.max_poll_delay());
@@ -208,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_back_of_the_line_hears_something_every_15_s_too() {
+    fn the_back_of_the_line_gets_an_event_every_15_s_too() {
         assert_eq!(pause(Duration::from_secs(1)), Duration::from_secs(1));
         assert_eq!(pause(Duration::from_secs(20)), Duration::from_secs(15));
     }

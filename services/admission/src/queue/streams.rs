@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 const MOST_PER_PLACE: usize = 2;
 
-/// Each open stream of one queue, by the place it tells of.
+/// Each open stream of one queue, by its place.
 #[derive(Debug, Default)]
 pub struct Streams(Mutex<HashMap<PlaceRef, Vec<StreamHandle>>>);
 
@@ -18,7 +18,7 @@ pub struct Streams(Mutex<HashMap<PlaceRef, Vec<StreamHandle>>>);
 pub struct StreamHandle {
     /// Cancelled when the stream is to end, or has ended.
     pub end: CancellationToken,
-    /// Told when the place has changed by a call of this process.
+    /// Notified when a call of this process has changed the place.
     pub changed: Arc<Notify>,
 }
 
@@ -33,7 +33,7 @@ impl Streams {
         }
     }
 
-    /// Lets the streams of a place look at it now.
+    /// Lets the streams of a place read it now.
     pub fn changed(&self, of: PlaceRef) {
         if let Some(of_place) = self.lock().get(&of) {
             of_place.iter().for_each(|stream| stream.changed.notify_one());

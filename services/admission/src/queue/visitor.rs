@@ -1,5 +1,5 @@
-//! Who asks, as far as the request itself tells: the token, from where it came, and whether a
-//! browser brought it. Nothing here asks the store, so a forged token costs no command.
+//! The visitor behind a request, as far as the request itself shows: the token, where it came from,
+//! and whether a browser sent it. Nothing here calls Redis, so a forged token costs no command.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::app::{App, LiveConfig};
 use crate::callers::client_address::client_address;
 use crate::callers::origin::SEC_FETCH_SITE;
 use crate::callers::single::{Differs, single};
-use crate::defences::{Asked, Unit};
+use crate::defences::{RequestFor, Unit};
 use crate::entities::Listed as _;
 use crate::http::extract::Peer;
 use crate::problem::{Code, Problem};
@@ -27,15 +27,15 @@ pub const TOKEN: HeaderName = HeaderName::from_static("x-anteroom-token");
 /// host or another path set its own; a header has room for hundreds, and each costs a digest.
 const MOST_COOKIES: usize = 4;
 
-/// The headers by which a request says who asks, each with one value.
-struct Told<'a> {
+/// The headers that identify a visitor, each with one value.
+struct VisitorHeaders<'a> {
     token: Option<&'a HeaderValue>,
     origin: Option<&'a HeaderValue>,
     site: Option<&'a HeaderValue>,
 }
 
-impl<'a> Told<'a> {
-    fn by(headers: &'a HeaderMap) -> Result<Self, Differs> {
+impl<'a> VisitorHeaders<'a> {
+    fn of(headers: &'a HeaderMap) -> Result<Self, Differs> {
         Ok(Self {
             token: single(headers, TOKEN)?,
             origin: single(headers, ORIGIN)?,
@@ -94,7 +94,7 @@ impl Visitor {
         headers: &HeaderMap,
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
-        Self::told(app, uri, headers, &Told::by(headers)?, peer)
+        Self::read(app, uri, headers, &VisitorHeaders::of(headers)?, peer)
     }
 
     /// The same at the gate.
@@ -104,26 +104,27 @@ impl Visitor {
         headers: &HeaderMap,
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
-        Self::told(app, uri, headers, &Told::at_gate(headers), peer)
+        Self::read(app, uri, headers, &VisitorHeaders::at_gate(headers), peer)
     }
 
-    fn told(
+    fn read(
         app: &App,
         uri: &Uri,
         headers: &HeaderMap,
-        told: &Told<'_>,
+        of_visitor: &VisitorHeaders<'_>,
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
         let live = &app.live();
         let queue = QueueState::of(&live.in_force).at(uri.path())?;
-        let (held, by_cookie) = held(live, &queue, told.token, headers);
-        let is_browser = by_cookie || told.origin.is_some() || told.site.is_some();
+        let VisitorHeaders { token, origin, site } = *of_visitor;
+        let (held, by_cookie) = held(live, &queue, token, headers);
+        let is_browser = by_cookie || origin.is_some() || site.is_some();
         // Another site's page can make a browser send its cookie, or join and be given one; a token
         // in a header it would have to know.
         let could_be_misled = by_cookie || (is_browser && matches!(held, Held::Nothing));
         let public_url = queue.config.public_url.url();
         let origin_allowed =
-            !could_be_misled || live.origins.check(told.site, told.origin, public_url).is_ok();
+            !could_be_misled || live.origins.check(site, origin, public_url).is_ok();
         let trusted = &live.config.admission.trusted_proxies;
         // Only a test calls without a connection.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
@@ -137,11 +138,11 @@ impl Visitor {
         if self.origin_allowed { Ok(()) } else { Err(Problem::new(Code::ORIGIN_REFUSED)) }
     }
 
-    /// The valid token, unless its place asks too often.
+    /// The valid token, unless its place has too many requests.
     pub fn holder(&self) -> Result<&Token, Problem> {
         match &self.held {
             Held::Valid(token) => {
-                self.may_ask(Asked::Place(token.place))?;
+                self.may_request(RequestFor::Place(token.place))?;
                 Ok(token)
             }
             Held::Forged => Err(self.token_invalid()),
@@ -169,7 +170,7 @@ impl Visitor {
     }
 
     /// Counts one request for one place.
-    pub fn may_ask(&self, of: Asked) -> Result<(), Problem> {
+    pub fn may_request(&self, of: RequestFor) -> Result<(), Problem> {
         self.queue
             .requests_per_place
             .check(of)
@@ -198,8 +199,8 @@ impl Visitor {
     }
 }
 
-/// The token looked for in the header, then the cookie, then `Authorization: Bearer art1.…`. The
-/// first place where one stands decides, valid or not.
+/// The token in the header, then in the cookie, then in `Authorization: Bearer art1.…`. The first
+/// of these that is there decides, valid or not.
 fn held(
     live: &LiveConfig,
     queue: &QueueState,

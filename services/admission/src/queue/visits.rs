@@ -1,5 +1,5 @@
-//! What a visitor can do, each one operation of the queue with its outcome as an answer: used by
-//! the visitor's calls, the gate, the page and the backend's calls alike.
+//! The visits of a place: one operation of the queue each, with its outcome as an answer. The
+//! visitor's calls, the gate, the page and the backend's calls share them.
 
 use std::time::Duration;
 
@@ -11,17 +11,16 @@ use rand::Rng as _;
 
 use super::visitor::Visitor;
 use crate::app::App;
-use crate::defences::Asked;
+use crate::defences::RequestFor;
 use crate::problem::retry;
 use crate::problem::{Code, Problem};
 use crate::queue::metrics::JoinRefusal;
 use crate::queue::state::QueueState;
 use crate::queue::views::place::PlaceView;
 
-/// When to ask again whether a closed queue has opened, while nobody knows when it will.
+/// The retry delay while a queue is closed without a known opening.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);
-/// When to ask again whether a full queue has room, or an address that holds as many places as one
-/// may.
+/// The retry delay while a queue is full, or an address holds as many places as it may.
 const RETRY_FULL: Duration = Duration::from_secs(10);
 /// Up to this bound all places of an address are counted; above it the first one is not.
 const COUNTED_ALL: u64 = 8;
@@ -42,8 +41,9 @@ impl Joined {
     }
 }
 
-/// Joins: the place of this identity, the one it has or a new one, which counts for the address
-/// that it is `from`. Of a refused one `is_counted` tells whether it counts among pending retries.
+/// Joins: returns the place of this identity, the one it has or a new one, which counts for the
+/// address that it is `from`. `is_counted` decides whether a refused join counts among pending
+/// retries.
 pub async fn join(
     queue: &QueueState,
     id: PlaceId,
@@ -60,7 +60,7 @@ pub async fn join(
         Join::Created(of, place) => {
             queue.metrics.joined.inc();
             if !matches!(place.standing, Standing::Waiting { .. }) {
-                // Nobody was waiting: the join promoted itself, so its wait was none.
+                // The line was empty: the join promoted itself, without a wait.
                 queue.metrics.promoted.inc();
                 queue.metrics.wait.observe(0.0);
             }
@@ -89,15 +89,15 @@ pub async fn join(
     }
 }
 
-/// Joins: the place of this identity, which may be asked for as often as any place, or without one
-/// a new place. Only a new place counts for the visitor's address.
+/// Joins: returns the place of this identity, whose requests are limited as those of any place, or
+/// without an identity a new place. Only a new place counts for the visitor's address.
 pub async fn join_from(
     app: &App,
     visitor: &Visitor,
     id: Option<PlaceId>,
 ) -> Result<Joined, Problem> {
     if let Some(id) = id {
-        visitor.may_ask(Asked::Join(id))?;
+        visitor.may_request(RequestFor::Join(id))?;
     }
     let unit = visitor.may_join()?;
     let id = id.unwrap_or_else(|| anonymous(&visitor.queue));
@@ -128,8 +128,8 @@ fn joined_from(app: &App, visitor: &Visitor) -> JoinedFrom {
     }
 }
 
-/// The place that a token names, while it is there: a token acts on no other. Looked for before a
-/// join, which needs no script of its own, because what is gone stays gone.
+/// The place that a token names, until it ends: a token acts on no other. A call before the join
+/// finds it, not the join's script, because an ended place stays ended.
 pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Problem> {
     match place(queue, of).await {
         Ok(place) => Ok(Some(Joined { created: false, of, place })),
@@ -138,15 +138,15 @@ pub async fn held(queue: &QueueState, of: PlaceRef) -> Result<Option<Joined>, Pr
     }
 }
 
-/// An identity that nobody else has and nobody can guess.
+/// An identity of 256 random bits.
 fn anonymous(queue: &QueueState) -> PlaceId {
     PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())
 }
 
-/// Where a place stands.
+/// The state of a place.
 pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
-    queue.metrics.heard(&visit);
+    queue.metrics.polled(&visit);
     here(queue, visit)
 }
 
@@ -177,11 +177,11 @@ pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
 
 /// The place as its holder reads it.
 pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
-    // It looks at half of what it is told.
+    // The view takes half of this as its longest delay.
     PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2)
 }
 
-/// The place of a visit that found it in the state it asked for.
+/// The place of a visit that found it in the state that it needs.
 pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
     match visit {
         Visit::Here(place) => Ok(place),

@@ -44,7 +44,7 @@ impl LoadShed {
     pub fn refuse(&self, stream: TcpStream) {
         self.refused.inc();
         let Ok(permit) = self.tasks.clone().try_acquire_owned() else { return };
-        let retry_after = self.retries.schedule_anybody();
+        let retry_after = self.retries.schedule_default();
         tokio::spawn(async move {
             let _permit = permit;
             let service = service_fn(async |_: Request<Incoming>| refusal(retry_after));

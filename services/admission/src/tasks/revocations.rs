@@ -1,9 +1,8 @@
-//! Who ended before the time, read every 50 ms for each queue with `local_answers`, while somebody
-//! asks.
+//! The places that ended before their time, read every 50 ms for each queue with `local_answers`
+//! while it has requests.
 //!
-//! What a reading lets pass, and for how long, is for
-//! [`ActiveCache`](crate::queue::active_cache::ActiveCache) to judge. A queue at which nobody asks,
-//! or whose rule is off, costs the store nothing.
+//! [`ActiveCache`](crate::queue::active_cache::ActiveCache) decides which places a reading lets
+//! pass, and for how long. A queue without requests, or whose rule is off, costs Redis nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,11 +14,11 @@ use crate::queue::state::QueueState;
 
 /// Half as long as a reading lets pass, so that one may come late.
 const EVERY: Duration = Duration::from_millis(50);
-/// Readings go on so long after the last request.
+/// Readings go on for so long after the last request.
 const REST_AFTER: Duration = Duration::from_secs(10);
-/// Between two looks whether the rule has been switched on.
+/// Between two checks whether the rule has been switched on.
 const RULE_EVERY: Duration = Duration::from_secs(1);
-/// After a failure, which costs the store nothing while it is away.
+/// After a failure, which costs Redis nothing while it is down.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// Reads those of one queue until it is stopped.
@@ -40,7 +39,7 @@ async fn keep_reading(app: &App, name: &str) {
             rest_at = sent + REST_AFTER;
         } else if sent >= rest_at {
             queue.active_cache.lose_reading();
-            // A queue that is taken out of the configuration meanwhile is not asked for.
+            // After a second: the queue may be gone from the configuration.
             let _ = tokio::time::timeout(RULE_EVERY, queue.active_cache.is_needed()).await;
             continue;
         }
@@ -57,7 +56,7 @@ async fn read(queue: &QueueState, sent: Instant) -> bool {
         }
         Err(error) => {
             queue.active_cache.lose_reading();
-            // A store that is away says so itself.
+            // Redis being down is logged once, by the connection.
             tracing::debug!(queue = queue.name(), %error, "no revocations");
             false
         }

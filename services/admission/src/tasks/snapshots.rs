@@ -25,11 +25,11 @@ pub async fn keep<K: Snapshots>(app: Arc<App>, name: String, stop: CancellationT
         // The first connection is a moment away.
         app.store.wait_up(EVERY).await;
         while let Some(entity) = app.entity::<K>(&name) {
-            let asked_at = Instant::now();
+            let requested_at = Instant::now();
             let pause = match entity.snapshot().await {
                 Ok(snapshot) => {
                     entity.act_on(K::families(&app.metrics.kinds), &snapshot);
-                    entity.latest().set(asked_at, snapshot);
+                    entity.latest().set(requested_at, snapshot);
                     EVERY
                 }
                 // Redis being down is logged once, by the connection.

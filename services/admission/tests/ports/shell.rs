@@ -4,7 +4,7 @@ use std::future::{Pending, pending};
 use std::sync::Arc;
 
 use anteroom_admission::{
-    Answer, PortService, Problem, RouteInfo, Shell, hot::PUBLIC, port as ports, whole_body,
+    Handled, PortService, Problem, RouteInfo, Shell, hot::PUBLIC, port as ports, whole_body,
 };
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -103,8 +103,8 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     let routes = [(WORK, RouteInfo::default()), (GATE, RouteInfo::GATE)];
     let metrics = app.metrics.http("public", routes.into_iter());
     let shell = Arc::new(Shell::new(app, true, metrics));
-    let panics = |_: Request| -> Answer<Pending<Response>> { panic!("as told") };
-    let hangs = |_: Request| Answer::Pending(pending());
+    let panics = |_: Request| -> Handled<Pending<Response>> { panic!("as told") };
+    let hangs = |_: Request| Handled::Pending(pending());
     let (gate, work) = (shell.route(Some(GATE)), shell.route(Some(WORK)));
     is_gate_refusal(
         shell.answer(&gate, false, request("GET", AT_GATE, &[]), panics).await,

@@ -82,9 +82,7 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 fn load(toml: &str) -> Result<anteroom_config::Config, String> {
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), toml).expect("written");
-    Loader::new(Some(file.path())).load().map_err(|error| error.to_string())
+    crate::load(toml, &[])
 }
 
 /// The keys of the defaults file, by section.
@@ -116,7 +114,7 @@ fn the_types_know_exactly_the_documented_keys() {
         let error = load(&format!("[{header}]\nno_such_key = 1\n")).expect_err("unknown key");
         let (front, known) = error.split_once(": unknown key, expected ").expect("a list");
         assert!(front.starts_with(&format!("{header}.no_such_key (")), "{error}");
-        // The keys stand in back quotes, whatever stands between them.
+        // The keys are in back quotes, with any text between them.
         let known = known.split('`').skip(1).step_by(2).map(str::to_owned);
         assert_eq!(known.collect::<BTreeSet<_>>(), keys, "{section}");
     }

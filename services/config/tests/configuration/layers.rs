@@ -2,13 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
-use anteroom_config::{Config, Loader, OnStoreError, Rate, Service, StoreMode, WithoutStore};
+use anteroom_config::{Config, OnStoreError, Rate, Service, StoreMode, WithoutStore};
 
 fn load(toml: &str, variables: &[(&str, &str)]) -> Config {
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), toml).expect("written");
-    let loader = Loader::new(Some(file.path())).environment(variables.iter().copied());
-    loader.load().unwrap_or_else(|error| panic!("{error}"))
+    crate::load(toml, variables).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

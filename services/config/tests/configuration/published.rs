@@ -117,8 +117,8 @@ fn loopback_and_development_are_spared_and_a_check_spares_development_only() {
         assert!(!config.admission.development);
         let config = load(&loader([secret, everywhere, development]), Service::Admission);
         let warnings = config.expect("for development").warnings(Service::Admission);
-        let is_told = warnings.iter().any(|it| it.starts_with("admission.development is true"));
-        assert!(is_told, "{warnings:?}");
+        let has_warned = warnings.iter().any(|it| it.starts_with("admission.development is true"));
+        assert!(has_warned, "{warnings:?}");
 
         let check = |loader: Loader| load(&loader.for_any_machine(), Service::Admission);
         check(loader([secret])).expect_err("for any machine");

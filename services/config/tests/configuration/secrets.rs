@@ -196,7 +196,7 @@ fn a_pasted_key_is_shown_nowhere() {
     assert!(error.contains("abab"), "{error}");
 }
 
-/// Whatever form an address has, a password in it is not told.
+/// A password in an address is not shown, whatever the form of the address.
 #[test]
 fn a_password_in_an_address_of_any_form_is_shown_nowhere() {
     for address in [
@@ -233,7 +233,7 @@ fn a_password_in_an_address_of_any_form_is_shown_nowhere() {
             assert!(!error.contains(PASSWORD), "{error}");
         }
     }
-    // One that can be read is told without what may be a password.
+    // A readable address is shown without the part that may be a password.
     for (url, shown) in [
         (format!("redis://me:{PASSWORD}@redis:6379"), "redis://me:***@redis:6379"),
         (format!("redis://{PASSWORD}@redis:6379"), "redis://***@redis:6379"),

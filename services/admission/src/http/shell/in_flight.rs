@@ -8,8 +8,8 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
-/// The requests in flight on one port; clones share the count. It is below zero for a moment where
-/// a call that outlives its client is in a pause: the client's guard goes first.
+/// The requests in flight on one port; clones share the count. It is briefly negative when a call
+/// that outlives its client is in a pause: the client's guard is dropped first.
 #[derive(Clone, Debug, Default)]
 pub struct InFlight(Arc<AtomicIsize>);
 
@@ -21,11 +21,11 @@ pub struct InFlightGuard {
 }
 
 impl InFlight {
-    /// Counts a request until the guard is dropped; absent where `most` are counted already.
+    /// Counts a request until the guard is dropped; absent if `most` are counted already.
     pub fn enter(&self, most: usize) -> Option<InFlightGuard> {
         let before = self.0.fetch_add(1, Relaxed);
         let guard = InFlightGuard { in_flight: self.clone(), is_pause: false };
-        // Below zero is none.
+        // A negative count is none.
         let before = usize::try_from(before).unwrap_or(0);
         (before < most).then_some(guard)
     }
@@ -53,7 +53,7 @@ impl Drop for InFlightGuard {
     }
 }
 
-/// `anteroom_http_requests_in_flight`, looked at when it is asked for.
+/// `anteroom_http_requests_in_flight`, read at each scrape.
 struct InFlightGauge {
     gauge: IntGaugeVec,
     ports: Vec<(&'static str, InFlight)>,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_outlives_its_request_refuses_nobody() {
+    fn a_pause_that_outlives_its_request_refuses_no_other() {
         let in_flight = InFlight::default();
         let request = in_flight.enter(1);
         let pause = in_flight.pause();

@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::Map;
 use tower::{Layer, Service};
 
-use super::{Answer, ResponseFuture, Shell};
+use super::{Handled, ResponseFuture, Shell};
 
 /// Puts a [`Shell`] around each route of a router, where it is known which one it is.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ where
         let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route = self.shell.route(template);
         let routed =
-            |request| Answer::Pending(self.inner.call(request).map(|Ok(response)| response));
+            |request| Handled::Pending(self.inner.call(request).map(|Ok(response)| response));
         self.shell.answer(&route, false, request, routed).map(Ok)
     }
 }

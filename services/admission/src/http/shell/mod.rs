@@ -1,4 +1,4 @@
-//! What every request on both ports goes through, by the router or by the fast path.
+//! The shell around every request on both ports, by the router or by the fast path.
 //!
 //! It gives the request an id, bounds how many run at once and how long each may take, turns a
 //! panic into a problem, marks every answer `no-store`, and times it by route template. It logs
@@ -49,7 +49,7 @@ pub struct Shell {
     max_concurrent_requests: usize,
     request_timeout: Duration,
     /// Whether a hot call gets a timer too, which costs 1-2 % of its time. It waits for its body
-    /// and for Redis only, which have time-outs of their own.
+    /// and for Redis only: both have time-outs of their own.
     times_hot_calls: bool,
     /// How long a body may take to come, besides.
     body_timeout: Duration,
@@ -90,7 +90,7 @@ impl Shell {
         route: &Arc<RouteMetrics>,
         is_hot: bool,
         request: Request,
-        handler: impl FnOnce(Request) -> Answer<F>,
+        handler: impl FnOnce(Request) -> Handled<F>,
     ) -> ResponseFuture {
         let context = self.enter(route.clone(), request.method(), request.headers());
         if let Some(refused) = context.refused(&request) {
@@ -102,8 +102,8 @@ impl Shell {
         let limit = if has_body { limit + self.body_timeout } else { limit };
         let limit = (!is_hot || self.times_hot_calls).then_some(limit);
         match catch_unwind(AssertUnwindSafe(|| handler(request))) {
-            Ok(Answer::Ready(response)) => Either::Left(ready(context.mark(response))),
-            Ok(Answer::Pending(answer)) => {
+            Ok(Handled::Ready(response)) => Either::Left(ready(context.mark(response))),
+            Ok(Handled::Pending(answer)) => {
                 let span = context.span(is_hot);
                 Either::Right(context.answered_by(answer, limit, span))
             }
@@ -147,15 +147,15 @@ impl Shell {
     }
 }
 
-/// What a handler makes of a request.
-pub enum Answer<F> {
+/// The result of a handler.
+pub enum Handled<F> {
     /// The answer, without a wait.
     Ready(Response),
-    /// What will be the answer.
+    /// The future of the answer.
     Pending(F),
 }
 
-/// What the shell knows of a request until it is answered.
+/// The facts of a request until it is answered.
 struct RequestContext {
     shell: Arc<Shell>,
     route: Arc<RouteMetrics>,
@@ -189,7 +189,7 @@ impl RequestContext {
             let problem = match outcome {
                 Ok(Ok(response)) => return self.mark(response),
                 Ok(Err(_)) => {
-                    let retry_after = self.shell.app.retries.schedule_anybody();
+                    let retry_after = self.shell.app.retries.schedule_default();
                     Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
                 }
                 Err(panic) => panicked(&*panic),
@@ -200,7 +200,7 @@ impl RequestContext {
         if span.is_disabled() { Box::pin(answering) } else { Box::pin(answering.instrument(span)) }
     }
 
-    /// What every answer carries, and what is noted of it.
+    /// Adds the headers of every answer, and counts it.
     fn mark(self, mut response: Response) -> Response {
         let Self { shell, route, method, started, id, traceparent, cors, in_flight } = self;
         drop(in_flight);
@@ -219,9 +219,9 @@ impl RequestContext {
         response
     }
 
-    /// What lines of the log say of their request. On the public port and for hot calls, where
-    /// requests are many and the lines few, it is made for the level `debug` only: a failure names
-    /// its request itself.
+    /// The fields of a request in log lines. On the public port and for hot calls, with many
+    /// requests and few lines, the span exists at the level `debug` only: a failure names its
+    /// request itself.
     fn span(&self, is_hot: bool) -> Span {
         macro_rules! span {
             ($level:ident) => {
@@ -237,7 +237,7 @@ impl RequestContext {
     }
 }
 
-/// What a panic is to the caller; its message is for the log.
+/// The refusal after a panic; its message is for the log.
 pub fn panicked(panic: &(dyn Any + Send)) -> Problem {
     let message = panic
         .downcast_ref::<&'static str>()
@@ -247,8 +247,8 @@ pub fn panicked(panic: &(dyn Any + Send)) -> Problem {
     Problem::new(Code::INTERNAL).cause(cause)
 }
 
-/// Logs what failed on our side, once. A store that fails is logged by the store when it goes and
-/// when it comes back, and an overload is counted: a line for each request would bury the rest.
+/// Logs a failure on our side, once. Redis going down and coming back is logged by the connection,
+/// and an overload is counted: a line for each such request would hide all others.
 fn report(
     route: &RouteMetrics,
     response: &Response,

@@ -1,4 +1,4 @@
-//! What the shell refuses by itself, before any handler.
+//! Requests that the shell answers by itself, before routing.
 
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
@@ -12,14 +12,14 @@ use crate::problem::{Code, Problem};
 use crate::queue::gate;
 
 impl RequestContext {
-    /// What needs no handler: a preflight of an allowed origin, one request too many, and a request
-    /// that nobody can tell whom it is for.
+    /// The answer to a request that needs no handler: a preflight of an allowed origin, a request
+    /// over the limit, or one without exactly one Host header.
     pub(super) fn refused(&self, request: &Request) -> Option<Response> {
         if let Some(preflight) = self.cors.as_ref().and_then(Cors::preflight) {
             return Some(preflight);
         }
         let problem = if self.in_flight.is_none() {
-            let retry_after = self.shell.app.retries.schedule_anybody();
+            let retry_after = self.shell.app.retries.schedule_default();
             Problem::new(Code::OVERLOADED).retry_after(retry_after)
         } else if request.version() == Version::HTTP_11 && !has_one_host(request.headers()) {
             Problem::new(Code::BAD_REQUEST).detail("a request has exactly one Host header")

@@ -94,7 +94,7 @@ struct World {
     version: u64,
     forgotten: u64,
     rule: bool,
-    /// When the reading under way was sent, from which version on, and what the store said.
+    /// When the reading under way was sent, from which version on, and the answer of Redis.
     reading: Option<(Instant, Option<u64>, Option<Revocations>)>,
 }
 
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// How many pass, and how many of them although they have ended; nobody may who ended too long
+    /// How many pass, and how many of them although they have ended; none may that ended too long
     /// ago.
     fn check(&self) -> Result<(u64, u64), TestCaseError> {
         let (mut passed, mut after_the_end) = (0, 0);
@@ -258,7 +258,7 @@ impl World {
 }
 
 #[test]
-fn promise_01_random_histories_let_nobody_pass_100_ms_after_the_end() {
+fn promise_01_random_histories_let_no_place_pass_100_ms_after_the_end() {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases: 400,
         failure_persistence: None,

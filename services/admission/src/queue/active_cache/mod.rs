@@ -1,18 +1,17 @@
 //! A cache of the places that this process has seen active: for `on_store_error = "hold"`, and for
 //! the rule `local_answers`.
 //!
-//! While the store is away, a place that authorize let through passes until the end that was known
-//! then ([`ActiveCache::left`]). With `local_answers` it passes without a call
-//! ([`ActiveCache::passes`]) while all of this holds:
+//! While Redis is down, a place that authorize has passed passes until the end that was known then
+//! ([`ActiveCache::left`]). With `local_answers` it passes without a call ([`ActiveCache::passes`])
+//! while all of this holds:
 //!
-//! - the last reading of who ended before the time was sent less than 100 ms ago. Whatever it does
-//!   not name ended after it was sent, and the store withholds that slot for 150 ms;
-//! - the readings since the place was last asked for follow each other without a gap (they are of
+//! - the last reading of the revocations was sent less than 100 ms ago. A place that it does not
+//!   name ended after it was sent, and Redis withholds that slot for 150 ms;
+//! - the readings since the last call about the place follow each other without a gap (they are of
 //!   one *generation*), and none of them names it;
 //! - its end is more than half a second away in queue time, and its renewal is not due.
 //!
-//! The cache is bounded: when it is full no further place is noted, and the store's answer decides
-//! as ever.
+//! The cache is bounded: when it is full no further place is noted, and Redis decides as usual.
 
 #[cfg(test)]
 mod histories;
@@ -35,8 +34,8 @@ use self::shard::{ActivePlace, CacheShard, Local};
 const SHARDS: usize = 64;
 /// How long a reading lets places pass, from when it was sent.
 pub const FRESH: Duration = Duration::from_millis(100);
-/// An answer that took longer says too little of now. Well below the time for which it is
-/// remembered who ended before the time ([`shard::REMEMBERED`]).
+/// An answer that took longer is too old. Well below the time for which revocations are remembered
+/// ([`shard::REMEMBERED`]).
 const LATE: Duration = Duration::from_secs(2);
 
 /// The places of one queue that were active when last seen.
@@ -59,7 +58,7 @@ impl Default for ActiveCache {
     }
 }
 
-/// What was known just before the store was asked for a place: its answer builds on that.
+/// The state just before a call about a place: the answer of Redis builds on that.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
     at: Instant,
@@ -80,9 +79,9 @@ impl ActiveCache {
         self.passes_at(place, Instant::now)
     }
 
-    /// The order matters: a reading is published once those it names are forgotten, and the time is
-    /// taken last, so that no pause of the thread lets anybody pass on a reading that has become
-    /// old.
+    /// The order matters: a reading is published once the places it names are forgotten, and the
+    /// time is taken last, so that no pause of the thread lets a place pass on a reading that has
+    /// become old.
     fn passes_at(&self, place: PlaceRef, now: impl FnOnce() -> Instant) -> Option<Duration> {
         let reading = self.readings.newest();
         let reading = reading.as_ref()?;
@@ -98,7 +97,7 @@ impl ActiveCache {
         local.left(reading.queue_time_us + micros(age))
     }
 
-    /// To be taken just before the store is asked for a place.
+    /// To be taken just before a call about a place.
     pub fn basis(&self) -> Basis {
         self.in_use();
         self.basis_at(Instant::now())
@@ -111,8 +110,8 @@ impl ActiveCache {
         Basis { at, reading: fresh.map(|reading| (reading.generation, reading.queue_time_us)) }
     }
 
-    /// Notes what the store answered: the place is active for so long. `session_ttl` is given where
-    /// the gate renews.
+    /// Notes the answer of Redis: the place is active for so long. `session_ttl` is given if the
+    /// gate renews.
     pub fn note(
         &self,
         place: PlaceRef,
@@ -141,7 +140,7 @@ impl ActiveCache {
         self.shard(place).note(entry, basis.at, now);
     }
 
-    /// How long the place is still active, as far as this process knows: while the store is away.
+    /// How long the place is still active, as far as this process knows: while Redis is down.
     pub fn left(&self, place: PlaceRef) -> Option<Duration> {
         let until = self.shard(place).until(place)?;
         until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
@@ -152,7 +151,7 @@ impl ActiveCache {
         self.shard(place).forget(place);
     }
 
-    /// Forgets everyone: the queue began a new life.
+    /// Forgets all places: the queue has a new epoch.
     pub fn clear(&self) {
         for shard in &self.shards {
             lock(shard).clear();
@@ -165,7 +164,7 @@ impl ActiveCache {
     }
 
     /// Takes a reading that was sent at this time. One that does not follow the one before, or
-    /// tells that nothing is noted, ends the generation: nobody passes on what was known before.
+    /// reports that the rule is off, ends the generation: no place passes on older knowledge.
     pub fn read(&self, sent: Instant, read: &Revocations) {
         self.read_at(sent, read, Instant::now());
     }
@@ -184,7 +183,7 @@ impl ActiveCache {
         self.readings.lose();
     }
 
-    /// Somebody asks for a place of this queue: readings are worth their while.
+    /// A request needs the cache of this queue: readings are worth their cost.
     fn in_use(&self) {
         // Seldom written, so that the processors do not fight for it.
         if !self.used.load(Ordering::Relaxed) {
@@ -193,12 +192,12 @@ impl ActiveCache {
         }
     }
 
-    /// Whether anybody asked since the last time this was called.
+    /// Whether a request needed the cache since the last call of this.
     pub fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// Waits until somebody asks.
+    /// Waits until a request needs the cache.
     pub async fn is_needed(&self) {
         while !self.used.load(Ordering::Relaxed) {
             self.wake.notified().await;

@@ -1,4 +1,4 @@
-//! The newest reading of who ended before the time, and whether it follows the one before.
+//! The newest reading of the revocations, and whether it follows the one before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +7,12 @@ use std::time::Instant;
 use anteroom_core::queue::{Epoch, Revocations};
 use arc_swap::{ArcSwapOption, Guard};
 
-/// One reading of the store's list.
+/// One reading of the list of revocations.
 #[derive(Debug)]
 pub struct Reading {
-    /// Readings of one generation miss nobody.
+    /// Readings of one generation miss no revocation.
     pub generation: u64,
-    /// When it was sent: it names all who ended before.
+    /// When it was sent: it names all places that ended before.
     pub sent: Instant,
     /// Queue time, in microseconds.
     pub queue_time_us: u64,
@@ -34,8 +34,8 @@ impl Readings {
         self.newest.load()
     }
 
-    /// Whether a reading continues the newest: it names all who ended since then, in the same life
-    /// of the queue, and nothing went back, as it would in another store.
+    /// Whether a reading continues the newest: it names all places that ended since then, in the
+    /// same epoch of the queue, and nothing went back, as it would in another Redis.
     pub fn follows(&self, read: &Revocations) -> bool {
         read.local_answers
             && read.whole
@@ -46,7 +46,7 @@ impl Readings {
             })
     }
 
-    /// Puts a reading in force, once those that it names are forgotten.
+    /// Puts a reading in force, once the places that it names are forgotten.
     pub fn publish(&self, sent: Instant, read: &Revocations) {
         if !read.local_answers {
             return self.lose();
@@ -64,7 +64,7 @@ impl Readings {
         })));
     }
 
-    /// Nobody passes on a reading until there is a new one, of another generation.
+    /// No place passes on a reading until there is a new one, of another generation.
     pub fn lose(&self) {
         self.newest.store(None);
     }

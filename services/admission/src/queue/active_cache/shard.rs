@@ -1,4 +1,4 @@
-//! A part of the table: active places by identity, and who ended before the time a moment ago.
+//! A part of the table: active places by identity, and the recent revocations.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,11 +12,10 @@ use super::micros;
 pub const MOST: usize = 4_096;
 /// A full shard is cleaned at most this often, so that a full table does not make calls slow.
 const CLEAN_EVERY: Duration = Duration::from_secs(1);
-/// Who ended before the time is remembered this long, because answers to earlier calls may still
-/// come.
+/// Revocations are remembered this long, because answers to earlier calls may still come.
 pub const REMEMBERED: Duration = Duration::from_secs(5);
-/// Before its end a place is asked for again: steps of the store's clock that it does not take for
-/// leaps (a quarter of a second), and what a reading is behind, fit into this.
+/// This long before its end a place needs Redis again: steps of its clock that it does not take for
+/// leaps (a quarter of a second), and the delay of a reading, fit into this.
 const MARGIN_US: u64 = 500_000;
 
 /// An active place.
@@ -26,23 +25,23 @@ pub struct ActivePlace {
     pub place: PlaceRef,
     /// Its end by this process's clock.
     pub until: Instant,
-    /// What it may pass by without the store.
+    /// The basis on which it may pass without Redis.
     pub local: Option<Local>,
 }
 
-/// What a place may pass by without the store, in queue time.
+/// The basis on which a place may pass without Redis, in queue time.
 #[derive(Clone, Copy, Debug)]
 pub struct Local {
-    /// Of the reading that was in force before the store was asked.
+    /// Of the reading that was in force before the call.
     pub generation: u64,
     until_us: u64,
-    /// From then on the store is asked: the end is near, or the renewal is due.
+    /// From then on Redis decides: the end is near, or the renewal is due.
     ask_from_us: u64,
 }
 
 impl Local {
-    /// The store said "so long" after the queue time of a reading, so the end is at least that far
-    /// from it.
+    /// Redis returned the remaining time after the queue time of a reading, so the end is at least
+    /// that far from it.
     pub fn new(
         generation: u64,
         queue_time_us: u64,
@@ -50,9 +49,9 @@ impl Local {
         session_ttl: Option<Duration>,
     ) -> Self {
         let until_us = queue_time_us + micros(expires_in);
-        // The store renews from a quarter of the session on. A session that is not longer than
-        // three quarters after a call that renews is near session_max: it is asked for again at the
-        // same pace.
+        // Redis renews from a quarter of the session on. A session that is not longer than three
+        // quarters after a call that renews is near session_max: the next call comes at the same
+        // pace.
         let renewal_us = session_ttl.map_or(u64::MAX, |session_ttl| {
             let rest = session_ttl * 3 / 4;
             if expires_in > rest {
@@ -65,7 +64,7 @@ impl Local {
         Self { generation, until_us, ask_from_us }
     }
 
-    /// How long the place is active at least, unless the store must be asked.
+    /// How long the place is active at least, unless Redis must decide.
     pub fn left(&self, queue_time_us: u64) -> Option<Duration> {
         let passes = queue_time_us < self.ask_from_us;
         passes.then(|| Duration::from_micros(self.until_us - queue_time_us))
@@ -88,7 +87,7 @@ pub struct CacheShard {
 }
 
 impl CacheShard {
-    /// What the place may pass by without the store.
+    /// The basis on which the place may pass without Redis.
     pub fn local(&self, place: PlaceRef) -> Option<Local> {
         self.places.get(&place.id).filter(|entry| entry.place == place)?.local
     }
@@ -98,12 +97,12 @@ impl CacheShard {
         self.places.get(&place.id).filter(|entry| entry.place == place).map(|entry| entry.until)
     }
 
-    /// Notes an answer to a call that was sent at `asked`, unless the place has ended meanwhile, or
-    /// there is no room.
-    pub fn note(&mut self, entry: ActivePlace, asked: Instant, now: Instant) {
+    /// Notes the answer to a call that was sent at this time, unless the place has ended meanwhile,
+    /// or there is no room.
+    pub fn note(&mut self, entry: ActivePlace, sent: Instant, now: Instant) {
         let place = entry.place;
         let ended = self.ended.get(&place.id);
-        if ended.is_some_and(|ended| ended.ticket >= place.ticket && ended.at >= asked) {
+        if ended.is_some_and(|ended| ended.ticket >= place.ticket && ended.at >= sent) {
             return;
         }
         if self.places.contains_key(&place.id) || self.has_room(now) {
@@ -130,7 +129,7 @@ impl CacheShard {
         }
     }
 
-    /// Forgets every place. Who ended stays remembered: answers may still come.
+    /// Forgets every place, but no revocation: answers may still come.
     pub fn clear(&mut self) {
         self.places.clear();
     }

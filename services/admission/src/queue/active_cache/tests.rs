@@ -35,7 +35,7 @@ impl Fixture {
         world
     }
 
-    /// What a reading at this time would tell.
+    /// The reading of this time.
     fn reading(&self, at: Duration, ended: &[PlaceRef]) -> Revocations {
         Revocations {
             epoch: EPOCH,
@@ -55,7 +55,7 @@ impl Fixture {
         self.cache.basis_at(self.start + at)
     }
 
-    /// The store is asked at this time, and answers at once.
+    /// A call at this time, which Redis answers at once.
     fn asks(&self, place: PlaceRef, at: Duration, expires_in: Duration, ttl: Option<Duration>) {
         self.cache.note_at(place, expires_in, self.basis(at), ttl, self.start + at);
     }
@@ -147,7 +147,7 @@ fn who_ended_is_remembered_for_longer_than_an_answer_may_take() {
 }
 
 #[test]
-fn after_a_gap_between_readings_every_place_is_asked_for_again() {
+fn after_a_gap_between_readings_every_place_needs_redis_again() {
     type Tamper = fn(&mut Revocations);
     let gaps: [(&str, Tamper); 6] = [
         ("more ended than it names", |read| read.whole = false),
@@ -199,13 +199,13 @@ fn nothing_is_built_on_an_old_reading_or_on_none() {
 }
 
 #[test]
-fn the_store_is_asked_again_from_half_a_second_before_the_end() {
+fn redis_decides_again_from_half_a_second_before_the_end() {
     let world = Fixture::new();
     world.asks(place(1), ms(10), SECOND, None);
     world.reads(ms(400), &[]);
     assert_eq!(world.passes(place(1), ms(499)), Some(ms(501)));
     assert_eq!(world.passes(place(1), ms(500)), None);
-    // Queue time leapt: the next reading tells, and the end is as near as the store says.
+    // Queue time leapt: the next reading shows it, and the end is as near as Redis returned.
     world.asks(place(2), ms(410), MINUTE, None);
     let mut read = world.reading(ms(500), &[]);
     read.queue_time_us += 59_500_000;
@@ -216,7 +216,7 @@ fn the_store_is_asked_again_from_half_a_second_before_the_end() {
 }
 
 #[test]
-fn the_store_is_asked_when_the_renewal_is_due() {
+fn redis_decides_when_the_renewal_is_due() {
     let ttl = Some(SECOND * 100);
     for (expires_in, due) in [
         (SECOND * 100, SECOND * 25), // claimed or renewed just now
@@ -279,7 +279,7 @@ async fn a_request_wakes_the_reader() {
     let cache = ActiveCache::default();
     assert!(!cache.was_used());
     let waits = tokio::time::timeout(ms(20), cache.is_needed());
-    assert!(waits.await.is_err(), "nobody asks");
+    assert!(waits.await.is_err(), "no request needs it");
     let (needed, basis) =
         tokio::join!(tokio::time::timeout(MINUTE, cache.is_needed()), async { cache.basis() });
     assert!(needed.is_ok() && !basis.is_local());

@@ -1,9 +1,8 @@
 //! `…/authorize`: may this visitor pass? For gateways, which understand 200, 401 and 403 only.
 //!
 //! Exactly 200 passes. A refusal is 401 or 403 whatever the reason, because gateways turn other
-//! refusals into errors of their own and let some 5xx through. Every header that we own stands on
-//! every answer, blank when there is nothing to say, so that a client's own never reaches the
-//! service behind.
+//! refusals into errors of their own and let some 5xx through. Every header of Anteroom is on every
+//! answer, blank if it has no value, so that a client's own never reaches the service behind.
 
 mod bypassed;
 mod options;
@@ -61,7 +60,6 @@ pub const ROUTES: &[(&str, RouteInfo)] =
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize", tag = "gateways",
     params(
-        ("queue" = String, Path),
         ("join" = Option<String>, Query,
             description = "1: whoever comes to look at a page and has no place joins"),
         ("on_refusal" = Option<String>, Query,
@@ -105,7 +103,7 @@ pub struct Undecided {
 enum Question {
     /// To say whether the place that a valid token names may pass.
     Authorize,
-    /// To give a place to whoever has no token.
+    /// To give a place to a visitor without a token.
     Join,
 }
 
@@ -168,7 +166,6 @@ fn conclude(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
     params(
-        ("queue" = String, Path),
         ("path" = String, Path, description = "the original path, with slashes"),
         ("x-anteroom-gate" = Option<String>, Header,
             description = "with commas between: join (whoever comes to look at a page and has no \
@@ -231,8 +228,8 @@ fn decide(app: &App, visitor: &Visitor, options: &GateOptions, parts: &Parts) ->
     }
 }
 
-/// Everybody passes; by name only the holder of a place that is known. Sessions in use live on, so
-/// that not everybody falls out at the end; the answer does not wait for that.
+/// Lets every visitor pass; names only the holder of a known place. Keeps sessions in use alive, so
+/// that they outlast the bypass; the answer does not wait for that.
 fn bypass(visitor: &Visitor) -> Pass {
     let Held::Valid(token) = &visitor.held else { return Pass::unnamed(GateAnswer::Bypass) };
     let queue = &visitor.queue;
@@ -257,12 +254,12 @@ async fn ask(app: &App, visitor: &Visitor, options: &GateOptions) -> Result<Pass
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.fail_open.reset();
-            queue.metrics.heard(&visit);
+            queue.metrics.polled(&visit);
             if basis.is_local() || queue.config.without_store() != WithoutStore::Closed {
                 note(queue, token.place, &visit, basis);
             }
             match visit {
-                // Who it was is for the backend to say.
+                // Only the backend can say who this is.
                 Visit::Gone(_) if options.join && token.visitor_id.is_some() => {
                     Err(Problem::new(Code::ASSERTION_MISSING))
                 }
@@ -289,7 +286,7 @@ fn admitted(visitor: &Visitor, token: &Token, visit: Visit) -> Result<Pass, Prob
     }
 }
 
-/// Remembers what the store said of a place.
+/// Remembers the state of a place.
 fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
     match visit {
         Visit::Here(Place { standing: Standing::Active { expires_in }, .. }) => {
@@ -307,8 +304,8 @@ fn renewal(queue: &QueueState) -> Option<Duration> {
     queue.config.renew_on_authorize.then(session_ttl)
 }
 
-/// Gives whoever has no place one. On a quiet day it passes at once; that session is short until
-/// its token is shown, and so it is not noted.
+/// Gives a place to a visitor without one. On a quiet day it passes at once; that session is short
+/// until its token is shown, and so it is not noted.
 async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     let queue = &visitor.queue;
     let joined = visits::join_from(app, visitor, None).await?;
@@ -333,14 +330,14 @@ async fn join(app: &App, visitor: &Visitor) -> Result<Pass, Problem> {
     }
 }
 
-/// What `on_store_error` says for somebody with a valid token. Where it is open, whoever is known
-/// does not need the rate, and a token of a place that is not known gives no name.
+/// The answer by `on_store_error` for a valid token. If it is open, a known visitor does not need
+/// the rate, and the token of an unknown place gives no name.
 fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Result<Pass, Problem> {
     let known = || {
         let left = visitor.queue.active_cache.left(token.place)?;
         Some(Pass::named(GateAnswer::Held, token, Some(left)))
     };
-    // A crowd that fills a lane of a store that is there opens nothing.
+    // A crowd that fills a lane while Redis is up opens nothing.
     let is_away = !matches!(error, store::Error::Overloaded);
     let opened = || (is_away && may_fail_open(visitor)).then(|| Pass::unnamed(GateAnswer::Opened));
     let pass = match visitor.queue.config.without_store() {

@@ -1,4 +1,4 @@
-//! What the gateway asks for, and what of the visitor's own request the answer depends on.
+//! The options of the gateway, and the facts of the visitor's own request that the answer needs.
 
 use http::Method;
 use http::header::{
@@ -25,9 +25,9 @@ const EARLY: [&str; 3] = ["prefetch", "prerender", "preview"];
 /// What the gateway's configuration asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct GateOptions {
-    /// Whoever has no place and comes to look at a page is to be given one.
+    /// A visitor without a place who opens a page gets one.
     pub join: bool,
-    /// A navigation that is refused is to be sent to the waiting page.
+    /// A refused navigation is redirected to the waiting page.
     pub redirect: bool,
 }
 
@@ -59,7 +59,7 @@ impl GateOptions {
     }
 }
 
-/// The header that gateways overwrite. Where it stands twice, one is a client's own, and neither
+/// The header that gateways overwrite. If it comes twice, one is a client's own, and neither
 /// counts.
 fn gateway_says(headers: &HeaderMap) -> &str {
     let mut values = headers.get_all(GATE).iter();
@@ -69,7 +69,7 @@ fn gateway_says(headers: &HeaderMap) -> &str {
     }
 }
 
-/// Somebody comes to look at a page, as far as the request tells: an API client does not say.
+/// Whether a visitor opens a page, as far as the request shows: an API client sends no such header.
 fn is_visit(parts: &Parts) -> bool {
     let headers = &parts.headers;
     let early = |value: &HeaderValue| {
@@ -89,7 +89,8 @@ pub fn is_preflight(parts: &Parts) -> bool {
         && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Somebody who looks at a page and can be sent to another; a script or an API client cannot.
+/// Whether the request opens a page, so that a redirect leads to another; for a script or an API
+/// client it does not.
 pub fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
     if !(method == Method::GET || method == Method::HEAD) {
         return false;
@@ -110,41 +111,41 @@ mod tests {
 
     use super::*;
 
-    fn asked(method: &str, rest: &str, headers: &[(&str, &str)]) -> (bool, bool) {
+    fn options(method: &str, rest: &str, headers: &[(&str, &str)]) -> (bool, bool) {
         let uri = format!("/v1/queues/q/authorize{rest}");
         let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let asked = GateOptions::of(&request.body(()).expect("a request").into_parts().0);
-        (asked.join, asked.redirect)
+        let options = GateOptions::of(&request.body(()).expect("a request").into_parts().0);
+        (options.join, options.redirect)
     }
 
     #[test]
     fn the_query_counts_only_where_it_is_the_gateway_s() {
-        assert_eq!(asked("GET", "?join=1&on_refusal=redirect", &[]), (true, true));
-        assert_eq!(asked("GET", "?join=2&on_refusal=no&JOIN=1", &[]), (false, false));
+        assert_eq!(options("GET", "?join=1&on_refusal=redirect", &[]), (true, true));
+        assert_eq!(options("GET", "?join=2&on_refusal=no&JOIN=1", &[]), (false, false));
         for path in ["/", "/seats", "/..%2ftoken", "/authorize"] {
             let query = format!("{path}?join=1&on_refusal=redirect");
-            assert_eq!(asked("GET", &query, &[]), (false, false), "{path}");
-            let says = |text| asked("GET", path, &[("x-anteroom-gate", text)]);
+            assert_eq!(options("GET", &query, &[]), (false, false), "{path}");
+            let says = |text| options("GET", path, &[("x-anteroom-gate", text)]);
             assert_eq!(says("join"), (true, false));
             assert_eq!(says("redirect"), (false, true));
             assert_eq!(says(" redirect ,join"), (true, true));
             assert_eq!(says("joins, "), (false, false));
         }
         // Here the query is the gateway's, and the header the client's.
-        assert_eq!(asked("GET", "", &[("x-anteroom-gate", "join, redirect")]), (false, false));
+        assert_eq!(options("GET", "", &[("x-anteroom-gate", "join, redirect")]), (false, false));
         let both = [("x-anteroom-gate", "join"), ("x-anteroom-gate", "redirect")];
-        assert_eq!(asked("GET", "/seats", &both), (false, false), "one is a client's own");
+        assert_eq!(options("GET", "/seats", &both), (false, false), "one is a client's own");
     }
 
     #[test]
     fn only_who_comes_to_look_at_a_page_joins() {
         let joins = |method, headers: &[_]| {
             let gate = [headers, &[("x-anteroom-gate", "join")]].concat();
-            let behind = asked(method, "/seats", &gate).0;
-            assert_eq!(behind, asked(method, "?join=1", headers).0, "{method} {headers:?}");
+            let behind = options(method, "/seats", &gate).0;
+            assert_eq!(behind, options(method, "?join=1", headers).0, "{method} {headers:?}");
             behind
         };
         assert!(joins("GET", &[]));
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_visitor_s_method_is_the_one_that_the_gateway_says() {
-        assert!(!asked("GET", "?join=1", &[("x-forwarded-method", "POST")]).0);
-        assert!(asked("POST", "?join=1", &[("x-forwarded-method", "GET")]).0);
+        assert!(!options("GET", "?join=1", &[("x-forwarded-method", "POST")]).0);
+        assert!(options("POST", "?join=1", &[("x-forwarded-method", "GET")]).0);
     }
 }

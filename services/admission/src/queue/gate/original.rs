@@ -1,8 +1,9 @@
-//! What the visitor asked of the gateway, as far as the gateway says: the method and the path.
+//! The visitor's own request to the gateway, as far as the gateway shows it: the method and the
+//! path.
 //!
-//! Used to come back later (`return_to`, which is checked) and to tell a navigation from a script:
-//! a client that lies there misleads nobody but itself. Whether it is a preflight, which passes
-//! where the queue says so, is believed only when nothing that names a method says otherwise.
+//! They serve to come back later (`return_to`, which is checked) and to distinguish a navigation
+//! from a script: a client that lies misleads only itself. Whether the request is a preflight,
+//! which passes with `pass_preflight`, is believed only if no header names another method.
 
 use http::Method;
 use http::header::{HeaderMap, HeaderName};
@@ -69,7 +70,7 @@ fn path_of(parts: &Parts) -> Option<&str> {
 /// The path of an address: ingress-nginx sends the whole one; the host in it is the client's word
 /// only.
 fn path_in(uri: &str) -> &str {
-    // In a query an address is common, and none of ours.
+    // URLs inside a query string are data: ignore them.
     let Some((_, rest)) = uri.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?']))
     else {
         return uri;

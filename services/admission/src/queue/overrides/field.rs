@@ -1,5 +1,5 @@
-//! A rule as the API names, takes, shows and documents it: its table says all of that, and a
-//! duration is told in milliseconds, with its unit in the name.
+//! A rule as the API names, takes, shows and documents it: all of that follows from its table. A
+//! duration is in milliseconds, with its unit in the name.
 
 use std::time::Duration;
 
@@ -11,8 +11,7 @@ use serde_json::{Number, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
-use crate::durations::millis;
-use crate::durations::moment;
+use crate::durations::{millis, moment};
 
 /// The name of a rule here.
 pub fn name(rule: &Rule) -> String {
@@ -54,18 +53,19 @@ impl Given {
 
     /// The value, within its rule; else the rule, as the rest of the sentence "FIELD …".
     pub(super) fn value(&self, kind: Kind) -> Result<Value, String> {
+        let within = |number: &Number, least, most| {
+            number.as_u64().filter(|number| (least..=most).contains(number))
+        };
         let value = match (kind, self) {
             (Kind::Whole { least, most }, Self::Number(number)) => {
-                number.as_u64().filter(|number| (least..=most).contains(number)).map(Value::Whole)
+                within(number, least, most).map(Value::Whole)
             }
-            (Kind::Span { least, most }, Self::Number(number)) => number
-                .as_u64()
-                .filter(|number| (least..=most).contains(number))
-                .map(|millis| Value::Span(Duration::from_millis(millis))),
-            (Kind::Millionths { least, most }, Self::Number(number)) => number
-                .as_u64()
-                .filter(|number| (least..=most).contains(number))
-                .map(Value::Millionths),
+            (Kind::Span { least, most }, Self::Number(number)) => {
+                within(number, least, most).map(Duration::from_millis).map(Value::Span)
+            }
+            (Kind::Millionths { least, most }, Self::Number(number)) => {
+                within(number, least, most).map(Value::Millionths)
+            }
             (Kind::Moment, Self::Text(text)) => {
                 Moment::parse(text).map(|moment| Value::Moment(moment.seconds()))
             }
@@ -145,7 +145,7 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
         Kind::Choice(names) => object
             .schema_type(of(Type::String))
             .pattern(Some(format!("^({})$", names.join("|"))))
-            // The first is the default: nobody needs to set it.
+            // The first is the default: no operator needs to set it.
             .examples([json!(names[1])]),
         Kind::Flag => object.schema_type(of(Type::Boolean)),
         Kind::Text { most } => object
@@ -160,13 +160,13 @@ pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
 /// The table's sentence, in which rules have their names here, and the unit.
 pub fn description(rule: &Rule) -> String {
     let words = rule.doc.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = RULES.iter().fold(words, |told, other| {
-        told.replace(&format!("`{}`", other.name), &format!("`{}`", name(other)))
+    let doc = RULES.iter().fold(words, |doc, other| {
+        doc.replace(&format!("`{}`", other.name), &format!("`{}`", name(other)))
     });
     match rule.kind {
-        Kind::Span { .. } => format!("{told} In milliseconds."),
-        Kind::Millionths { .. } => format!("{told} In millionths."),
-        Kind::Moment => format!("{told} As RFC 3339."),
-        _ => told,
+        Kind::Span { .. } => format!("{doc} In milliseconds."),
+        Kind::Millionths { .. } => format!("{doc} In millionths."),
+        Kind::Moment => format!("{doc} As RFC 3339."),
+        _ => doc,
     }
 }

@@ -21,7 +21,7 @@ use utoipa::openapi::{RefOr, schema::KnownFormat, schema::SchemaFormat, schema::
 use utoipa::{PartialSchema, ToSchema};
 
 use self::field::Given;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// The field that is no rule.
 const UNTIL: &str = "until";
@@ -58,7 +58,7 @@ impl Wrong {
 
 impl From<Wrong> for Problem {
     fn from(wrong: Wrong) -> Self {
-        Self::new(Code::INVALID_VALUE).detail(format!("{} {}", wrong.field, wrong.rule))
+        Self::invalid_value(format!("{} {}", wrong.field, wrong.rule))
     }
 }
 
@@ -120,9 +120,9 @@ impl Overrides {
 /// Checks what must hold between the rules once the change is made; what is taken back falls back
 /// to `file`.
 ///
-/// Only what the change names is judged: an operator who pauses a queue in a hurry is not told
-/// about an old mistake. It is a courtesy and no promise, for an override may lapse and leave the
-/// others behind; the scripts bear any combination.
+/// Only what the change names is judged: an old mistake must not delay an operator who pauses a
+/// queue. The check is a courtesy and no promise, for an override may lapse and leave the others
+/// behind; the scripts bear any combination.
 fn agree(overrides: &[Override], in_force: &Rules, file: &Rules) -> Result<(), Wrong> {
     let mut rules = in_force.clone();
     for change in overrides {

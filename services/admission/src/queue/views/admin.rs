@@ -100,7 +100,7 @@ pub struct OverrideView {
 pub struct RulesView(Rules);
 
 impl<'a> AdminView<'a> {
-    /// What a snapshot says to an operator.
+    /// A snapshot for an operator.
     pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
         let overrides = snapshot.overridden.iter().filter_map(|Overridden { rule, until }| {
             let value = rule.value().and_then(field::shown)?;
@@ -211,7 +211,7 @@ pub struct TicketView {
 }
 
 impl TicketView {
-    /// What the store says of a ticket.
+    /// A ticket as Redis has it.
     pub fn new(ticket: Ticket, found: &Inspection) -> Self {
         let (status, reason) = match found.status {
             Inspected::Here(standing) => (standing.name(), None),

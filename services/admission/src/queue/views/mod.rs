@@ -1,4 +1,4 @@
-//! What the answers show: a place to its holder, a queue to anybody, queue and line to operators.
+//! The answers: a place for its holder, a queue for all clients, queue and line for operators.
 
 pub mod admin;
 pub mod place;

@@ -1,4 +1,4 @@
-//! The *place* as its holder reads it, and when to look again.
+//! The *place* as its holder reads it, and when to poll next.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ pub struct PlaceView<'a> {
 }
 
 impl<'a> PlaceView<'a> {
-    /// The place of `queue` as its holder reads it; `poll_after` is jittered anew each time.
+    /// The place of `queue` as its holder reads it; each view has its own jitter of `poll_after`.
     pub fn new(queue: &'a str, place: &Place, claim_ttl: Duration) -> Self {
         let poll_after = jittered(place.poll_after(claim_ttl), rand::rng().random());
         let (position, (eta, eta_p90)) = (place.position(), place.eta());
@@ -87,7 +87,7 @@ impl<'a> PlaceView<'a> {
         }
     }
 
-    /// When to look again.
+    /// When to poll next.
     pub fn poll_after(&self) -> Duration {
         Duration::from_millis(self.poll_after_ms)
     }

@@ -84,7 +84,7 @@ pub struct QueueView<'a> {
 }
 
 impl<'a> QueueView<'a> {
-    /// What a snapshot says to anybody.
+    /// The public part of a snapshot.
     pub fn new(queue: &'a str, snapshot: &'a Snapshot, age: Duration) -> Self {
         Self {
             queue,

@@ -34,7 +34,6 @@ use crate::problem::{Code, Problem};
 #[utoipa::path(
     get, path = "/queues/{queue}", tag = "page",
     params(
-        ("queue" = String, Path),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
         ("over" = Option<String>, Query, 
             description = "where the button that finishes leads: says so to whoever has no place"),
@@ -53,7 +52,7 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
         Held::Nothing | Held::Forged if is_closed(&visitor) => {
             PageState::Refused(Code::QUEUE_CLOSED)
         }
-        Held::Nothing | Held::Forged => PageState::Nobody,
+        Held::Nothing | Held::Forged => PageState::NoPlace,
     };
     let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
     if visitor.held == Held::Forged
@@ -80,9 +79,9 @@ async fn look(visitor: &Visitor) -> PageState {
     };
     match place.await {
         Ok(place) => PageState::Place(visits::view(&visitor.queue, &place).into()),
-        Err(problem) if problem.why_gone() == Some(GoneReason::Completed) => PageState::Over,
+        Err(problem) if problem.gone_reason() == Some(GoneReason::Completed) => PageState::Over,
         Err(problem) if problem.code() == Code::PLACE_GONE => PageState::Gone,
-        Err(problem) => PageState::Kept(problem.when()),
+        Err(problem) => PageState::Kept(problem.retry_delay()),
     }
 }
 
@@ -91,7 +90,6 @@ async fn look(visitor: &Visitor) -> PageState {
 #[utoipa::path(
     post, path = "/queues/{queue}", tag = "page", operation_id = "join_by_form",
     params(
-        ("queue" = String, Path),
         ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
     ),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
@@ -135,7 +133,7 @@ pub async fn join(
             Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
         }
         Err(problem) => Ok(match wanted(&visitor, &uri) {
-            // Where the visitor came from, the backend can vouch anew.
+            // Where the visitor came from, the backend can sign a new identity.
             Some(to) if problem.code() == Code::ASSERTION_MISSING => see(&to, None),
             _ => failed(&visitor, &uri, words, &problem, &PageState::Refused(problem.code())),
         }),
@@ -144,7 +142,7 @@ pub async fn join(
 
 /// The page that says that the place is kept, whatever else did not work.
 fn kept(visitor: &Visitor, uri: &Uri, words: &'static Words, problem: &Problem) -> Response {
-    failed(visitor, uri, words, problem, &PageState::Kept(problem.when()))
+    failed(visitor, uri, words, problem, &PageState::Kept(problem.retry_delay()))
 }
 
 /// The page that says what did not work.
@@ -157,7 +155,7 @@ fn failed(
 ) -> Response {
     let mut response = answer(visitor, uri, words, shown);
     *response.status_mut() = problem.code().status();
-    if let Some(after) = problem.when() {
+    if let Some(after) = problem.retry_delay() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
     }
     response
@@ -181,8 +179,8 @@ impl FormStep {
     }
 }
 
-/// Takes the turn or finishes, and goes back to the page, which says how it stands now. Whoever has
-/// no place any more does not get a new one by this.
+/// Takes the turn or finishes, and goes back to the page, which shows the new state. A visitor
+/// whose place has ended does not get a new one by this.
 async fn visit(
     visitor: &Visitor,
     uri: &Uri,

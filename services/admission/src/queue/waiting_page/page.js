@@ -156,7 +156,7 @@
     if (why.code === "token_invalid" && again) return join(false);
     if (why.code === "assertion_missing") {
       // Only the backend can say who this is: where the visitor came from, it can.
-      show(words.vouched, returnTo ? "" : words.go_back);
+      show(words.identity_ended, returnTo ? "" : words.go_back);
       offer(false, Boolean(returnTo));
       if (returnTo) leave();
       return;

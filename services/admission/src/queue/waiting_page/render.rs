@@ -37,8 +37,8 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The policy of a page that leads to `return_to`: browsers hold what a form's answer redirects to
-/// to it as well.
+/// The policy of a page that leads to `return_to`: browsers apply it to the redirect after a form
+/// too.
 fn policy(return_to: Option<&str>) -> HeaderValue {
     let elsewhere =
         return_to.and_then(|to| Some(Url::parse(to).ok()?.origin().ascii_serialization()));
@@ -53,22 +53,22 @@ fn policy(return_to: Option<&str>) -> HeaderValue {
 /// What the page has to show.
 #[derive(Debug)]
 pub enum PageState {
-    /// Somebody without a place.
-    Nobody,
-    /// Somebody whose place is over.
+    /// The visitor has no place.
+    NoPlace,
+    /// The visitor's place has ended.
     Gone,
-    /// Somebody who has finished.
+    /// The visitor has finished.
     Over,
-    Place(Stand),
+    Place(ShownPlace),
     /// Why a join did not work.
     Refused(Code),
-    /// Somebody who has a place that nothing more is known of now, and when to look again.
+    /// The visitor has a place whose state is unknown now; when to poll next.
     Kept(Option<Duration>),
 }
 
-/// Where a place stands, as far as the page tells.
+/// A place, as far as the page shows it.
 #[derive(Debug)]
-pub struct Stand {
+pub struct ShownPlace {
     status: StatusView,
     position: u64,
     eta: Option<Duration>,
@@ -76,7 +76,7 @@ pub struct Stand {
     expires_in: Option<Duration>,
 }
 
-impl From<PlaceView<'_>> for Stand {
+impl From<PlaceView<'_>> for ShownPlace {
     fn from(view: PlaceView<'_>) -> Self {
         Self {
             status: view.status,
@@ -92,10 +92,10 @@ impl PageState {
     /// What the script starts from.
     fn status(&self) -> &'static str {
         match self {
-            Self::Nobody | Self::Refused(_) => "none",
+            Self::NoPlace | Self::Refused(_) => "none",
             Self::Gone | Self::Over => "gone",
             Self::Kept(_) => "waiting",
-            Self::Place(stand) => match stand.status {
+            Self::Place(place) => match place.status {
                 StatusView::Waiting => "waiting",
                 StatusView::Ready => "ready",
                 StatusView::Active => "active",
@@ -105,22 +105,24 @@ impl PageState {
 
     fn message(&self, words: &Words, leads_on: bool) -> (String, String) {
         match self {
-            Self::Nobody => (words.nobody.into(), String::new()),
+            Self::NoPlace => (words.no_place.into(), String::new()),
             Self::Gone => (words.ended.into(), words.ended_detail.into()),
             Self::Over => (words.over.into(), words.ended_detail.into()),
-            Self::Refused(Code::ASSERTION_MISSING) => (words.vouched.into(), words.go_back.into()),
+            Self::Refused(Code::ASSERTION_MISSING) => {
+                (words.identity_ended.into(), words.go_back.into())
+            }
             Self::Refused(code) => (words.problem(*code).into(), words.later.into()),
             Self::Kept(_) => (words.busy.into(), format!("{} {}", words.kept, words.again)),
-            Self::Place(stand) if stand.status == StatusView::Waiting => {
-                let wait = stand.eta.map(|eta| words.wait(eta));
-                (words.position(stand.position), wait.unwrap_or_default())
+            Self::Place(place) if place.status == StatusView::Waiting => {
+                let wait = place.eta.map(|eta| words.wait(eta));
+                (words.position(place.position), wait.unwrap_or_default())
             }
-            Self::Place(stand) => {
-                let message = match stand.status {
+            Self::Place(place) => {
+                let message = match place.status {
                     StatusView::Active if !leads_on => words.inside,
                     _ => words.turn,
                 };
-                let left = stand.expires_in.filter(|_| !leads_on);
+                let left = place.expires_in.filter(|_| !leads_on);
                 (message.into(), left.map(|left| words.time_left(left)).unwrap_or_default())
             }
         }
@@ -129,7 +131,7 @@ impl PageState {
     /// The button that joins, where pressing it may help.
     fn join<'a>(&self, words: &'a Words) -> Option<&'a str> {
         match self {
-            Self::Nobody | Self::Gone | Self::Over => Some(words.join),
+            Self::NoPlace | Self::Gone | Self::Over => Some(words.join),
             // Only the backend can say who this is.
             Self::Refused(Code::ASSERTION_MISSING) | Self::Place(_) | Self::Kept(_) => None,
             Self::Refused(_) => Some(words.retry),
@@ -139,7 +141,7 @@ impl PageState {
     /// The turn or the visit, once it has come.
     fn turn(&self) -> Option<StatusView> {
         match self {
-            Self::Place(stand) if stand.status != StatusView::Waiting => Some(stand.status),
+            Self::Place(place) if place.status != StatusView::Waiting => Some(place.status),
             _ => None,
         }
     }
@@ -170,15 +172,11 @@ impl Page<'_> {
     /// joins.
     pub fn refresh(&self) -> Option<Duration> {
         match self.shown {
-            PageState::Nobody | PageState::Gone | PageState::Over | PageState::Refused(_) => None,
+            PageState::NoPlace | PageState::Gone | PageState::Over | PageState::Refused(_) => None,
             // The page is left.
-            PageState::Place(stand)
-                if stand.status != StatusView::Waiting && self.return_to.is_some() =>
-            {
-                None
-            }
+            PageState::Place(_) if self.shown.turn().is_some() && self.return_to.is_some() => None,
             // A page is more than a poll: not every second.
-            PageState::Place(stand) => Some(stand.poll_after.max(Duration::from_secs(3))),
+            PageState::Place(place) => Some(place.poll_after.max(Duration::from_secs(3))),
             PageState::Kept(after) => Some(after.unwrap_or(Duration::from_secs(5))),
         }
     }
@@ -284,42 +282,46 @@ mod tests {
 
     const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
-    fn page<'a>(shown: &'a PageState, text: &'a str) -> String {
+    /// The page of an open queue `q`, without texts of the operator.
+    fn plain<'a>(shown: &'a PageState, return_to: Option<&'a str>) -> Page<'a> {
+        let (words, state) = (Words::of(&HeaderMap::new()), StateView::Open);
+        let (queue, action, title, reason, paused_by) = ("q", "q", None, None, None);
+        Page { queue, title, words, state, paused_by, reason, action, return_to, shown }
+    }
+
+    fn page(shown: &PageState, text: &str) -> String {
         of(shown, StateView::Paused, text, Some(text))
     }
 
-    fn of<'a>(
-        shown: &'a PageState,
-        state: StateView,
-        text: &'a str,
-        return_to: Option<&'a str>,
-    ) -> String {
-        let (title, reason) = (Some(text), Some(text));
-        let words = Words::of(&HeaderMap::new());
-        let (queue, action, paused_by) = (text, text, None);
-        Page { queue, title, words, state, paused_by, reason, action, return_to, shown }.html()
+    fn of(shown: &PageState, state: StateView, text: &str, return_to: Option<&str>) -> String {
+        let (queue, action, title, reason) = (text, text, Some(text), Some(text));
+        Page { queue, action, title, reason, state, ..plain(shown, return_to) }.html()
+    }
+
+    fn place(
+        status: StatusView,
+        position: u64,
+        eta: Option<u64>,
+        expires_in: Option<u64>,
+    ) -> PageState {
+        let ms = |time: Option<u64>| time.map(Duration::from_millis);
+        let poll_after = Duration::from_secs(if position == 12 { 7 } else { 1 });
+        let (eta, expires_in) = (ms(eta), ms(expires_in));
+        PageState::Place(ShownPlace { status, position, eta, poll_after, expires_in })
     }
 
     fn waiting() -> PageState {
-        PageState::Place(Stand {
-            status: StatusView::Waiting,
-            position: 12,
-            eta: Some(Duration::from_secs(200)),
-            poll_after: Duration::from_secs(7),
-            expires_in: None,
-        })
+        place(StatusView::Waiting, 12, Some(200_000), None)
     }
 
     fn turn(status: StatusView) -> PageState {
-        let poll_after = Duration::from_secs(1);
-        let expires_in = Some(Duration::from_millis(64_001));
-        PageState::Place(Stand { status, position: 0, eta: None, poll_after, expires_in })
+        place(status, 0, None, Some(64_001))
     }
 
     #[test]
     fn nothing_from_outside_becomes_markup() {
         let all = [
-            PageState::Nobody,
+            PageState::NoPlace,
             PageState::Gone,
             PageState::Over,
             waiting(),
@@ -347,19 +349,7 @@ mod tests {
 
     #[test]
     fn a_turn_leads_on_without_a_script() {
-        let shown = turn(StatusView::Ready);
-        let html = Page {
-            queue: "q",
-            title: None,
-            words: Words::of(&HeaderMap::new()),
-            state: StateView::Open,
-            paused_by: None,
-            reason: None,
-            action: "/queues/q",
-            return_to: Some("/seats?a=1&b=2"),
-            shown: &shown,
-        }
-        .html();
+        let html = plain(&turn(StatusView::Ready), Some("/seats?a=1&b=2")).html();
         assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""));
         assert!(html.contains("<a href=\"/seats?a=1&amp;b=2\">"));
         assert!(html.contains("<title>Waiting room</title>"));
@@ -369,17 +359,7 @@ mod tests {
     #[test]
     fn with_nowhere_to_go_on_to_the_page_is_where_the_visit_is() {
         let html = |shown: &PageState| {
-            let page = Page {
-                queue: "q",
-                title: None,
-                words: Words::of(&HeaderMap::new()),
-                state: StateView::Open,
-                paused_by: None,
-                reason: None,
-                action: "q",
-                return_to: None,
-                shown,
-            };
+            let page = plain(shown, None);
             assert_eq!(page.refresh(), Some(Duration::from_secs(3)), "it keeps the time current");
             page.html()
         };
@@ -400,11 +380,11 @@ mod tests {
     }
 
     #[test]
-    fn somebody_without_a_place_is_offered_one_and_nothing_joins_by_itself() {
-        let html = page(&PageState::Nobody, "x");
+    fn a_visitor_without_a_place_is_offered_one_and_nothing_joins_by_itself() {
+        let html = page(&PageState::NoPlace, "x");
         assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\">"));
         assert!(html.contains("<noscript></noscript>"));
-        assert_ne!(html, page(&PageState::Nobody, "x"), "each page has a key of its own");
+        assert_ne!(html, page(&PageState::NoPlace, "x"), "each page has a key of its own");
     }
 
     #[test]
@@ -428,28 +408,22 @@ mod tests {
         assert!(html.contains("<noscript></noscript>"), "{html}");
     }
 
-    /// `page_script::numbers_and_times_are_told_as_the_page_without_a_script_tells_them` holds the
-    /// script to it.
+    /// A test in `tests/ports/page_script.rs` compares the script with the same table.
     #[test]
-    fn numbers_and_times_are_told_as_the_script_tells_them() {
-        let said = include_str!("../../../tests/page_script/said.json");
-        let said: serde_json::Value = serde_json::from_str(said).expect("JSON");
-        let says = |kind: &str, shown: &dyn Fn(u64) -> Stand| {
-            for row in said[kind].as_array().expect("rows") {
-                let shown = PageState::Place(shown(row[0].as_u64().expect("a number")));
+    fn numbers_and_times_are_shown_as_by_the_script() {
+        let table = include_str!("../../../tests/page_script/said.json");
+        let table: serde_json::Value = serde_json::from_str(table).expect("JSON");
+        let shows = |kind: &str, shown: &dyn Fn(u64) -> PageState| {
+            for row in table[kind].as_array().expect("rows") {
+                let shown = shown(row[0].as_u64().expect("a number"));
                 let text = format!(">{}</p>", row[1].as_str().expect("a text"));
                 let html = of(&shown, StateView::Open, "x", None);
                 assert!(html.contains(&text), "{kind} {}: {html}", row[0]);
             }
         };
-        let stand = |status, position, eta, expires_in| {
-            let ms = |time: Option<u64>| time.map(Duration::from_millis);
-            let poll_after = Duration::from_secs(1);
-            Stand { status, position, eta: ms(eta), poll_after, expires_in: ms(expires_in) }
-        };
-        says("position", &|position| stand(StatusView::Waiting, position, None, None));
-        says("wait", &|eta| stand(StatusView::Waiting, 1, Some(eta), None));
-        says("left", &|left| stand(StatusView::Active, 0, None, Some(left)));
+        shows("position", &|position| place(StatusView::Waiting, position, None, None));
+        shows("wait", &|eta| place(StatusView::Waiting, 1, Some(eta), None));
+        shows("left", &|left| place(StatusView::Active, 0, None, Some(left)));
     }
 
     #[test]

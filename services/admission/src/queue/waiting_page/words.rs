@@ -12,7 +12,7 @@ use crate::durations::millis;
 use crate::problem::Code;
 use crate::queue::views::queue::{PausedBy, StateView};
 
-/// The texts of one language; `{}` stands for a number.
+/// The texts of one language; `{}` is a number.
 #[derive(Debug, Serialize)]
 pub struct Words {
     /// The language, as HTML names it.
@@ -27,7 +27,7 @@ pub struct Words {
     /// … and that does so again, after a join that did not work …
     #[serde(skip)]
     pub retry: &'static str,
-    /// … of which this is said: without a script nothing tries again by itself.
+    /// … with this text beside it: without a script nothing tries again by itself.
     #[serde(skip)]
     pub later: &'static str,
     /// The link to where the visitor goes when the turn has come.
@@ -39,15 +39,15 @@ pub struct Words {
     /// … and the one that ends the visit.
     #[serde(skip)]
     pub finish: &'static str,
-    /// To somebody without a place.
+    /// For a visitor without a place.
     #[serde(skip)]
-    pub nobody: &'static str,
-    /// To somebody whose place is over …
+    pub no_place: &'static str,
+    /// For a visitor whose place has ended …
     pub ended: &'static str,
     /// … what can be done about it.
     pub ended_detail: &'static str,
     pub number: &'static str,
-    /// What stands between the thousands of a number.
+    /// The separator of thousands.
     pub thousands: &'static str,
     /// The wait: less than a minute, about one, about so many, about so many hours.
     pub wait: [&'static str; 4],
@@ -69,13 +69,13 @@ pub struct Words {
     pub closed: &'static str,
     /// Too many from the same address.
     pub limited: &'static str,
-    /// A known visitor's place is over.
-    pub vouched: &'static str,
+    /// An identified visitor's place has ended.
+    pub identity_ended: &'static str,
     /// What can be done about that, where the page knows no way back.
     pub go_back: &'static str,
     /// Any other refusal.
     pub busy: &'static str,
-    /// … to somebody who has a place.
+    /// … for a visitor who has a place.
     #[serde(skip)]
     pub kept: &'static str,
     /// The line does not move.
@@ -93,7 +93,7 @@ const ENGLISH: Words = Words {
     go_on: "Continue",
     enter: "Come in",
     finish: "Finish",
-    nobody: "You are not in line yet.",
+    no_place: "You are not in line yet.",
     ended: "Your place has ended.",
     ended_detail: "You can join again at the end of the line.",
     number: "You are number {} in line.",
@@ -113,7 +113,7 @@ const ENGLISH: Words = Words {
     full: "The queue is full.",
     closed: "The queue is closed to new visitors.",
     limited: "Too many visitors come from your address.",
-    vouched: "Your place has ended: you must be vouched for anew by the site that sent you.",
+    identity_ended: "Your place has ended: you must be vouched for anew by the site that sent you.",
     go_back: "Go back to where you came from.",
     busy: "The waiting room does not answer at the moment.",
     kept: "Your place is kept.",
@@ -130,7 +130,7 @@ const KOREAN: Words = Words {
     go_on: "계속하기",
     enter: "입장하기",
     finish: "마치기",
-    nobody: "아직 줄을 서지 않았습니다.",
+    no_place: "아직 줄을 서지 않았습니다.",
     ended: "자리가 만료되었습니다.",
     ended_detail: "줄의 맨 뒤에 다시 설 수 있습니다.",
     number: "현재 {}번째로 기다리고 있습니다.",
@@ -150,7 +150,7 @@ const KOREAN: Words = Words {
     full: "대기열이 가득 찼습니다.",
     closed: "지금은 새로 줄을 설 수 없습니다.",
     limited: "같은 주소에서 온 방문자가 너무 많습니다.",
-    vouched: "자리가 만료되었습니다. 보내 준 사이트에서 다시 확인을 받아야 합니다.",
+    identity_ended: "자리가 만료되었습니다. 보내 준 사이트에서 다시 확인을 받아야 합니다.",
     go_back: "오셨던 곳으로 돌아가 주세요.",
     busy: "지금은 대기실이 응답하지 않습니다.",
     kept: "자리는 그대로 유지됩니다.",
@@ -186,7 +186,7 @@ impl Words {
             Code::QUEUE_FULL => self.full,
             Code::QUEUE_CLOSED => self.closed,
             Code::JOIN_LIMITED => self.limited,
-            Code::ASSERTION_MISSING => self.vouched,
+            Code::ASSERTION_MISSING => self.identity_ended,
             _ => self.busy,
         }
     }
@@ -210,7 +210,7 @@ impl Words {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Where the visitor stands.
+    /// The visitor's position.
     pub fn position(&self, position: u64) -> String {
         let digits = position.to_string();
         let mut grouped = String::new();
@@ -259,11 +259,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_for_health_is_told_whatever_else_holds() {
+    fn a_pause_for_health_is_shown_in_every_state() {
         for words in ALL {
             for state in [StateView::Open, StateView::Paused, StateView::Closed] {
-                let told = words.notice(state, Some(PausedBy::Health), Some("soon"), "");
-                assert_eq!(told, format!("{} soon", words.recovering));
+                let notice = words.notice(state, Some(PausedBy::Health), Some("soon"), "");
+                assert_eq!(notice, format!("{} soon", words.recovering));
             }
             assert_eq!(words.notice(StateView::Open, None, Some("soon"), ""), "");
         }
@@ -297,7 +297,7 @@ mod tests {
     fn every_language_says_everything() {
         for words in ALL {
             assert!(words.number.contains("{}") && words.wait[2].contains("{}"), "{}", words.lang);
-            let texts = serde_json::to_string(words).expect("JSON") + words.title + words.nobody;
+            let texts = serde_json::to_string(words).expect("JSON") + words.title + words.no_place;
             assert!(!texts.contains("\"\""), "{}", words.lang);
         }
     }
