@@ -50,10 +50,10 @@ pub enum Ask {
 }
 
 impl Ask {
-    pub fn asked(self) -> pool::Asked {
+    pub fn asked(self) -> pool::AmountRequest {
         match self {
-            Self::Amount(amount) => pool::Asked::Amount(units(amount)),
-            Self::Option(at) => pool::Asked::Option(Name::new(option(at)).expect("a name")),
+            Self::Amount(amount) => pool::AmountRequest::Amount(units(amount)),
+            Self::Option(at) => pool::AmountRequest::Option(Name::new(option(at)).expect("a name")),
         }
     }
 
