@@ -57,10 +57,10 @@ impl Ask {
         }
     }
 
-    pub fn model(self) -> model::Asked {
+    pub fn model(self) -> model::AmountRequest {
         match self {
-            Self::Amount(amount) => model::Asked::Amount(amount),
-            Self::Option(at) => model::Asked::Option(at),
+            Self::Amount(amount) => model::AmountRequest::Amount(amount),
+            Self::Option(at) => model::AmountRequest::Option(at),
         }
     }
 }
