@@ -51,8 +51,8 @@ async fn no_report_comes_in_where_the_window_moves_on() {
         fill(&world, true).await;
         for _ in 0..30 {
             world.pass(rules.window / 20);
-            let told = target.record(&rules, &Outcome::counted(1, 1)).await;
-            assert_eq!(told, Err(Error::Full), "{kept:?}");
+            let returned = target.record(&rules, &Outcome::counted(1, 1)).await;
+            assert_eq!(returned, Err(Error::Full), "{kept:?}");
         }
         assert_eq!(look(&target, &rules).await.totals, totals, "{kept:?}");
         fill(&world, false).await;

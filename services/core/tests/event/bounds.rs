@@ -8,7 +8,7 @@ use anteroom_testkit::PATIENCE;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use super::asked::{apply, apply_many, claim, finish, stock};
+use super::requests::{apply, apply_many, claim, finish, stock};
 use super::support::{SECOND, START, TimedStore};
 
 /// With visitor_ids of 36 bytes, as long as a UUID.
@@ -49,7 +49,7 @@ async fn a_full_store_takes_no_application_and_goes_on_issuing() {
     apply(&event, "new").await;
 }
 
-/// Long after its end only the hash is left that says that the event was born.
+/// Long after its end only the hash is left that says that the event was created.
 #[tokio::test]
 async fn promise_13_applications_are_dropped_long_after_the_end() {
     let world = TimedStore::new().await;
@@ -74,14 +74,14 @@ async fn promise_13_applications_are_dropped_long_after_the_end() {
     let shown = event.snapshot().await.expect("a look");
     assert_eq!((shown.stock, shown.pending, shown.claimed, shown.dead), (9, 0, 0, 0));
     assert_eq!(event.status("v3").await, Ok(None));
-    // Who was given a unit is not known any more: nobody is taken, whatever the rules say.
+    // Who was given a unit is not known any more: no application is taken, whatever the rules.
     let later = Rules { ends_at: Some(world.now() / SECOND + 60), ..stock(9) };
     event.apply_rules(&later).await.expect("written");
     assert_eq!(event.apply("v0").await, Ok(Apply::NotOpen { opens_in: None }));
     assert!(claim(&event, 9).await.work.is_empty());
 }
 
-/// What there is to claim is told on the event's channel, and only where nobody may have heard of
+/// Work to claim is announced on the event's channel, and only if no issuer may know of
 /// it.
 #[tokio::test]
 async fn issuers_are_woken_when_there_is_something_to_claim() {
@@ -98,8 +98,8 @@ async fn issuers_are_woken_when_there_is_something_to_claim() {
         line.clear();
         stream.read_line(&mut line).await.expect("subscribed");
     }
-    let told = world.redis.calls("publish").await;
-    let messages = async || world.redis.calls("publish").await - told;
+    let before = world.redis.calls("publish").await;
+    let messages = async || world.redis.calls("publish").await - before;
     assert_eq!(event.kick().await, Ok(false), "nothing to claim");
     apply(&event, "ann").await;
     assert_eq!(messages().await, 1);

@@ -2,7 +2,7 @@
 
 use anteroom_core::event::{Application, Apply, Event, Rules};
 
-use super::asked::{apply, apply_many, claim, finish, sequences, status, stock};
+use super::requests::{apply, apply_many, claim, finish, sequences, status, stock};
 use super::support::{SECOND, START, TimedStore};
 
 /// The store loses the meta hash, or its epoch alone.
@@ -72,8 +72,8 @@ async fn promise_09_an_event_that_has_lost_more_issues_no_unit_twice() {
             units += finish(&event, &claimed).await;
         }
         assert!(units <= 6, "{lost}: {units}");
-        let (_, told, waiting, _) = sums(&event).await;
-        assert_eq!((told, waiting), (6, [0, 0]), "{lost}: no application stays open");
+        let (_, issued, waiting, _) = sums(&event).await;
+        assert_eq!((issued, waiting), (6, [0, 0]), "{lost}: no application stays open");
         for n in 0..6 {
             let place = status(&event, &format!("v{n}")).await;
             let ended = matches!(place, Application::Issued { .. } | Application::SoldOut);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::event::{Application, Apply, Event, Failed, Finished, Issue, Retried, Rules};
 use rand::Rng as _;
 
-use super::asked::{apply, apply_many, claim, finish, pass, sequences, status, stock};
+use super::requests::{apply, apply_many, claim, finish, pass, sequences, status, stock};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn promise_09_the_last_unit_makes_all_who_wait_sold_out_for_ever() {
     let world = TimedStore::new().await;
     let event = world.event(Rules { over_apply: 2_500_000, ..stock(2) });
     apply_many(&event, 0..5).await;
-    // With as many on their way as may apply, nobody else is taken, and nobody is sold out yet.
+    // With as many on their way as may apply, no other is taken, and none is sold out yet.
     assert_eq!(event.apply("v5").await, Ok(Apply::SoldOut));
     let claimed = claim(&event, 9).await;
     assert_eq!(sequences(&claimed), [1, 2]);
@@ -60,7 +60,7 @@ async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
     assert_eq!(event.renew(late.fence, &[1]).await, Ok(vec![true]));
     pass(&world, &event, late.lease - Duration::from_micros(1)).await;
     world.pass(Duration::from_micros(1));
-    // Its time is over, and nobody has reclaimed it yet.
+    // Its time is over, and no tick has reclaimed it yet.
     assert_eq!(finish(&event, &late).await, 0);
     assert_eq!(event.renew(late.fence, &[1]).await, Ok(vec![false]));
     assert_eq!(event.give_back(late.fence, &[1]).await, Ok(0));
@@ -72,9 +72,9 @@ async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
     assert_eq!(next.work[0].attempt, 2, "a lease that ran out counts as an attempt");
     assert_eq!(finish(&event, &late).await, 0);
     assert_eq!(finish(&event, &next).await, 2);
-    // Not even to be told that it is issued: another did that.
-    let told = event.finish(late.fence, &late.work).await.expect("an answer");
-    assert_eq!(told, [Finished::LeaseLost]);
+    // It does not even see that it is issued: another did that.
+    let finished = event.finish(late.fence, &late.work).await.expect("an answer");
+    assert_eq!(finished, [Finished::LeaseLost]);
 }
 
 #[tokio::test]
@@ -134,8 +134,8 @@ async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
     let third = claim(&event, 9).await;
     assert_eq!(sequences(&third), [3]);
     assert_eq!(finish(&event, &third).await, 1);
-    let told = event.retry_dead(&["v1", "v0", "eve"]).await;
-    assert_eq!(told, Ok(Retried { retried: 1, dead: 0 }), "what was given up stays so");
+    let retried = event.retry_dead(&["v1", "v0", "eve"]).await;
+    assert_eq!(retried, Ok(Retried { retried: 1, dead: 0 }), "what was given up stays so");
     let fourth = claim(&event, 9).await;
     assert_eq!((sequences(&fourth), fourth.work[0].attempt), (vec![2], 1));
     assert_eq!(finish(&event, &fourth).await, 1);
@@ -157,12 +157,12 @@ async fn promise_09_each_code_is_given_once() {
     let claimed = claim(&event, 9).await;
     assert_eq!(sequences(&claimed), [1, 2, 3]);
     let finished = event.finish(claimed.fence, &claimed.work[..2]).await.expect("an answer");
-    let codes_of = |told: &[Finished]| -> Vec<_> {
+    let codes_of = |finished: &[Finished]| -> Vec<_> {
         let code = |it: &Finished| match it {
             Finished::Issued { code, .. } => code.clone(),
             other => panic!("{other:?}"),
         };
-        told.iter().map(code).collect()
+        finished.iter().map(code).collect()
     };
     assert_eq!(codes_of(&finished), [Some("a".to_owned()), Some("b".to_owned())]);
     // Again is harmless: the same codes, and the same file.
@@ -210,7 +210,7 @@ async fn promise_12_an_outage_costs_no_issuer_its_claims() {
     assert_eq!(event.reclaim().await.expect("a tick").dead, 0);
     pass(&world, &event, lease / 2).await;
     assert_eq!(finish(&event, &lives).await, 2);
-    // Whoever died in the meantime has had its time.
+    // One that died in the meantime has had its time.
     pass(&world, &event, lease / 2).await;
     assert_eq!(finish(&event, &dies).await, 0);
     assert_eq!(status(&event, "v0").await, Application::Failed);

@@ -6,7 +6,7 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits};
 use anteroom_core::store::{Config, Error};
 use anteroom_testkit::{Cut, PATIENCE, Proxy, Redis};
 
-use crate::asked::{login, rule};
+use crate::requests::{login, rule};
 use crate::support::{TimedStore, open};
 
 async fn left(limits: &Limits, check: &Check<'_>) -> u32 {
@@ -50,8 +50,8 @@ async fn promise_11_two_at_once_are_one() {
     let check = login(rule(Algorithm::Log, 9, 60), "ann", 2);
     let named = || limits.check(Call::one(&check, Some("a")).expect("a call"));
     let (alone, first, second) = tokio::join!(named(), named(), named());
-    let told = [alone, first, second].map(|answer| decided(&answer));
-    assert_eq!(told, [(true, false), (true, true), (true, true)]);
+    let returned = [alone, first, second].map(|answer| decided(&answer));
+    assert_eq!(returned, [(true, false), (true, true), (true, true)]);
     assert_eq!(left(&limits, &check).await, 7);
 }
 
@@ -72,13 +72,13 @@ async fn the_name_of_several_checks_is_theirs_alone() {
     assert_eq!(decided(&named([mail, calls]).await), (true, false));
     assert_eq!(decided(&named([of("login", "x"), mail]).await), (true, false));
     assert_eq!(decided(&named([mail, calls]).await), (true, true));
-    // In another order, or of another key, it is not what was said before.
+    // In another order, or of another key, it is another payload than before.
     assert_eq!(named([calls, mail]).await, Ok(Answer::Mismatch));
     assert_eq!(named([mail, of("calls", "z")]).await, Ok(Answer::Mismatch));
 }
 
 #[tokio::test]
-async fn promise_11_a_lost_reply_is_asked_for_again_where_the_call_has_a_name() {
+async fn promise_11_a_lost_reply_is_requested_again_where_the_call_has_a_name() {
     let redis = Redis::start().await;
     redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let proxy = Proxy::start(redis.port()).await;
@@ -92,7 +92,7 @@ async fn promise_11_a_lost_reply_is_asked_for_again_where_the_call_has_a_name() 
             assert_eq!(decided(&answer), (true, true), "{algorithm:?}: the repeat answered");
             assert_eq!(left(&limits, &check).await, at, "{algorithm:?}: taken once");
         }
-        // Without a name nobody can tell; it is not sent again.
+        // Without a name the effect is unknown; it is not sent again.
         proxy.cut(b"EVALSHA", Cut::After);
         let lost = limits.check(Call::one(&check, None).expect("a call")).await;
         assert!(matches!(lost, Err(Error::Unknown(_))), "{algorithm:?}: {lost:?}");

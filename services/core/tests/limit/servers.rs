@@ -6,7 +6,7 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
 use anteroom_core::store::{Config, Error};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
 
-use crate::asked::{ask, login, rule};
+use crate::requests::{ask, login, rule};
 use crate::support::{TimedStore, of_cluster, open, permitted, permitted_on};
 
 /// Every operation once, by the store's own clock.
@@ -58,8 +58,12 @@ async fn a_slot_that_moves_forgets_no_unit() {
     let mut take = async || {
         taken += 1;
         for check in &checks {
-            let told = ask(&limits, check).await;
-            assert_eq!((told.outcome, told.remaining), (Outcome::Allowed, 6 - taken), "{check:?}");
+            let returned = ask(&limits, check).await;
+            assert_eq!(
+                (returned.outcome, returned.remaining),
+                (Outcome::Allowed, 6 - taken),
+                "{check:?}"
+            );
         }
     };
     take().await;
@@ -96,8 +100,8 @@ async fn a_full_store_takes_nothing_and_says_so() {
             assert!(full == Err(Error::Full), "{algorithm:?}: {full:?}");
         }
         // What takes nothing is answered.
-        let asked = ask(&limits, &Check { cost: 0, ..check }).await;
-        assert_eq!(asked.remaining, 2, "{algorithm:?}");
+        let checked = ask(&limits, &Check { cost: 0, ..check }).await;
+        assert_eq!(checked.remaining, 2, "{algorithm:?}");
         assert_eq!(limits.forget("login", name, None).await, Ok(true));
         world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
         assert_eq!(ask(&limits, &check).await.remaining, 2, "{algorithm:?}");

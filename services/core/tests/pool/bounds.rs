@@ -64,8 +64,8 @@ async fn callers_share_the_sweep_of_ended_holds() {
     let paid = drawn.iter().filter(|drawn| matches!(drawn, Ok(Answer::Done(_)))).count();
     assert_eq!((paid, drawn.iter().all(Result::is_ok)), (1, true));
     // Each draw looks at its name in each call.
-    let asked = world.redis.calls("get").await;
-    assert!(asked < 3 * CALLERS + HOLDS / 50, "{asked} draws were decided");
+    let decided = world.redis.calls("get").await;
+    assert!(decided < 3 * CALLERS + HOLDS / 50, "{decided} draws were decided");
     assert!(begun.elapsed() >= std::time::Duration::from_millis(HOLDS / 50 - 5), "no pauses");
 }
 

@@ -144,7 +144,7 @@ async fn promise_10_no_refusal_is_wrong_because_of_holds_that_are_over() {
     }))
     .await;
     assert_eq!(sums(&pool).await.balance, 0);
-    // One tick moves time on and takes 50 back; the rest is over, and stands there still.
+    // One tick moves time on and takes 50 back; the rest is over, and still there.
     for _ in 0..12 {
         world.pass(Duration::from_secs(5));
         if world.now() < super::support::START + 60 * super::support::SECOND {
@@ -156,7 +156,7 @@ async fn promise_10_no_refusal_is_wrong_because_of_holds_that_are_over() {
 }
 
 #[tokio::test]
-async fn promise_11_a_repeat_is_told_the_first_answer_and_another_payload_is_refused() {
+async fn promise_11_a_repeat_gets_the_first_answer_and_another_payload_is_refused() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(10));
     let first = hold(&pool, 4, "a").await;
@@ -202,7 +202,7 @@ async fn sums_stay_within_what_lua_counts_exactly() {
 }
 
 #[tokio::test]
-async fn an_emptied_store_gives_birth_to_the_pool_anew_and_a_change_of_the_file_does_not() {
+async fn an_emptied_store_gets_the_pool_again_and_a_changed_file_gives_no_funds() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(10));
     draw(&pool, 4, "a").await;
@@ -267,7 +267,7 @@ async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
 }
 
 #[tokio::test]
-async fn promise_11_a_repeat_of_a_hold_that_is_over_is_told_so() {
+async fn promise_11_a_repeat_of_a_hold_that_is_over_shows_that() {
     let world = TimedStore::new().await;
     let pool = world.pool("reward", funded(100));
     let again = async |id| match try_hold(&pool, 10, id).await {

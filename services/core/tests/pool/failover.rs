@@ -94,7 +94,7 @@ async fn no_hold_ends_while_a_pool_waits_to_be_confirmed() {
     assert!(matches!(pool.extend(over.id).await, Ok(Answer::Refused(Refusal::Expired))));
 }
 
-/// Nobody may have called before a service looks at the pool as a whole, for its metrics.
+/// No call may have come before a service looks at the pool as a whole, for its metrics.
 #[tokio::test]
 async fn no_hold_ends_by_the_first_look_after_a_failover() {
     let world = support::TimedStore::new().await;

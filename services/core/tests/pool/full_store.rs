@@ -17,14 +17,17 @@ async fn a_full_store_refuses_holds_and_draws_and_settles_what_is_held() {
     assert_eq!(pool.hold(&AmountRequest::Amount(units(1)), "c").await, Err(Error::Full));
     assert_eq!(pool.draw(&AmountRequest::Amount(units(1)), "d").await, Err(Error::Full));
     assert_eq!(pool.fund(units(1), "e").await, Err(Error::Full));
-    // Whoever asks again for what was done is told so.
+    // A repeat of what was done gets the first answer.
     let Answer::Done(drawn) = drawn else { panic!("{drawn:?}") };
     assert_eq!(draw(&pool, 1, "drawn").await, Answer::Repeated(drawn));
     assert_eq!(draw(&pool, 2, "drawn").await, Answer::Refused(Refusal::Mismatch));
     let held = pool.hold(&AmountRequest::Amount(units(3)), "b").await;
     assert!(matches!(held, Ok(Answer::Repeated(held)) if held.id == two.id), "{held:?}");
     let funded = pool.fund(units(5), "funded").await;
-    assert!(matches!(funded, Ok(Answer::Repeated(told)) if told.balance == 16), "{funded:?}");
+    assert!(
+        matches!(funded, Ok(Answer::Repeated(returned)) if returned.balance == 16),
+        "{funded:?}"
+    );
     assert!(matches!(pool.settle(one.id, units(2)).await, Ok(Answer::Done(_))));
     assert_eq!(pool.cancel(two.id).await, Ok(Answer::Done(())));
     pool.sweep().await.expect("a tick");

@@ -20,10 +20,10 @@ async fn every_movement_has_a_line() {
     pool.settle(three.id, units(6)).await.expect("an answer");
     pool.fund(units(1), "f").await.expect("an answer");
     let ledger = pool.ledger(0, 200).await.expect("a look");
-    let told: Vec<_> =
+    let lines: Vec<_> =
         ledger.lines.iter().map(|it| (it.movement, it.amount, it.released, it.balance)).collect();
     assert_eq!(
-        told,
+        lines,
         [
             (Movement::Funded, 100, 0, 100),
             (Movement::Held, 10, 0, 90),

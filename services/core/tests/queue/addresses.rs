@@ -183,10 +183,10 @@ async fn of_600_joins_of_one_address_75_hold_a_place() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(300)).await;
     let from = address(&queue, 1);
-    let asked = (0..600).map(|n| queue.join_from(visitor(&queue, n), from));
-    let told = join_all(asked).await;
-    let held = told.iter().filter(|join| matches!(join, Ok(Join::Created(..)))).count();
-    let refused = told.iter().filter(|join| matches!(join, Ok(Join::AddressFull))).count();
+    let calls = (0..600).map(|n| queue.join_from(visitor(&queue, n), from));
+    let returned = join_all(calls).await;
+    let held = returned.iter().filter(|join| matches!(join, Ok(Join::Created(..)))).count();
+    let refused = returned.iter().filter(|join| matches!(join, Ok(Join::AddressFull))).count();
     assert_eq!((held, refused), (75, 525));
     let honest = ask(&queue, 1_000, address(&queue, 2)).await;
     assert!(matches!(honest, Join::Created(_, place) if place.status() == Status::Ready));
@@ -199,9 +199,9 @@ async fn joins_that_share_a_call_are_counted_one_by_one() {
     let [one, other] = [1, 2].map(|n| address(&queue, n));
     // Each third is a repeat, and every address comes in turn.
     let whom: Vec<_> = (0..60).map(|n| (n - n % 3 / 2, [one, other][n as usize % 2])).collect();
-    let told = join_all(whom.iter().map(|(n, from)| ask(&queue, *n, *from))).await;
+    let returned = join_all(whom.iter().map(|(n, from)| ask(&queue, *n, *from))).await;
     let mut held = BTreeMap::new();
-    for ((n, from), join) in whom.into_iter().zip(told) {
+    for ((n, from), join) in whom.into_iter().zip(returned) {
         let places: &mut Vec<u64> = held.entry(from == one).or_default();
         match join {
             Join::Created(..) => places.push(n),

@@ -102,7 +102,7 @@ pub async fn status(queue: &Queue, of: PlaceRef) -> Status {
     look(queue, of).await.status()
 }
 
-/// How many are promoted before a place whose wait nobody knows.
+/// How many are promoted before a place whose wait is unknown.
 pub fn before(place: &Place) -> Option<u64> {
     match place.standing {
         Standing::Waiting { wait: Wait::Unknown { before }, .. } => Some(before),

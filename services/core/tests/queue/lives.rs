@@ -127,10 +127,10 @@ async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
             assert_eq!(queue.place(*of).await, Ok(Visit::Gone(GoneReason::Lost)), "{loss:?}");
         }
         let snapshot = queue.snapshot().await.expect("a snapshot");
-        let told = (snapshot.depth, snapshot.ready, snapshot.last_ticket);
-        assert_eq!(told, (0, 0, 0), "{loss:?}");
+        let returned = (snapshot.depth, snapshot.ready, snapshot.last_ticket);
+        assert_eq!(returned, (0, 0, 0), "{loss:?}");
         assert_eq!(snapshot.rules.max_waiting, 4, "{loss:?}");
-        // In other order: a ticket that was known of an identity would be told again.
+        // In other order: a ticket that was known of an identity would be returned again.
         for (n, ticket) in [(3, 1), (0, 2), (4, 3), (1, 4), (2, 5)] {
             let (of, place) = join(&queue, n).await;
             assert_eq!((of.ticket, place.position()), (ticket, ticket - 1), "{loss:?}");

@@ -1,4 +1,4 @@
-//! Why places are gone: told for ten minutes, and then forgotten, whatever the order of the
+//! Why places are gone: returned for ten minutes, and then forgotten, whatever the order of the
 //! endings.
 
 use std::time::Duration;
@@ -60,7 +60,7 @@ async fn notes_come_to_a_plateau_with_long_sessions_between_short_ones() {
 }
 
 #[tokio::test]
-async fn a_reason_is_told_for_ten_minutes_whenever_the_place_ended() {
+async fn a_reason_is_returned_for_ten_minutes_whenever_the_place_ended() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(100)).await;
     for n in 0..8 {

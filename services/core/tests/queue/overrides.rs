@@ -75,12 +75,12 @@ async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed
     let until = Some(START / SECOND + 60);
     admission.override_rules(&[paused()], until).await.expect("an override");
     admission.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
-    for (passed, told) in [(30, State::Paused), (40, State::Open)] {
+    for (passed, expected) in [(30, State::Paused), (40, State::Open)] {
         world.pass(Duration::from_secs(passed));
         world.empty().await;
-        assert_eq!(state(&admission).await, told);
+        assert_eq!(state(&admission).await, expected);
         let snapshot = scheduler.snapshot().await.expect("a snapshot");
-        assert_eq!((snapshot.state, snapshot.rules.capacity), (told, Some(2)));
+        assert_eq!((snapshot.state, snapshot.rules.capacity), (expected, Some(2)));
     }
     let rule = Override::Capacity(Some(2));
     assert_eq!(overridden(&admission).await, [Overridden { rule, until: None }]);

@@ -40,7 +40,7 @@ fn tickets(places: &[(PlaceRef, Inspection)]) -> Vec<u64> {
     places.iter().map(|(of, _)| of.ticket).collect()
 }
 
-/// Queue time stands so far behind the store's clock in [`mixed`], and times are told by the
+/// Queue time is so far behind the store's clock in [`mixed`], and times are shown by the
 /// latter.
 const BEHIND: u64 = 5;
 
@@ -114,7 +114,7 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
     let (queue, of) = mixed(&world).await;
     let first = queue.places(None, 0, 12).await.expect("a page");
     assert_eq!((tickets(&first.places), first.next), ((1..=12).collect(), Some(12)));
-    // Behind and before the page somebody leaves, is evicted, comes back, is promoted, and joins.
+    // Behind and before the page a visitor leaves, is evicted, comes back, is promoted, and joins.
     for left in [of[1], of[13], of[29]] {
         queue.leave(left).await.expect("a leave");
     }
@@ -206,8 +206,8 @@ async fn a_join_time_is_that_of_the_ticket_s_own_second() {
     for limit in [7, 200] {
         all_right(limit, 200).await;
     }
-    // Far apart there are more marks between the tickets than a call reads, and it looks up no more
-    // than 40 others.
+    // Far apart there are more samples between the tickets than a call reads, and it looks up no
+    // more than 40 others.
     for ticket in (2..=200).step_by(2) {
         assert_eq!(queue.evict(ticket).await, Ok(true));
     }

@@ -64,13 +64,13 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
     }
     let mut all = awake.clone();
     all.push(first);
-    // The first renews, so nobody is promoted while the sleeper goes away.
+    // The first renews, so none is promoted while the sleeper goes away.
     for _ in 0..15 {
         poll(&world, &queue, &all, Duration::from_secs(60)).await;
         queue.renew(first).await.expect("a renewal");
     }
     assert_eq!(queue.snapshot().await.expect("a snapshot").away, 1);
-    assert_eq!(look(&queue, awake[0]).await.position(), 1, "who is away is in nobody's position");
+    assert_eq!(look(&queue, awake[0]).await.position(), 1, "no position counts who is away");
     queue.leave(first).await.expect("a leave");
     assert_eq!(tick(&queue).await, 1);
     assert_eq!(status(&queue, awake[0]).await, Status::Ready, "its turn went by");
@@ -87,7 +87,7 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
 }
 
 /// One run of one visitor: up to five tabs join at once, some give up before the reply comes, and
-/// each tab refreshes. Returns every place that was told.
+/// each tab refreshes. Returns every place that a join returned.
 async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
     let mut random = StdRng::seed_from_u64(n);
     let mut tabs = tokio::task::JoinSet::new();
@@ -96,18 +96,18 @@ async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
         let lost = random.random_bool(0.3).then(|| random.random_range(0..2_000));
         let refreshes = random.random_range(0..3);
         tabs.spawn(async move {
-            let mut told = Vec::new();
+            let mut returned = Vec::new();
             match lost {
                 Some(micros) => {
                     let patience = Duration::from_micros(micros);
                     let _ = tokio::time::timeout(patience, join(&queue, n)).await;
                 }
-                None => told.push(join(&queue, n).await.0),
+                None => returned.push(join(&queue, n).await.0),
             }
             for _ in 0..refreshes {
-                told.push(join(&queue, n).await.0);
+                returned.push(join(&queue, n).await.0);
             }
-            told
+            returned
         });
     }
     tabs.join_all().await.concat()
@@ -124,13 +124,13 @@ async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_o
         for n in first..first + 500 {
             runs.spawn(tabs(queue.clone(), n));
         }
-        for told in runs.join_all().await {
-            assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "two places: {told:?}");
-            places.extend(told.first().map(|of| of.ticket));
+        for returned in runs.join_all().await {
+            assert!(returned.windows(2).all(|pair| pair[0] == pair[1]), "two places: {returned:?}");
+            places.extend(returned.first().map(|of| of.ticket));
         }
     }
     for n in 0..RUNS {
-        // Whoever lost every reply gets the place that was made for it, if its join arrived.
+        // A visitor that lost every reply gets the place that was made for it, if its join arrived.
         places.insert(join(&queue, n).await.0.ticket);
     }
     let snapshot = queue.snapshot().await.expect("a snapshot");
@@ -188,13 +188,13 @@ async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandon
     queue.claim(places[0]).await.expect("a claim");
     poll(&world, &queue, &places, Duration::from_secs(120)).await;
     let (late, _) = join(&queue, 6).await; // it has not polled yet
-    // Admission is away for two hours: the scheduler ticks, nobody is heard.
+    // Admission is away for two hours: the scheduler ticks, no visitor polls.
     for _ in 0..2 * 60 {
         world.run(&queue, Duration::from_secs(4)).await;
         world.pass(Duration::from_secs(56));
     }
     let snapshot = queue.snapshot().await.expect("a snapshot");
-    assert_eq!((snapshot.away, snapshot.depth), (0, 6), "nobody is gone, away or promoted unheard");
+    assert_eq!((snapshot.away, snapshot.depth), (0, 6), "none is gone, away or promoted unheard");
     assert_eq!(status(&queue, late).await, Status::Waiting);
     // The store is away for two hours: nothing happens at all.
     world.pass(Duration::from_secs(2 * 3600));
@@ -256,7 +256,7 @@ async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
     assert_eq!(queue.leave(never).await, Ok(Leave::Already));
     join(&queue, 0).await;
     let (lost, _) = join(&queue, 1).await;
-    // The store loses what it acknowledged, and gives the ticket to somebody else.
+    // The store loses what it acknowledged, and gives the ticket to another.
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
     for key in keys.iter().filter(|key| key.ends_with(":waiting")) {
         world.redis.run::<i64>(&["DEL", key]).await;
@@ -351,7 +351,7 @@ async fn tickets_go_on_beyond_2_to_the_40() {
     assert!(used < 64, "{used} bytes for a line of a hundred");
 }
 
-/// Every key stands on the list of permanent keys, and none has a name of its own making.
+/// Every key is on the list of permanent keys, and none has a name of its own making.
 #[tokio::test]
 async fn promise_13_every_key_is_on_the_list() {
     let world = TimedStore::new().await;
@@ -378,14 +378,14 @@ async fn promise_13_every_key_is_on_the_list() {
 }
 
 #[tokio::test]
-async fn promise_06_what_stands_in_the_store_holds_no_visitor_id() {
+async fn promise_06_the_store_holds_no_visitor_id() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     for n in 0..5 {
         join(&queue, n).await;
     }
     let dump = everything(&world.redis).await;
-    assert!(!dump.contains("visitor "), "a visitor_id stands in the store");
+    assert!(!dump.contains("visitor "), "a visitor_id is in the store");
 }
 
 /// Every value of the store as text.

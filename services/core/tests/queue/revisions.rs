@@ -28,13 +28,13 @@ async fn seen(queue: &Queue) -> (Option<u64>, State) {
     (snapshot.rules.capacity, snapshot.state)
 }
 
-/// What a service does with an emptied store before anybody has settled what it holds.
+/// What a service does with an emptied store before any has settled what it holds.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// A visitor joins at an admission with the old file, …
     Join,
     /// … at one that has just started with it.
-    JoinAnew,
+    JoinRestarted,
     /// The admission looks at the queue.
     Look,
     /// The scheduler promotes, and looks at the queue.
@@ -59,10 +59,10 @@ fn orders(of: &[Turn]) -> Vec<Vec<Turn>> {
 }
 
 #[tokio::test]
-async fn whoever_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_in_the_end() {
-    use Turn::{Join, JoinAnew, Look, Promote, SchedulerLooks};
+async fn who_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_in_the_end() {
+    use Turn::{Join, JoinRestarted, Look, Promote, SchedulerLooks};
     let world = TimedStore::new().await;
-    for order in orders(&[Join, JoinAnew, Look, Promote, SchedulerLooks]) {
+    for order in orders(&[Join, JoinRestarted, Look, Promote, SchedulerLooks]) {
         world.begin_again().await;
         let scheduler = world.queue("q", capacity(NEW)).await;
         let admission = world.open("q", capacity(OLD));
@@ -76,7 +76,7 @@ async fn whoever_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_i
                 Join => {
                     join(&admission, 1).await;
                 }
-                JoinAnew => {
+                JoinRestarted => {
                     join(&fresh, 2).await;
                 }
                 Look => drop(seen(&admission).await),
@@ -165,7 +165,7 @@ async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() 
             world.empty().await;
         }
         if !older {
-            // Somebody with an older file was here first.
+            // A scheduler with an older file was here first.
             join(&world.open("q", capacity(OLD)), 1).await;
         }
         let batch = [Override::Batch(Some(9))];
@@ -238,7 +238,7 @@ async fn in_any_order_the_last_file_and_the_last_override_win() {
             };
             services.push(Holder { queue, is_scheduler });
         }
-        // Whoever wrote last knows what it wrote; it is not restarted.
+        // The last writer knows what it wrote; it is not restarted.
         let (mut wrote_file, mut wrote_over) = (1, None);
         let mut done = Vec::new();
         for _ in 0..random.random_range(5..40) {
@@ -286,9 +286,9 @@ async fn in_any_order_the_last_file_and_the_last_override_win() {
         for round in 0..3 {
             for service in &services {
                 let rules = service.queue.snapshot().await.expect("a snapshot").rules;
-                let told = (rules.batch, rules.capacity);
+                let returned = (rules.batch, rules.capacity);
                 let last = (Some(batch), over.or(Some(50)));
-                assert_eq!(told, last, "seed {seed}, round {round}: {done:?}");
+                assert_eq!(returned, last, "seed {seed}, round {round}: {done:?}");
             }
         }
     }

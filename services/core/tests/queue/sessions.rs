@@ -1,4 +1,4 @@
-//! Sessions that a join at the gate began: short, until somebody shows the token.
+//! Sessions that a join at the gate began: short, until a client shows the token.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::support::TimedStore;
 const UNPROVEN_TTL: Duration = Duration::from_secs(10);
 const SESSION_TTL: Duration = Duration::from_secs(300);
 
-/// Somebody joins at the gate and passes at once.
+/// A visitor joins at the gate and passes at once.
 async fn joins_at_the_gate(queue: &Queue, n: u64) -> PlaceRef {
     let (of, _) = join(queue, n).await;
     // A call whose effect was unknown is sent once more.

@@ -33,16 +33,16 @@ async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Ve
         .chunks(8)
         .map(|double| f64::from_be_bytes(double.try_into().expect("eight bytes")) as i64);
     // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its turn.
-    let mut told = Vec::new();
+    let mut returned = Vec::new();
     while let Some(_ticket) = numbers.next() {
         let head = numbers.next().expect("an outcome");
         let (code, status) = (head & 7, head >> 3 & 15);
         if status == 1 {
             numbers.next();
         }
-        told.push((code, status));
+        returned.push((code, status));
     }
-    told
+    returned
 }
 
 const SAME: i64 = 0;
@@ -54,8 +54,8 @@ async fn promise_04_five_tabs_in_one_call_are_one_place() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let [one, two] = [visitor(&queue, 1), visitor(&queue, 2)];
-    let told = join_together(&world, &queue, &[one, one, two, one, two]).await;
-    assert_eq!(told, [(CREATED, 2), (SAME, 2), (CREATED, 1), (SAME, 2), (SAME, 1)]);
+    let returned = join_together(&world, &queue, &[one, one, two, one, two]).await;
+    assert_eq!(returned, [(CREATED, 2), (SAME, 2), (CREATED, 1), (SAME, 2), (SAME, 1)]);
     assert_eq!(queue.snapshot().await.expect("a snapshot").last_ticket, 2);
 }
 
@@ -80,7 +80,7 @@ async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
 }
 
 #[tokio::test]
-async fn promise_03_whoever_returns_stands_before_who_joins_in_the_same_call() {
+async fn promise_03_who_returns_is_before_who_joins_in_the_same_call() {
     let world = TimedStore::new().await;
     let queue = world.queue("q", capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
@@ -98,8 +98,8 @@ async fn promise_03_whoever_returns_stands_before_who_joins_in_the_same_call() {
     assert_eq!(queue.snapshot().await.expect("a snapshot").away, 1);
     queue.leave(awake).await.expect("a leave");
     queue.leave(active).await.expect("a leave");
-    let told = join_together(&world, &queue, &[sleeper.id, visitor(&queue, 9)]).await;
-    assert_eq!(told, [(SAME, 1), (CREATED, 1)], "both wait, the sleeper in front");
+    let returned = join_together(&world, &queue, &[sleeper.id, visitor(&queue, 9)]).await;
+    assert_eq!(returned, [(SAME, 1), (CREATED, 1)], "both wait, the sleeper in front");
     assert_eq!(tick(&queue).await, 1);
     assert_eq!(status(&queue, sleeper).await, Status::Ready);
 }

@@ -1,5 +1,5 @@
-//! Waits that no count of turns could tell: until the next batch, until the first slot ends. And
-//! how often a line polls while it stands.
+//! Waits that no count of turns shows: until the next batch, until the first slot ends. And
+//! how often a line polls while promotion pauses.
 
 use std::time::Duration;
 

@@ -73,7 +73,7 @@ async fn scripts_may_vanish_while_many_calls_run() {
 }
 
 #[tokio::test]
-async fn a_failing_script_is_a_reply_error_and_harms_nobody() {
+async fn a_failing_script_is_a_reply_error_and_harms_no_other() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
     redis.forget_calls().await;
@@ -85,7 +85,7 @@ async fn a_failing_script_is_a_reply_error_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn full_memory_is_said() {
+async fn full_memory_is_reported() {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
     redis.run::<Value>(&["CONFIG", "SET", "maxmemory", "1"]).await;
@@ -133,7 +133,7 @@ async fn a_wrong_password_is_unavailable_with_the_reason_in_the_log() {
     assert!(logged.contains("WRONGPASS"), "{logged}");
     assert!(!logged.contains("wrong-mule"), "{logged}");
 
-    // Said once, not at each attempt.
+    // Logged once, not at each attempt.
     until("more attempts", PATIENCE, || async { failed_attempts(&redis).await > 3 }).await;
     assert_eq!(log.text().lines().filter(|line| line.contains("WARN")).count(), lines);
 

@@ -46,7 +46,7 @@ impl Batch for Append {
     }
 
     fn args(&self, items: &[String]) -> Args {
-        assert!(!items.iter().any(|item| item == "panic in args"), "as the test asked");
+        assert!(!items.iter().any(|item| item == "panic in args"), "as the test wants");
         let mut args = Args::new();
         for item in items {
             args.push(item);
@@ -55,9 +55,9 @@ impl Batch for Append {
     }
 
     fn outcomes(&self, reply: Value, items: &[String]) -> Result<Vec<Result<i64, Error>>, Error> {
-        assert!(!self.panic.swap(false, Ordering::SeqCst), "as the test asked");
+        assert!(!self.panic.swap(false, Ordering::SeqCst), "as the test wants");
         let lengths: Vec<i64> = redis::from_redis_value(reply).expect("numbers");
-        assert!(!items.iter().any(|item| item == "panic in outcomes"), "as the test asked");
+        assert!(!items.iter().any(|item| item == "panic in outcomes"), "as the test wants");
         Ok(lengths
             .into_iter()
             .map(|length| match length {
@@ -361,7 +361,7 @@ async fn on_a_single_server_one_lane_serves_all_tags() {
 
 /// Whether a second run would count twice depends on the items.
 #[tokio::test]
-async fn a_lost_reply_is_asked_for_again_when_each_item_of_the_call_allows_it() {
+async fn a_lost_reply_is_requested_again_when_each_item_of_the_call_allows_it() {
     let redis = Redis::start().await;
     let proxy = Proxy::start(redis.port()).await;
     let store = opened(&patient(proxy.url())).await;

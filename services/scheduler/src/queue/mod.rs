@@ -23,13 +23,13 @@ use crate::tick::{self, Tick};
 /// No visitor comes here, so nothing ever waits in a queue's lanes.
 const LANE_BOUND: usize = 1;
 
-/// A queue, its part of the configuration, and what its ticks tell each other.
+/// A queue, its part of the configuration, and what its ticks share.
 pub struct ScheduledQueue {
     /// The operations.
     pub queue: Queue,
     /// What it counts.
     pub metrics: QueueMetrics,
-    /// What the newest snapshot said of the line.
+    /// What the newest snapshot shows of the line.
     pub line: LineLength,
     /// The target that it follows.
     pub followed: Followed,

@@ -72,7 +72,7 @@ async fn a_closed_target_is_judged_the_same_within_a_call_and_by_the_next() {
 }
 
 /// A permit under rules with fewer probes judged those of before for itself alone: nothing of that
-/// is written, and the next outcome judges them anew.
+/// is written, and the next outcome judges them again.
 #[tokio::test]
 async fn what_a_look_judges_by_other_rules_is_not_kept() {
     let base = Base {

@@ -50,7 +50,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    pub fn asked(self) -> pool::AmountRequest {
+    pub fn request(self) -> pool::AmountRequest {
         match self {
             Self::Amount(amount) => pool::AmountRequest::Amount(units(amount)),
             Self::Option(at) => pool::AmountRequest::Option(Name::new(option(at)).expect("a name")),

@@ -69,12 +69,12 @@ async fn estimates_follow_an_operator_s_batch_that_is_the_same_as_the_file_s() {
         tick(&queue, &health).await;
     }
     let last = join(&queue, 1_200).await.0;
-    let told = async || look(&queue, last).await.eta().0.expect("a wait").as_secs();
-    assert!((80..=100).contains(&told().await), "some 900 places, ten a second");
+    let wait = async || look(&queue, last).await.eta().0.expect("a wait").as_secs();
+    assert!((80..=100).contains(&wait().await), "some 900 places, ten a second");
     queue.override_rules(&[Override::Batch(Some(100))], None).await.expect("an override");
     world.pass(TICK);
     tick(&queue, &health).await;
-    assert!((7..=11).contains(&told().await), "a hundred a second");
+    assert!((7..=11).contains(&wait().await), "a hundred a second");
 }
 
 /// An older version writes the rules in force without saying that the batch is overridden.

@@ -17,14 +17,14 @@ impl QueueHistory<'_> {
         places.get(which.min(places.len() - 1)).copied()
     }
 
-    /// What the model knows of a place: nobody ever had this ticket when it is of another life.
+    /// What the model knows of a place: a ticket of another epoch was never given.
     pub fn known(&self, of: PlaceRef) -> (model::Id, u64) {
         (of.id.0, if self.epoch == Some(of.epoch) { of.ticket } else { u64::MAX })
     }
 
-    /// A place as the model tells it.
-    fn told(&self, place: &Place) -> Reply {
-        // Scripts tell whole milliseconds, rounded up.
+    /// A place as the model returns it.
+    fn reply(&self, place: &Place) -> Reply {
+        // Scripts return whole milliseconds, rounded up.
         let end = |left| self.model.now() + micros(left);
         match place.standing {
             Standing::Waiting { position, .. } => Reply::Waiting { position },
@@ -33,13 +33,13 @@ impl QueueHistory<'_> {
         }
     }
 
-    /// An end as scripts tell it.
+    /// An end as scripts return it.
     pub fn up(&self, ends: u64) -> u64 {
         self.model.now() + (ends - self.model.now()).div_ceil(1000) * 1000
     }
 
-    fn rounded(&self, told: Reply) -> Reply {
-        match told {
+    fn rounded(&self, returned: Reply) -> Reply {
+        match returned {
             Reply::Ready { ends } => Reply::Ready { ends: self.up(ends) },
             Reply::Active { ends } => Reply::Active { ends: self.up(ends) },
             other => other,
@@ -47,7 +47,7 @@ impl QueueHistory<'_> {
     }
 
     pub fn compare(&mut self, what: &str, visit: &Visit, of: PlaceRef, model: Reply) -> Outcome {
-        let told = match visit {
+        let returned = match visit {
             Visit::Gone(reason) => Reply::Gone(gone(*reason)),
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
                 if place.status() == Status::Waiting {
@@ -56,11 +56,11 @@ impl QueueHistory<'_> {
                         return Err(format!("{what}: position of {} got worse", of.ticket));
                     }
                 }
-                self.told(place)
+                self.reply(place)
             }
         };
         let model = self.rounded(model);
-        differ(what, &told, &model)?;
+        differ(what, &returned, &model)?;
         match visit {
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
                 self.compare_before(what, place)
@@ -69,7 +69,7 @@ impl QueueHistory<'_> {
         }
     }
 
-    /// How many go before a place, where it is told.
+    /// How many go before a place, where the answer shows it.
     fn compare_before(&self, what: &str, place: &Place) -> Outcome {
         let model = before(place).map(|_| self.model.before(place.ticket));
         differ(&format!("{what}: before it"), &before(place), &model)
@@ -132,9 +132,9 @@ impl QueueHistory<'_> {
                 differ("ticket", &of.ticket, &ticket)?;
                 self.compare_before("join", &place)
             }
-            (Join::Same(of, place), Joined::Same(ticket, told)) => {
+            (Join::Same(of, place), Joined::Same(ticket, returned)) => {
                 differ("promise 4: ticket of the same place", &of.ticket, &ticket)?;
-                self.compare("join", &Visit::Here(place), of, told)
+                self.compare("join", &Visit::Here(place), of, returned)
             }
             (Join::AddressFull, Joined::AddressFull)
             | (Join::Full, Joined::Full)

@@ -1,4 +1,4 @@
-//! How the tests ask.
+//! The requests of the tests.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Checked, Limits, Rule
 use crate::support::TimedStore;
 
 impl TimedStore {
-    /// The way to the limits, by this store's time.
+    /// The limits, by this store's time.
     pub fn limits(&self) -> Limits {
         Limits::open_with_clock(&self.store, 10_000, self.clock())
     }

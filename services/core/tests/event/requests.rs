@@ -1,4 +1,4 @@
-//! What the tests of this folder ask, with what they expect of every answer.
+//! The requests of the tests of this folder, with what they expect of every answer.
 
 use std::time::Duration;
 
