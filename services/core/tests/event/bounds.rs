@@ -8,15 +8,14 @@ use anteroom_testkit::PATIENCE;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use super::requests::{apply, apply_many, claim, finish, stock};
+use super::requests::{apply, apply_many, claim, finish, opened, stock};
 use super::support::{SECOND, START, TimedStore};
 
 /// With visitor_ids of 36 bytes, as long as a UUID.
 #[tokio::test]
 async fn an_applicant_takes_at_most_150_bytes() {
     const MANY: u64 = 20_000;
-    let world = TimedStore::new().await;
-    let event = world.event(stock(MANY));
+    let (world, event) = opened(stock(MANY)).await;
     for from in (0..MANY).step_by(1_000) {
         let visitors: Vec<_> = (from..from + 1_000).map(|number| format!("{number:036}")).collect();
         let all = visitors.iter().map(|visitor| apply(&event, visitor));
@@ -32,8 +31,7 @@ async fn an_applicant_takes_at_most_150_bytes() {
 
 #[tokio::test]
 async fn a_full_store_takes_no_application_and_goes_on_issuing() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(9));
+    let (world, event) = opened(stock(9)).await;
     apply_many(&event, 0..3).await;
     world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     assert_eq!(event.apply("new").await, Err(Error::Full));
@@ -85,8 +83,7 @@ async fn promise_13_applications_are_dropped_long_after_the_end() {
 /// it.
 #[tokio::test]
 async fn issuers_are_woken_when_there_is_something_to_claim() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(9));
+    let (world, event) = opened(stock(9)).await;
     event.snapshot().await.expect("its birth");
     let stream = TcpStream::connect(("127.0.0.1", world.redis.port())).await.expect("Redis");
     let mut stream = BufReader::new(stream);

@@ -4,15 +4,13 @@ use std::cell::Cell;
 
 use anteroom_core::event::{Failed, Retried};
 
-use super::requests::{apply_many, claim, sequences, stock};
-use super::support::TimedStore;
+use super::requests::{apply_many, claim, opened, sequences, stock};
 
 /// What dies again while all are raised is not raised once more: the call would never end.
 #[tokio::test]
 async fn all_dead_letters_are_tried_again_each_once() {
     const DEAD: u64 = 250;
-    let world = TimedStore::new().await;
-    let event = world.event(stock(DEAD + 1));
+    let (_world, event) = opened(stock(DEAD + 1)).await;
     apply_many(&event, 0..DEAD + 1).await;
     let kill = async || {
         let claimed = claim(&event, 64).await;

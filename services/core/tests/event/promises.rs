@@ -5,13 +5,12 @@ use std::time::Duration;
 use anteroom_core::event::{Application, Apply, Event, Failed, Finished, Issue, Retried, Rules};
 use rand::Rng as _;
 
-use super::requests::{apply, apply_many, claim, finish, pass, sequences, status, stock};
+use super::requests::{apply, apply_many, claim, finish, opened, pass, sequences, status, stock};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
 async fn promise_09_one_application_for_each_visitor_for_ever() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(2));
+    let (world, event) = opened(stock(2)).await;
     assert_eq!(apply(&event, "ann").await, Application::Pending { position: 1 });
     assert_eq!(apply(&event, "bob").await, Application::Pending { position: 2 });
     let again = Apply::Same(Application::Pending { position: 1 });
@@ -30,8 +29,7 @@ async fn promise_09_one_application_for_each_visitor_for_ever() {
 
 #[tokio::test]
 async fn promise_09_the_last_unit_makes_all_who_wait_sold_out_for_ever() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { over_apply: 2_500_000, ..stock(2) });
+    let (_world, event) = opened(Rules { over_apply: 2_500_000, ..stock(2) }).await;
     apply_many(&event, 0..5).await;
     // With as many on their way as may apply, no other is taken, and none is sold out yet.
     assert_eq!(event.apply("v5").await, Ok(Apply::SoldOut));
@@ -52,8 +50,7 @@ async fn promise_09_the_last_unit_makes_all_who_wait_sold_out_for_ever() {
 
 #[tokio::test]
 async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { lease: Duration::from_secs(4), ..stock(5) });
+    let (world, event) = opened(Rules { lease: Duration::from_secs(4), ..stock(5) }).await;
     apply_many(&event, 0..2).await;
     let late = claim(&event, 1).await;
     pass(&world, &event, late.lease - Duration::from_micros(1)).await;
@@ -79,8 +76,7 @@ async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
 
 #[tokio::test]
 async fn promise_09_claims_come_in_the_order_of_the_applications() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(9));
+    let (world, event) = opened(stock(9)).await;
     apply_many(&event, 0..9).await;
     let (one, two, three) =
         (claim(&event, 2).await, claim(&event, 2).await, claim(&event, 2).await);
@@ -104,8 +100,7 @@ async fn promise_09_claims_come_in_the_order_of_the_applications() {
 
 #[tokio::test]
 async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { over_apply: 2_000_000, max_attempts: 2, ..stock(2) });
+    let (world, event) = opened(Rules { over_apply: 2_000_000, max_attempts: 2, ..stock(2) }).await;
     apply_many(&event, 0..3).await;
     let claimed = claim(&event, 9).await;
     let failed = event.fail(claimed.fence, 1, "refused", None).await;
@@ -146,8 +141,7 @@ async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
 
 #[tokio::test]
 async fn promise_09_each_code_is_given_once() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { issue: Issue::Codes, ..stock(4) });
+    let (_world, event) = opened(Rules { issue: Issue::Codes, ..stock(4) }).await;
     apply_many(&event, 0..4).await;
     let none = claim(&event, 9).await;
     assert_eq!((none.work.len(), none.pending), (0, false), "without a code nothing is claimed");
@@ -259,8 +253,7 @@ async fn promise_09_the_first_application_settles_how_units_are_issued() {
 /// scheduler ticks.
 #[tokio::test]
 async fn max_per_second_holds_for_the_fleet() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { max_per_second: 20, ..stock(1_000) });
+    let (world, event) = opened(Rules { max_per_second: 20, ..stock(1_000) }).await;
     apply_many(&event, 0..200).await;
     let mut claims = Vec::new();
     while claims.len() < 100 {

@@ -6,13 +6,12 @@ use anteroom_core::event::{AddStock, Apply, Claimed, Event, Failed, Finished, Ru
 use anteroom_core::store::Config;
 use anteroom_testkit::{Proxy, Redis};
 
-use super::requests::{apply_many, claim, finish, stock};
-use super::support::{TimedStore, open};
+use super::requests::{apply_many, claim, finish, opened, stock};
+use super::support::open;
 
 #[tokio::test]
 async fn promise_11_stock_is_given_once_for_each_name() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules::default());
+    let (world, event) = opened(Rules::default()).await;
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Added(5)));
     assert_eq!(event.add_stock("b", 1).await, Ok(AddStock::Added(6)));
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Repeated(5)), "the first answer");
@@ -28,8 +27,7 @@ async fn promise_11_stock_is_given_once_for_each_name() {
 
 #[tokio::test]
 async fn promise_11_a_name_holds_for_a_day_of_queue_time() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules::default());
+    let (world, event) = opened(Rules::default()).await;
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Added(5)));
     // An outage of a week is no time at all.
     world.pass(Duration::from_secs(7 * 86_400));

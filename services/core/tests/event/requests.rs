@@ -12,6 +12,13 @@ pub fn stock(units: u64) -> Rules {
     Rules { stock: Some(units), ..Rules::default() }
 }
 
+/// A store of its own, and an event on it by these rules.
+pub async fn opened(rules: Rules) -> (TimedStore, Event) {
+    let world = TimedStore::new().await;
+    let event = world.event(rules);
+    (world, event)
+}
+
 /// Time goes by, with ticks as close as a scheduler's.
 pub async fn pass(world: &TimedStore, event: &Event, mut time: Duration) {
     while time > Duration::ZERO {

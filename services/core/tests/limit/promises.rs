@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::requests::{ask, login, rule};
+use crate::requests::{ask, login, opened, rule};
 use crate::support::{SECOND, TimedStore, micros};
 
 const MS: u64 = 1_000;
@@ -86,8 +86,7 @@ async fn promise_07_two_in_one_microsecond_are_two() {
 
 #[tokio::test]
 async fn promise_07_a_retry_is_exact() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let mut random = StdRng::seed_from_u64(8);
     for (algorithm, name) in Algorithm::ALL {
         let mut refused = 0;
@@ -115,8 +114,7 @@ async fn promise_07_a_retry_is_exact() {
 #[tokio::test]
 async fn promise_07_ten_thousand_units_fit_into_a_log_and_not_one_more() {
     const MOST: u32 = 10_000;
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let rule = rule(Algorithm::Log, MOST, 60);
     let of = |cost| login(rule, "ann", cost);
     let mut random = StdRng::seed_from_u64(9);
@@ -206,8 +204,7 @@ async fn promise_12_a_leap_ahead_frees_at_most_one_window() {
 
 #[tokio::test]
 async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let full = rule(Algorithm::Log, 10_000, 10);
     for _ in 0..100 {
         assert!(takes(&limits, &login(full, "ann", 100)).await);
@@ -232,8 +229,7 @@ async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
 /// Also where a call has evicted as many as it may, a set takes no more than it loses.
 #[tokio::test]
 async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let full = rule(Algorithm::Log, 10_000, 10);
     let keys = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     for key in keys {
@@ -257,8 +253,7 @@ async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
 #[tokio::test]
 async fn promise_13_logs_that_share_a_call_share_what_it_evicts() {
     const LOGS: u64 = MAX_CHECKS as u64;
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let keys: Vec<_> = (0..LOGS).map(|key| key.to_string()).collect();
     let log = rule(Algorithm::Log, 200, 10);
     let check = |key, cost| Check { group: Some("all"), ..login(log, key, cost) };

@@ -6,8 +6,8 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits};
 use anteroom_core::store::{Config, Error};
 use anteroom_testkit::{Cut, PATIENCE, Proxy, Redis};
 
-use crate::requests::{login, rule};
-use crate::support::{TimedStore, open};
+use crate::requests::{login, opened, rule};
+use crate::support::open;
 
 async fn left(limits: &Limits, check: &Check<'_>) -> u32 {
     match limits.check(Call::one(&Check { cost: 0, ..*check }, None).expect("a call")).await {
@@ -26,8 +26,7 @@ fn decided(answer: &Result<Answer, Error>) -> (bool, bool) {
 /// A repeat within one window; then the name is free, though its key is still there.
 #[tokio::test]
 async fn promise_11_a_name_holds_for_one_window() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     for (algorithm, name) in Algorithm::ALL {
         let check = login(rule(algorithm, 9, 60), name, 2);
         let named = || limits.check(Call::one(&check, Some("a")).expect("a call"));
@@ -45,8 +44,7 @@ async fn promise_11_a_name_holds_for_one_window() {
 /// The same name for two calls at once, as a client sends that lost its patience.
 #[tokio::test]
 async fn promise_11_two_at_once_are_one() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (_world, limits) = opened().await;
     let check = login(rule(Algorithm::Log, 9, 60), "ann", 2);
     let named = || limits.check(Call::one(&check, Some("a")).expect("a call"));
     let (alone, first, second) = tokio::join!(named(), named(), named());
@@ -58,8 +56,7 @@ async fn promise_11_two_at_once_are_one() {
 /// Two services that count different limits of one customer may both call theirs `order-17`.
 #[tokio::test]
 async fn the_name_of_several_checks_is_theirs_alone() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (_world, limits) = opened().await;
     let of = |limit, key| Check {
         limit,
         group: Some("ann"),

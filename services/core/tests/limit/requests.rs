@@ -13,6 +13,13 @@ impl TimedStore {
     }
 }
 
+/// A store of its own, and the limits on it.
+pub async fn opened() -> (TimedStore, Limits) {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    (world, limits)
+}
+
 pub fn rule(algorithm: Algorithm, limit: u32, seconds: u64) -> Rule {
     Rule { algorithm, limit, window: Duration::from_secs(seconds), shadow: false }
 }

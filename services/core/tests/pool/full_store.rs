@@ -3,13 +3,11 @@
 use anteroom_core::pool::{AmountRequest, Answer, Refusal};
 use anteroom_core::store::Error;
 
-use super::money::{draw, funded, hold, sums, units};
-use super::support::TimedStore;
+use super::money::{draw, funded, hold, opened, sums, units};
 
 #[tokio::test]
 async fn a_full_store_refuses_holds_and_draws_and_settles_what_is_held() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(11));
+    let (world, pool) = opened(funded(11)).await;
     pool.fund(units(5), "funded").await.expect("an answer");
     let drawn = draw(&pool, 1, "drawn").await;
     let (one, two) = (hold(&pool, 4, "a").await, hold(&pool, 3, "b").await);

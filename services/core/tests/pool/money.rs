@@ -26,6 +26,13 @@ impl TimedStore {
     }
 }
 
+/// A store of its own, and a pool on it by these rules.
+pub async fn opened(rules: Rules) -> (TimedStore, Pool) {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", rules);
+    (world, pool)
+}
+
 /// One that goes by the store's own clock.
 pub fn open(store: &Store, name: &str, rules: Rules) -> Pool {
     Pool::open(store, name, rules, 100_000)

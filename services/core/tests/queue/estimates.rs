@@ -8,7 +8,7 @@ use anteroom_core::queue::{Override, Pace, PlaceRef, Queue, Rules, State, Status
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{before, capacity, join, look, rate, tick};
+use super::line::{before, capacity, join, look, rate, room, tick};
 use super::support::TimedStore;
 
 /// How long visitors stay.
@@ -440,8 +440,7 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
 
 #[tokio::test]
 async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(100, Duration::from_secs(10), Pace::Even)).await;
+    let (world, queue) = room(rate(100, Duration::from_secs(10), Pace::Even)).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
     for n in 0..20 {

@@ -6,7 +6,7 @@ use anteroom_core::queue::{GoneReason, Join, Leave, Override, Queue, Rules, Stat
 use anteroom_core::store::Error;
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, look, status, tick, visitor};
+use super::line::{capacity, join, look, room, status, tick, visitor};
 use super::support::{SECOND, TimedStore};
 
 async fn fill(world: &TimedStore, full: bool) {
@@ -16,8 +16,7 @@ async fn fill(world: &TimedStore, full: bool) {
 
 /// A queue with one ready, one active and three waiting, on a store that is full now.
 async fn full() -> (TimedStore, Queue, Vec<anteroom_core::queue::PlaceRef>) {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     let mut places = Vec::new();
     for n in 0..5 {
         places.push(join(&queue, n).await.0);
@@ -90,8 +89,7 @@ async fn the_line_moves_on_until_the_room_is_empty() {
 /// that needs memory.
 #[tokio::test]
 async fn renewals_that_cut_sessions_go_on() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", Rules { local_answers: true, ..capacity(3) }).await;
+    let (world, queue) = room(Rules { local_answers: true, ..capacity(3) }).await;
     // At the birth of a queue slots are withheld for a moment.
     world.pass(Duration::from_millis(200));
     tick(&queue).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_core::breaker::{State as BreakerState, Totals};
 use anteroom_core::queue::{BreakerReading, Health, Override, Pace, Queue, Rules, State, Status};
 
-use super::line::{before, capacity, join, look, rate};
+use super::line::{before, capacity, join, look, rate, room};
 use super::support::{SECOND, TimedStore};
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
@@ -67,8 +67,7 @@ async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Qu
 
 #[tokio::test]
 async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(5)).await;
+    let (world, queue) = room(capacity(5)).await;
     tick(&queue, &reading(BreakerState::Closed, 1)).await;
     assert_eq!(join(&queue, 0).await.1.status(), Status::Ready);
     tick(&queue, &reading(BreakerState::Open, 2)).await;

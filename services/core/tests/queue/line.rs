@@ -48,6 +48,13 @@ impl TimedStore {
     }
 }
 
+/// A store of its own, and a queue on it by these rules.
+pub async fn room(rules: Rules) -> (TimedStore, Queue) {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", rules).await;
+    (world, queue)
+}
+
 /// What the keys of a queue begin with.
 fn keys(queue: &str) -> String {
     format!("anteroom:v1:queue:{{{queue}}}:")

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Join, Override, Pace, Rules, State, Status, Visit};
 
-use super::line::{capacity, join, rate, status, tick, visitor};
+use super::line::{capacity, join, rate, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
 async fn overrides_end_each_at_its_own_time() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(5)).await;
+    let (world, queue) = room(capacity(5)).await;
     let at = |seconds| Some((START / SECOND) + seconds);
     queue.override_rules(&[Override::Capacity(Some(9))], at(60)).await.expect("an override");
     queue.override_rules(&[Override::MaxWaiting(Some(3))], at(120)).await.expect("an override");
@@ -55,8 +54,7 @@ async fn opening_times_take_joins_then_promote_then_close() {
 
 #[tokio::test]
 async fn the_last_ticket_a_double_can_count_is_never_passed() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let last = anteroom_core::queue::MAX_TICKET;
     let meta = "anteroom:v1:queue:{q}:meta";
     world.redis.run::<i64>(&["HSET", meta, "ticket", &(last - 1).to_string()]).await;
@@ -68,8 +66,7 @@ async fn the_last_ticket_a_double_can_count_is_never_passed() {
 
 #[tokio::test]
 async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(3, Duration::from_secs(60), Pace::Batch)).await;
+    let (world, queue) = room(rate(3, Duration::from_secs(60), Pace::Batch)).await;
     queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
     let (old, _) = join(&queue, 0).await;
     for n in 1..6 {
@@ -90,8 +87,7 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
 /// The estimate of every 64th ticket goes to Redis with the next join.
 #[tokio::test]
 async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(1, Duration::from_secs(60), Pace::Even)).await;
+    let (world, queue) = room(rate(1, Duration::from_secs(60), Pace::Even)).await;
     let marked = async || -> u64 {
         world.redis.run(&["ZCOUNT", "anteroom:v1:queue:{q}:marks", "64", "64"]).await
     };
@@ -114,8 +110,7 @@ async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
 async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
     let meta = "anteroom:v1:queue:{q}:meta";
     for loss in [&["DEL", meta][..], &["HDEL", meta, "epoch"]] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", capacity(1)).await;
+        let (world, queue) = room(capacity(1)).await;
         queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
         let mut old = Vec::new();
         for n in 0..5 {
@@ -142,8 +137,7 @@ async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
 
 #[tokio::test]
 async fn a_store_without_rules_is_given_them_by_the_first_call() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     let (of, _) = join(&queue, 0).await;
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
     for key in keys {

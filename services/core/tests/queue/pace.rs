@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, Status};
 
-use super::line::{capacity, join, look, rate, tick};
+use super::line::{capacity, join, look, rate, room, tick};
 use super::support::{SECOND, TimedStore};
 
 /// A queue with so many in line and none promoted yet.
@@ -167,8 +167,7 @@ async fn large_batches_are_made_in_chunks() {
 
 #[tokio::test]
 async fn on_a_quiet_day_the_room_is_invisible_and_a_rush_is_a_stream() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(1000, Duration::from_secs(10), Pace::Even)).await;
+    let (world, queue) = room(rate(1000, Duration::from_secs(10), Pace::Even)).await;
     for n in 0..20 {
         assert_eq!(join(&queue, n).await.1.status(), Status::Ready, "visitor {n} on a quiet day");
         world.pass(Duration::from_millis(200));
@@ -230,8 +229,7 @@ async fn estimates_follow_the_promotions_really_made() {
 
 #[tokio::test]
 async fn estimates_are_unknown_until_something_is_known() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (_world, queue) = room(capacity(1)).await;
     join(&queue, 0).await;
     let (_, place) = join(&queue, 1).await;
     assert_eq!((place.position(), place.eta().0, place.eta().1), (1, None, None));

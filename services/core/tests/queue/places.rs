@@ -7,7 +7,7 @@ use anteroom_core::queue::{
 };
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, tick};
+use super::line::{capacity, join, room, tick};
 use super::support::{SECOND, START, TimedStore};
 
 use Status::{Active, Away, Ready, Waiting};
@@ -139,8 +139,7 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
 
 #[tokio::test]
 async fn what_has_ended_is_passed_over_before_it_is_swept() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(3)).await;
+    let (world, queue) = room(capacity(3)).await;
     for n in 0..3 {
         join(&queue, n).await;
     }
@@ -171,8 +170,7 @@ async fn what_has_ended_is_passed_over_before_it_is_swept() {
 /// Ready and active places stand in one set: a call looks at 200 of them and says where it stopped.
 #[tokio::test]
 async fn promise_13_a_call_looks_at_200_places_however_few_it_finds() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", lasting(1_000)).await;
+    let (_world, queue) = room(lasting(1_000)).await;
     let joins = join_all((0..450).map(|n| join(&queue, n))).await;
     join_all(joins.iter().take(448).map(|(of, _)| queue.claim(*of))).await;
     let mut after = 0;
@@ -189,8 +187,7 @@ async fn promise_13_a_call_looks_at_200_places_however_few_it_finds() {
 
 #[tokio::test]
 async fn a_join_time_is_that_of_the_ticket_s_own_second() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", lasting(1_000)).await;
+    let (world, queue) = room(lasting(1_000)).await;
     for n in 0..200 {
         join(&queue, n).await;
         world.run(&queue, Duration::from_secs(1)).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::queue::{GoneReason, Join, Leave, PlaceRef, Queue, Rules, Status, Visit};
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, look, status, tick, visitor};
+use super::line::{capacity, join, look, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 const POLL: Duration = Duration::from_secs(20);
@@ -27,8 +27,7 @@ struct BusyQueue {
 
 impl BusyQueue {
     async fn new(rules: Rules) -> Self {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", rules).await;
+        let (world, queue) = room(rules).await;
         let (first, _) = join(&queue, 1_000_000).await;
         queue.claim(first).await.expect("a claim");
         Self { world, queue, first }
@@ -119,8 +118,7 @@ async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
 #[tokio::test]
 async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     for outage in [Duration::from_secs(8 * 3600), Duration::from_secs(61)] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", capacity(10)).await;
+        let (world, queue) = room(capacity(10)).await;
         let ghosts = join_many(&queue, 0..5_000).await;
         poll_all(&queue, &ghosts).await;
         world.run(&queue, Duration::from_secs(10)).await;
@@ -202,8 +200,7 @@ async fn a_roll_call_is_part_of_the_expected_wait() {
 /// is let in as soon as it is heard.
 #[tokio::test]
 async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_heard() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     let places = join_many(&queue, 0..6).await;
     poll_all(&queue, &places).await;
     for of in &places[..2] {

@@ -9,7 +9,7 @@ use anteroom_testkit::Redis;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{capacity, join, look, rate, status, tick, visitor};
+use super::line::{capacity, join, look, rate, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 /// Lets time pass with a tick and the polls of these places every two seconds.
@@ -30,8 +30,7 @@ fn paused() -> [Override; 1] {
 
 #[tokio::test]
 async fn promise_01_a_lowered_capacity_throws_nobody_out() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(3)).await;
+    let (_world, queue) = room(capacity(3)).await;
     let mut places = Vec::new();
     for n in 0..5 {
         places.push(join(&queue, n).await.0);
@@ -52,8 +51,7 @@ async fn promise_01_a_lowered_capacity_throws_nobody_out() {
 
 #[tokio::test]
 async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (first, _) = join(&queue, 0).await;
     queue.claim(first).await.expect("a claim");
     let (sleeper, _) = join(&queue, 1).await;
@@ -116,8 +114,7 @@ async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_one_place() {
     const RUNS: u64 = 10_000;
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(50)).await;
+    let (_world, queue) = room(capacity(50)).await;
     let mut places = std::collections::BTreeSet::new();
     for first in (0..RUNS).step_by(500) {
         let mut runs = tokio::task::JoinSet::new();
@@ -140,8 +137,7 @@ async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_o
 
 #[tokio::test]
 async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_gone() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", Rules { max_waiting: 2, ..capacity(1) }).await;
+    let (_world, queue) = room(Rules { max_waiting: 2, ..capacity(1) }).await;
     let (ready, _) = join(&queue, 0).await;
     let (waiting, _) = join(&queue, 1).await;
     join(&queue, 2).await;
@@ -162,8 +158,7 @@ async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_
 
 #[tokio::test]
 async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     queue.override_rules(&paused(), None).await.expect("an override");
     let mut places = Vec::new();
     for n in 0..6 {
@@ -179,8 +174,7 @@ async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
 
 #[tokio::test]
 async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandons_nobody() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let mut places = Vec::new();
     for n in 0..6 {
         places.push(join(&queue, n).await.0);
@@ -230,8 +224,7 @@ async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate
 
 #[tokio::test]
 async fn promise_05_never_polled_is_abandoned_and_says_so() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
     let (silent, _) = join(&queue, 1).await;
@@ -285,8 +278,7 @@ async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
 
 #[tokio::test]
 async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
     let (waiting, _) = join(&queue, 1).await;
@@ -308,8 +300,7 @@ async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
 
 #[tokio::test]
 async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(5)).await;
+    let (_world, queue) = room(capacity(5)).await;
     let (of, _) = join(&queue, 0).await;
     for _ in 0..2 {
         queue.override_rules(&[Override::Capacity(Some(7))], None).await.expect("an override");
@@ -325,8 +316,7 @@ async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
 
 #[tokio::test]
 async fn tickets_go_on_beyond_2_to_the_40() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let begin = (1u64 << 40) + 12_345;
     let meta = "anteroom:v1:queue:{q}:meta";
     world.redis.run::<i64>(&["HSET", meta, "ticket", &begin.to_string()]).await;
@@ -354,8 +344,7 @@ async fn tickets_go_on_beyond_2_to_the_40() {
 /// Every key is on the list of permanent keys, and none has a name of its own making.
 #[tokio::test]
 async fn promise_13_every_key_is_on_the_list() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let mut places = Vec::new();
     for n in 0..10 {
         places.push(join(&queue, n).await.0);
@@ -379,8 +368,7 @@ async fn promise_13_every_key_is_on_the_list() {
 
 #[tokio::test]
 async fn promise_06_the_store_holds_no_visitor_id() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     for n in 0..5 {
         join(&queue, n).await;
     }

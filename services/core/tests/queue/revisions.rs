@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{capacity, join, tick};
+use super::line::{capacity, join, room, tick};
 use super::support::{START, TimedStore};
 
 const OLD: u64 = 5;
@@ -116,8 +116,7 @@ async fn a_file_that_seeded_a_store_loses_against_any_schedulers_file() {
 
 #[tokio::test]
 async fn two_versions_of_a_file_do_not_alternate() {
-    let world = TimedStore::new().await;
-    let old = world.queue("q", capacity(OLD)).await;
+    let (world, old) = room(capacity(OLD)).await;
     let new = world.queue("q", capacity(NEW)).await;
     for round in 0..6 {
         if round == 3 {
@@ -133,8 +132,7 @@ async fn two_versions_of_a_file_do_not_alternate() {
 
 #[tokio::test]
 async fn an_older_replica_gets_back_what_it_lacks() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(OLD)).await;
+    let (world, scheduler) = room(capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     admission.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
     world.keep("q").await;
@@ -151,8 +149,7 @@ async fn an_older_replica_gets_back_what_it_lacks() {
 
 #[tokio::test]
 async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(NEW)).await;
+    let (world, scheduler) = room(capacity(NEW)).await;
     let admission = world.open("q", capacity(OLD));
     world.keep("q").await;
     world.pass(Duration::from_secs(1));
@@ -182,8 +179,7 @@ async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() 
 
 #[tokio::test]
 async fn a_scheduler_that_starts_on_an_emptied_store_undoes_no_override() {
-    let world = TimedStore::new().await;
-    let before = world.queue("q", capacity(OLD)).await;
+    let (world, before) = room(capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     pause(&admission).await;
     drop(before);
@@ -197,8 +193,7 @@ async fn a_scheduler_that_starts_on_an_emptied_store_undoes_no_override() {
 
 #[tokio::test]
 async fn what_is_written_on_a_clock_that_leapt_back_is_newer_all_the_same() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(OLD)).await;
+    let (world, scheduler) = room(capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     pause(&admission).await;
     world.set_now(START - 3_600_000_000);

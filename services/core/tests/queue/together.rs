@@ -8,7 +8,7 @@ use anteroom_core::queue::{
 };
 use redis::Value;
 
-use super::line::{capacity, join, look, rate, status, tick, visitor};
+use super::line::{capacity, join, look, rate, room, status, tick, visitor};
 use super::support::TimedStore;
 
 /// Joins these identities in one call; code and status of each.
@@ -51,8 +51,7 @@ const CLOSED: i64 = 6;
 
 #[tokio::test]
 async fn promise_04_five_tabs_in_one_call_are_one_place() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let [one, two] = [visitor(&queue, 1), visitor(&queue, 2)];
     let returned = join_together(&world, &queue, &[one, one, two, one, two]).await;
     assert_eq!(returned, [(CREATED, 2), (SAME, 2), (CREATED, 1), (SAME, 2), (SAME, 1)]);
@@ -81,8 +80,7 @@ async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
 
 #[tokio::test]
 async fn promise_03_who_returns_is_before_who_joins_in_the_same_call() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
     let (sleeper, _) = join(&queue, 1).await;
@@ -106,8 +104,7 @@ async fn promise_03_who_returns_is_before_who_joins_in_the_same_call() {
 
 #[tokio::test]
 async fn a_lowered_session_max_ends_no_session_at_once() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (of, _) = join(&queue, 0).await;
     queue.claim(of).await.expect("a claim");
     for _ in 0..60 {
@@ -124,8 +121,7 @@ async fn a_lowered_session_max_ends_no_session_at_once() {
 
 #[tokio::test]
 async fn records_that_the_store_lost_poison_nothing() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(3)).await;
+    let (world, queue) = room(capacity(3)).await;
     let mut places = Vec::new();
     for n in 0..4 {
         places.push(join(&queue, n).await.0);

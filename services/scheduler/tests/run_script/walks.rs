@@ -41,7 +41,7 @@ fn paste(text: &str) -> (Output, Vec<u16>) {
         .expect("bash");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let statuses = stderr.lines().filter_map(|line| line.strip_prefix("status "));
-    (stderr, statuses.map(|status| status.parse().expect("a number")).collect())
+    (output, statuses.map(|status| status.parse().expect("a number")).collect())
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use anteroom_core::queue::{Adaptive, Health, Override, Pace, RULES, StepReason};
 
 use super::{AIM, Breaker, INTERVAL, TICK, batch, interval, line, tick};
-use crate::line::{join, look, rate};
+use crate::line::{join, look, rate, room};
 use crate::overrides::known_before;
 use crate::support::TimedStore;
 
@@ -24,8 +24,7 @@ async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
 
 #[tokio::test]
 async fn bounds_that_are_changed_take_the_batch_along() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(40, INTERVAL, Pace::Even)).await;
+    let (_world, queue) = room(rate(40, INTERVAL, Pace::Even)).await;
     let target = Breaker::new();
     for (min_batch, max_batch, then) in [(10, 110, 40), (60, 110, 60), (10, 30, 30), (1, 90, 30)] {
         let adaptive = Adaptive { min_batch, max_batch, ..AIM };
