@@ -6,6 +6,7 @@
 //! written down as a test, which stays with the fix.
 
 use std::{
+    error::Error,
     fmt::{Debug, Write as _},
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
@@ -28,7 +29,7 @@ const STEPS: std::ops::Range<usize> = 1..80;
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// What is wrong with a history, if anything is.
-pub type Outcome = Result<(), String>;
+pub type Outcome = Result<(), Box<dyn Error>>;
 
 /// Compares what the subsystem returned with what the model says.
 ///
@@ -38,7 +39,7 @@ pub fn differ<T: Debug + PartialEq>(what: &str, returned: &T, model: &T) -> Outc
     if returned == model {
         Ok(())
     } else {
-        Err(format!("{what}: returned {returned:?}, the model says {model:?}"))
+        Err(format!("{what}: returned {returned:?}, the model says {model:?}").into())
     }
 }
 
@@ -231,7 +232,8 @@ fn series<H: Harness>(
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
     let result = runner.run(&(H::bases(), vec(H::steps(), STEPS)), |(base, steps)| {
-        runtime.block_on(harness.play(&base, &steps)).map_err(TestCaseError::fail)
+        let outcome = runtime.block_on(harness.play(&base, &steps));
+        outcome.map_err(|error| TestCaseError::fail(error.to_string()))
     });
     match result {
         Ok(()) => Ok(()),

@@ -190,6 +190,49 @@ impl<R: Ruled> Entity<R> {
     }
 }
 
+/// What the handles of all entities have: `open`, the name, the rules, and their form in logs.
+macro_rules! handle {
+    ($handle:ident) => {
+        impl $handle {
+            /// Opens it. `rules` are given to a store that holds none for it, as long as this
+            /// handle has seen none there; `lane_bound` is how many calls of each operation may
+            /// wait. Must be called inside a Tokio runtime.
+            pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
+                Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
+            }
+
+            /// The name in the configuration.
+            pub fn name(&self) -> &str {
+                self.entity().name()
+            }
+
+            /// Takes the rules of a reloaded configuration, for a store that holds none while none
+            /// were seen.
+            pub fn set_rules(&self, rules: Rules) {
+                self.entity().set_rules(rules);
+            }
+
+            /// Writes the rules of a scheduler's configuration file, where the file's rules in the
+            /// store differ. Returns whether it wrote. The first rules create the entity.
+            pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, $crate::store::Error> {
+                self.entity().write_file(&scripts::APPLY_RULES, rules).await
+            }
+
+            fn entity(&self) -> &Entity<Rules> {
+                &self.0.entity
+            }
+        }
+
+        impl std::fmt::Debug for $handle {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut text = f.debug_struct(stringify!($handle));
+                text.field("name", &self.name()).finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(crate) use handle;
+
 /// A new epoch of an entity.
 pub(crate) fn new_epoch() -> [u8; 8] {
     rand::rng().random()

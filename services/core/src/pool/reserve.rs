@@ -62,10 +62,6 @@ pub struct Drawn {
 
 impl Pool {
     /// Reserves an amount for the rule's `hold_ttl`. A repeat of `operation_id` is the same hold.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn hold(
         &self,
         request: &AmountRequest,
@@ -82,10 +78,6 @@ impl Pool {
     }
 
     /// Pays an amount at once. A repeat of `operation_id` pays nothing more.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn draw(
         &self,
         request: &AmountRequest,

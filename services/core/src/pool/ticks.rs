@@ -45,10 +45,6 @@ impl Snapshot {
 
 impl Pool {
     /// One tick: queue time moves on, and what has ended is taken back, a bounded part of it.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn sweep(&self) -> Result<Sweep, Error> {
         let args = self.entity().args();
         let mut reply = self.entity().ask(&scripts::SWEEP, args, Repeat::Never).await?;
@@ -61,10 +57,6 @@ impl Pool {
     }
 
     /// The pool as a whole. A store that holds older rules than were seen gets the newest first.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
         self.entity().snapshot(|| self.view()).await
     }

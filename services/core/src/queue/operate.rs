@@ -60,12 +60,6 @@ pub struct Purged {
 }
 
 impl Queue {
-    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
-    /// differ. Returns whether it wrote.
-    pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        self.entity().write_file(&scripts::APPLY_RULES, rules).await
-    }
-
     /// Puts these overrides in force until an end in seconds since 1970 (`None`: until taken back).
     /// What they have in common with older ones replaces them; the others keep their own ends.
     pub async fn override_rules(

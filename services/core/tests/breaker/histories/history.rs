@@ -35,8 +35,7 @@ impl<'a> BreakerHistory<'a> {
         let (wall, rules) = (self.world.now(), self.base.rules());
         let outcomes: Vec<_> = reports.iter().map(|(report, id)| report.outcome(*id)).collect();
         let returned = join_all(outcomes.iter().map(|it| self.target.record(&rules, it))).await;
-        let returned =
-            returned.into_iter().map(|it| it.map(recorded).map_err(|error| error.to_string()));
+        let returned = returned.into_iter().map(|it| it.map(recorded));
         let returned: Vec<_> = returned.collect::<Result<_, _>>()?;
         // All have names, or none has.
         let weight = if reports.iter().any(|(_, id)| id.is_some()) { 2 } else { 1 };
@@ -52,7 +51,7 @@ impl<'a> BreakerHistory<'a> {
         let (wall, rules) = (self.world.now(), self.base.rules());
         let calls = permits.clone().map(|number| self.target.permit(&rules, permit(number)));
         for (number, returned) in permits.clone().zip(join_all(calls).await) {
-            let returned = match returned.map_err(|error| error.to_string())? {
+            let returned = match returned? {
                 Permission::Free => model::Permission::Free,
                 Permission::Permit(named) => {
                     differ("the name of the permit", &named, &permit(number))?;
@@ -69,8 +68,7 @@ impl<'a> BreakerHistory<'a> {
     }
 
     async fn look(&mut self) -> Outcome {
-        let snapshot = self.target.snapshot(&self.base.rules()).await;
-        let snapshot = snapshot.map_err(|error| error.to_string())?;
+        let snapshot = self.target.snapshot(&self.base.rules()).await?;
         let totals = snapshot.totals;
         let returned = model::Look {
             window: window(snapshot.window()),
@@ -82,7 +80,7 @@ impl<'a> BreakerHistory<'a> {
         };
         differ("look", &returned, &self.model.look(self.world.now(), &self.base.model()))?;
         if returned.version < self.version {
-            return Err(format!("version {} after {}", returned.version, self.version));
+            return Err(format!("version {} after {}", returned.version, self.version).into());
         }
         self.version = returned.version;
         Ok(())

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use anteroom_core::event::{self, Event, Issue, Rules, Work};
-use anteroom_core::store::Error;
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::event as model;
 use futures_util::future::join_all;
@@ -54,7 +53,7 @@ impl<'a> EventHistory<'a> {
         let ids: Vec<_> = visitors.clone().map(visitor).collect();
         let returned = join_all(ids.iter().map(|id| self.event.apply(id))).await;
         for (visitor, returned) in visitors.zip(returned) {
-            let returned = match returned.map_err(text)? {
+            let returned = match returned? {
                 event::Apply::Accepted(it) => model::Apply::Accepted(application(it)),
                 event::Apply::Same(it) => model::Apply::Same(application(it)),
                 event::Apply::SoldOut => model::Apply::SoldOut,
@@ -71,14 +70,14 @@ impl<'a> EventHistory<'a> {
         let ids: Vec<_> = visitors.clone().map(visitor).collect();
         let returned = join_all(ids.iter().map(|id| self.event.status(id))).await;
         for (visitor, returned) in visitors.zip(returned) {
-            let returned = returned.map_err(text)?.map(application);
+            let returned = returned?.map(application);
             differ("status", &returned, &self.model.status(self.world.now(), visitor))?;
         }
         Ok(())
     }
 
     async fn claim(&mut self, most: usize) -> Outcome {
-        let claimed = self.event.claim(most).await.map_err(text)?;
+        let claimed = self.event.claim(most).await?;
         let in_model = self.claims.len() as u64 + 1;
         let model = self.model.claim(self.world.now(), in_model, most as u64);
         let returned = model::Claimed {
@@ -89,11 +88,9 @@ impl<'a> EventHistory<'a> {
         differ("claim", &returned, &model)?;
         let last = self.claims.last().map_or(0, |claim| claim.fence);
         if !claimed.work.is_empty() && claimed.fence == last {
-            return Err(format!("fence {last} twice"));
+            return Err(format!("fence {last} twice").into());
         }
-        let Claim { fence, work, .. } =
-            Claim { fence: claimed.fence, in_model, work: claimed.work };
-        self.claims.push(Claim { fence, in_model, work });
+        self.claims.push(Claim { fence: claimed.fence, in_model, work: claimed.work });
         Ok(())
     }
 
@@ -108,16 +105,16 @@ impl<'a> EventHistory<'a> {
 
     async fn finish(&mut self, part: Part) -> Outcome {
         let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
-        let returned = self.event.finish(fence, &works).await.map_err(text)?;
+        let returned = self.event.finish(fence, &works).await?;
         for (returned, work) in returned.iter().zip(&works) {
             let event::Finished::Issued { code, after: Some(_) } = returned else { continue };
             if !self.issued.insert(work.visitor_id.clone()) {
-                return Err(format!("promise 9: two units for {}", work.visitor_id));
+                return Err(format!("promise 9: two units for {}", work.visitor_id).into());
             }
             if let Some(code) = code
                 && !self.codes.insert(code.clone())
             {
-                return Err(format!("promise 9: {code} twice"));
+                return Err(format!("promise 9: {code} twice").into());
             }
         }
         let returned: Vec<_> = returned.into_iter().map(finished).collect();
@@ -129,7 +126,7 @@ impl<'a> EventHistory<'a> {
         let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
         for Work { sequence, .. } in works {
             let retry_in = retry_ms.map(Duration::from_millis);
-            let returned = self.event.fail(fence, sequence, CAUSE, retry_in).await.map_err(text)?;
+            let returned = self.event.fail(fence, sequence, CAUSE, retry_in).await?;
             let returned = match returned {
                 event::Failed::Retried => model::Failed::Retried,
                 event::Failed::Dead => model::Failed::Dead,
@@ -142,34 +139,36 @@ impl<'a> EventHistory<'a> {
     }
 
     async fn tick(&mut self) -> Outcome {
-        let returned = self.event.reclaim().await.map_err(text)?;
+        let returned = self.event.reclaim().await?;
         let model = self.model.reclaim(self.world.now());
         differ("reclaim", &(returned.returned, returned.dead), &model)
     }
 
     async fn look(&mut self) -> Outcome {
-        let returned = self.event.snapshot().await.map_err(text)?;
+        let snapshot = self.event.snapshot().await?;
         let issue = if self.model.gives_codes() { Issue::Codes } else { Issue::Count };
-        differ("rules", &returned.rules, &Rules { issue, ..self.base.rules() })?;
+        differ("rules", &snapshot.rules, &Rules { issue, ..self.base.rules() })?;
         let returned = model::Look {
-            stock: returned.stock,
-            issued: returned.issued,
-            pending: returned.pending,
-            claimed: returned.claimed,
-            dead: returned.dead,
-            failed: returned.failed,
-            sold_out: returned.sold_out,
-            codes: returned.codes,
+            stock: snapshot.stock,
+            issued: snapshot.issued,
+            pending: snapshot.pending,
+            claimed: snapshot.claimed,
+            dead: snapshot.dead,
+            failed: snapshot.failed,
+            sold_out: snapshot.sold_out,
+            codes: snapshot.codes,
         };
         let model = self.model.look(self.world.now());
         if returned.issued > returned.stock {
-            return Err(format!("promise 9: {} issued of {}", returned.issued, returned.stock));
+            return Err(
+                format!("promise 9: {} issued of {}", returned.issued, returned.stock).into()
+            );
         }
         differ("look", &returned, &model)
     }
 
     async fn dead(&mut self, after: u64, limit: u64) -> Outcome {
-        let returned = self.event.dead(after, limit).await.map_err(text)?;
+        let returned = self.event.dead(after, limit).await?;
         let letters = returned.letters.into_iter().map(|letter| model::Letter {
             sequence: letter.sequence,
             visitor: number(&letter.visitor_id),
@@ -206,7 +205,7 @@ impl History for EventHistory<'_> {
             Step::Renew(part) => {
                 let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
                 let sequences = sequences(&works);
-                let returned = self.event.renew(fence, &sequences).await.map_err(text)?;
+                let returned = self.event.renew(fence, &sequences).await?;
                 differ("renew", &returned, &self.model.renew(now, in_model, &sequences))?;
             }
             Step::Finish(part) => self.finish(part).await?,
@@ -214,18 +213,17 @@ impl History for EventHistory<'_> {
             Step::GiveBack(part) => {
                 let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
                 let sequences = sequences(&works);
-                let returned = self.event.give_back(fence, &sequences).await.map_err(text)?;
+                let returned = self.event.give_back(fence, &sequences).await?;
                 differ("give_back", &returned, &self.model.give_back(now, in_model, &sequences))?;
             }
             Step::Tick => self.tick().await?,
             Step::Kick => {
-                let returned = self.event.kick().await.map_err(text)?;
-                differ("kick", &returned, &self.model.kick(now))?;
+                differ("kick", &self.event.kick().await?, &self.model.kick(now))?;
             }
             Step::Look => self.look().await?,
             Step::AddStock { name, units } => {
                 let returned = self.event.add_stock(&format!("call {name}"), units).await;
-                let returned = match returned.map_err(text)? {
+                let returned = match returned? {
                     event::AddStock::Added(given) => model::AddStock::Added(given),
                     event::AddStock::Repeated(given) => model::AddStock::Repeated(given),
                     event::AddStock::Mismatch => model::AddStock::Mismatch,
@@ -235,7 +233,7 @@ impl History for EventHistory<'_> {
             }
             Step::Load { first, count } => {
                 let codes: Vec<_> = (first..first + count).map(code).collect();
-                let returned = self.event.load_codes(&codes).await.map_err(text)?;
+                let returned = self.event.load_codes(&codes).await?;
                 let model = self.model.load_codes(now, first..first + count);
                 differ("load_codes", &(returned.new, returned.left), &model)?;
             }
@@ -243,19 +241,19 @@ impl History for EventHistory<'_> {
             Step::RetryDead { first, count } => {
                 let ids: Vec<_> = (first..first + count).map(visitor).collect();
                 let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-                let returned = self.event.retry_dead(&ids).await.map_err(text)?;
+                let returned = self.event.retry_dead(&ids).await?;
                 let model = self.model.retry_dead(now, first..first + count);
                 differ("retry_dead", &(returned.retried, returned.dead), &model)?;
             }
             Step::RetryAllDead => {
-                let returned = self.event.retry_all_dead().await.map_err(text)?;
+                let returned = self.event.retry_all_dead().await?;
                 let dead = self.model.dead(now, 0, usize::MAX);
                 let dead = dead.into_iter().map(|letter| letter.visitor);
                 let model = self.model.retry_dead(now, dead);
                 differ("retry_all_dead", &(returned.retried, returned.dead), &model)?;
             }
             Step::GiveUp { visitor: number } => {
-                let returned = self.event.give_up(&visitor(number)).await.map_err(text)?;
+                let returned = self.event.give_up(&visitor(number)).await?;
                 differ("give_up", &returned, &self.model.give_up(now, number))?;
             }
             Step::Pass { ms } => self.pass(1_000 * ms),
@@ -272,8 +270,7 @@ impl History for EventHistory<'_> {
                 self.world.set_now(now.saturating_add_signed(seconds * 1_000_000));
             }
             Step::Change(base) => {
-                let returned = self.event.apply_rules(&base.rules()).await;
-                returned.map_err(text)?;
+                self.event.apply_rules(&base.rules()).await?;
                 self.base = base;
                 self.model.apply_rules(now, base.model());
             }
@@ -300,10 +297,6 @@ impl History for EventHistory<'_> {
         self.status(0..60).await?;
         self.look().await
     }
-}
-
-fn text(error: Error) -> String {
-    error.to_string()
 }
 
 fn number(text: &str) -> u64 {

@@ -53,11 +53,11 @@ impl<'a> LimitHistory<'a> {
             Ok(made) => made,
             // The logs of a call take no more than so many together.
             Err(CallError::Twice { .. } | CallError::Cost { .. }) => return Ok(()),
-            Err(error) => return Err(format!("{error:?}")),
+            Err(error) => return Err(format!("{error:?}").into()),
         };
         let answers = join_all(made.into_iter().map(|call| self.limits.check(call))).await;
         for (checks, answer) in calls.iter().zip(answers) {
-            let answer = decided(answer.map_err(|error| error.to_string())?, checks);
+            let answer = decided(answer?, checks);
             let checks: Vec<_> = checks.iter().map(modelled).collect();
             let model = self.model.check(wall, &checks, several, id);
             differ(&format!("{checks:?}"), &answer, &model)?;
@@ -91,8 +91,7 @@ impl History for LimitHistory<'_> {
             Step::Forget { limit, key, grouped } => {
                 let (limit, key) = (NAMES[limit], KEYS[key]);
                 let group = grouped.then_some(GROUP);
-                let returned = self.limits.forget(limit, key, group).await;
-                let returned = returned.map_err(|error| error.to_string())?;
+                let returned = self.limits.forget(limit, key, group).await?;
                 differ("forget", &returned, &self.model.forget(limit, group.unwrap_or(key), key))?;
             }
             Step::Alternate => std::mem::swap(&mut self.rules, &mut self.other),

@@ -46,7 +46,7 @@ impl<'a> PoolHistory<'a> {
             requests.iter().map(|(ask, id)| (ask.request(), id.to_string())).collect();
         let returned = join_all(named.iter().map(|(ask, id)| self.pool.hold(ask, id))).await;
         for ((ask, id), returned) in requests.iter().zip(returned) {
-            let returned = returned.map_err(|error| error.to_string())?;
+            let returned = returned?;
             if let Answer::Done(hold) | Answer::Repeated(hold) = returned {
                 self.holds.insert(*id, hold.id);
             }
@@ -62,19 +62,18 @@ impl<'a> PoolHistory<'a> {
             requests.iter().map(|(ask, id)| (ask.request(), id.to_string())).collect();
         let returned = join_all(named.iter().map(|(ask, id)| self.pool.draw(ask, id))).await;
         for ((ask, id), returned) in requests.iter().zip(returned) {
-            let returned = returned.map_err(|error| error.to_string())?;
-            let returned = answer(returned, |it| (it.amount, 0, it.balance));
+            let returned = answer(returned?, |it| (it.amount, 0, it.balance));
             differ("draw", &returned, &self.model.draw(wall, ask.model(), *id))?;
         }
         Ok(())
     }
 
     async fn snapshot(&mut self) -> Outcome {
-        let snapshot = self.pool.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.pool.snapshot().await?;
         let model = self.model.snapshot(self.world.now());
-        let audit = self.pool.audit().await.map_err(|error| error.to_string())?;
+        let audit = self.pool.audit().await?;
         if !audit.holds() || audit.kept != snapshot.sums {
-            return Err(format!("{audit:?}, {snapshot:?}"));
+            return Err(format!("{audit:?}, {snapshot:?}").into());
         }
         let sums = snapshot.sums;
         let returned = model::Sums {
@@ -94,8 +93,7 @@ impl<'a> PoolHistory<'a> {
         let wall = self.world.now();
         match *step {
             Step::Settle { hold, amount } => {
-                let returned = self.pool.settle(self.id(hold), units(amount)).await;
-                let returned = returned.map_err(|error| error.to_string())?;
+                let returned = self.pool.settle(self.id(hold), units(amount)).await?;
                 let returned = answer(returned, |it| (it.amount, 0, it.balance));
                 let model = match self.model.settle(wall, hold, amount) {
                     model::Answer::Done(amount, _, balance) => {
@@ -109,20 +107,17 @@ impl<'a> PoolHistory<'a> {
                 differ("settle", &returned, &model)
             }
             Step::Extend { hold } => {
-                let returned = self.pool.extend(self.id(hold)).await;
-                let returned = returned.map_err(|error| error.to_string())?;
+                let returned = self.pool.extend(self.id(hold)).await?;
                 let returned = done(returned).map(|it| (it.amount, micros(it.expires_in)));
                 let model = self.model.extend(wall, hold);
                 differ("extend", &returned, &model)
             }
             Step::Cancel { hold } => {
-                let returned = self.pool.cancel(self.id(hold)).await;
-                let returned = done(returned.map_err(|error| error.to_string())?);
+                let returned = done(self.pool.cancel(self.id(hold)).await?);
                 differ("cancel", &returned, &self.model.cancel(wall, hold))
             }
             Step::Look { hold } => {
-                let returned = self.pool.look(self.id(hold)).await;
-                let returned = returned.map_err(|error| error.to_string())?;
+                let returned = self.pool.look(self.id(hold)).await?;
                 let returned =
                     returned.map(|it| (it.state.name(), it.amount, micros(it.expires_in)));
                 differ("look", &returned, &self.model.look(wall, hold))
@@ -143,8 +138,7 @@ impl History for PoolHistory<'_> {
         let wall = self.world.now();
         match *step {
             Step::Fund { amount, id } => {
-                let returned = self.pool.fund(units(amount), &id.to_string()).await;
-                let returned = returned.map_err(|error| error.to_string())?;
+                let returned = self.pool.fund(units(amount), &id.to_string()).await?;
                 let returned = answer(returned, |it| (it.amount, 0, it.balance));
                 differ("fund", &returned, &self.model.fund(wall, amount, id))?;
             }
@@ -157,7 +151,7 @@ impl History for PoolHistory<'_> {
             }
             Step::Snapshot => self.snapshot().await?,
             Step::Tick => {
-                self.pool.sweep().await.map_err(|error| error.to_string())?;
+                self.pool.sweep().await?;
                 self.model.sweep(wall);
             }
             Step::Pass { ms } => self.world.set_now(wall + 1_000 * ms),
@@ -168,13 +162,13 @@ impl History for PoolHistory<'_> {
                     let step = left.min(5 * SECOND);
                     left -= step;
                     self.world.set_now(self.world.now() + step);
-                    self.pool.sweep().await.map_err(|error| error.to_string())?;
+                    self.pool.sweep().await?;
                     self.model.sweep(self.world.now());
                 }
             }
             Step::PassDay => {
                 // Queue time is what is kept: a day of it goes by without as many ticks.
-                self.pool.sweep().await.map_err(|error| error.to_string())?;
+                self.pool.sweep().await?;
                 self.model.sweep(wall);
                 let key = "anteroom:v1:pool:{history}:meta";
                 let day = model::DAY.to_string();
@@ -188,8 +182,7 @@ impl History for PoolHistory<'_> {
             }
             Step::Change(base) => {
                 self.base = base;
-                let written = self.pool.apply_rules(&base.rules()).await;
-                written.map_err(|error| error.to_string())?;
+                self.pool.apply_rules(&base.rules()).await?;
                 self.model.change(wall, base.model());
             }
             Step::Empty => {

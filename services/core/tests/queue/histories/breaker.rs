@@ -153,7 +153,7 @@ impl QueueHistory<'_> {
     /// What the queue shows of the target.
     pub async fn followed(&mut self) -> Outcome {
         self.look().await?;
-        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.queue.snapshot().await?;
         differ("health", &snapshot.health.map(state), &self.model.health())?;
         let returned = snapshot.paused_by_health;
         differ("paused by health", &returned, &self.model.is_paused_by_health())?;

@@ -262,7 +262,7 @@ impl<'a> QueueHistory<'a> {
     /// One tick to its end, by a scheduler that knows this of the target.
     pub async fn tick(&mut self, health: Health) -> Outcome {
         loop {
-            let tick = self.queue.promote(&health).await.map_err(|error| error.to_string())?;
+            let tick = self.queue.promote(&health).await?;
             let wall = self.world.now();
             self.refresh();
             let returned = model::Tick {
@@ -281,7 +281,7 @@ impl<'a> QueueHistory<'a> {
 
     /// The whole as the snapshot shows it.
     async fn whole(&self) -> Outcome {
-        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.queue.snapshot().await?;
         let (ready, active) = self.model.admitted();
         let returned = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
         differ("snapshot", &returned, &[self.model.depth(), self.model.away(), ready, active])
@@ -298,8 +298,7 @@ impl<'a> QueueHistory<'a> {
         for state in [None].into_iter().chain(Status::ALL.map(Some)) {
             let (mut listed, mut after) = (Vec::new(), 0);
             loop {
-                let page = self.queue.places(state, after, 3).await;
-                let page = page.map_err(|error| error.to_string())?;
+                let page = self.queue.places(state, after, 3).await?;
                 for (of, place) in page.places {
                     let ends = self.model.now() + place.expires_in.map_or(0, micros);
                     let place = match place.status {
@@ -307,13 +306,15 @@ impl<'a> QueueHistory<'a> {
                         Inspected::Here(Status::Ready) => Shown::Ready { ends },
                         Inspected::Here(Status::Active) => Shown::Active { ends },
                         Inspected::Here(Status::Away) => Shown::Away,
-                        Inspected::Gone(reason) => return Err(format!("gone: {reason:?}")),
+                        Inspected::Gone(reason) => return Err(format!("gone: {reason:?}").into()),
                     };
                     listed.push((of.id.0, of.ticket, place));
                 }
                 match page.next {
                     Some(next) if next > after => after = next,
-                    Some(next) => return Err(format!("the page behind {after} leads to {next}")),
+                    Some(next) => {
+                        return Err(format!("the page behind {after} leads to {next}").into());
+                    }
                     None => break,
                 }
             }

@@ -34,7 +34,7 @@ impl QueueHistory<'_> {
     ) -> Outcome {
         let wall = self.world.now();
         let until = lasts.map(|seconds| wall / 1_000_000 + seconds);
-        self.queue.override_rules(&[over], until).await.map_err(|error| error.to_string())?;
+        self.queue.override_rules(&[over], until).await?;
         if self.seen.revision > self.overrides.revision {
             self.overrides = self.seen.clone();
         }
@@ -85,7 +85,7 @@ impl QueueHistory<'_> {
 
     /// A service looks at the queue: it learns the newest overrides, or puts them back.
     pub async fn look(&mut self) -> Outcome {
-        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.queue.snapshot().await?;
         self.refresh();
         if self.seen.revision > self.overrides.revision {
             self.overrides = self.seen.clone();

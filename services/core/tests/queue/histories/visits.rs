@@ -53,7 +53,7 @@ impl QueueHistory<'_> {
                 if place.status() == Status::Waiting {
                     let before = self.positions.insert(of.ticket, place.position());
                     if before.is_some_and(|before| before < place.position()) {
-                        return Err(format!("{what}: position of {} got worse", of.ticket));
+                        return Err(format!("{what}: position of {} got worse", of.ticket).into());
                     }
                 }
                 self.reply(place)
@@ -84,7 +84,7 @@ impl QueueHistory<'_> {
             };
             let joins = join_all(whom.iter().map(join)).await;
             for ((who, _), join) in whom.iter().zip(joins) {
-                self.joined(*who, join.map_err(|error| error.to_string())?)?;
+                self.joined(*who, join?)?;
             }
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl QueueHistory<'_> {
             let known: Vec<_> = places.iter().map(|of| self.known(*of)).collect();
             let model = self.model.leave(self.world.now(), &known);
             for (leave, model) in leaves.into_iter().zip(model) {
-                let left = match leave.map_err(|error| error.to_string())? {
+                let left = match leave? {
                     Leave::Left(reason) => Some(gone(reason)),
                     Leave::Already => None,
                 };
@@ -105,7 +105,7 @@ impl QueueHistory<'_> {
         }
         let visits = join_all(places.iter().map(|of| self.visit(op, *of))).await;
         for (of, visit) in places.into_iter().zip(visits) {
-            self.visited(op, of, &visit.map_err(|error| error.to_string())?)?;
+            self.visited(op, of, &visit?)?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl QueueHistory<'_> {
             (Join::AddressFull, Joined::AddressFull)
             | (Join::Full, Joined::Full)
             | (Join::Closed { .. }, Joined::Closed) => Ok(()),
-            other => Err(format!("join: {other:?}")),
+            other => Err(format!("join: {other:?}").into()),
         }
     }
 
