@@ -33,7 +33,7 @@ async fn an_applicant_takes_at_most_150_bytes() {
 async fn a_full_store_takes_no_application_and_goes_on_issuing() {
     let (world, event) = opened(stock(9)).await;
     apply_many(&event, 0..3).await;
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    world.fill(true).await;
     assert_eq!(event.apply("new").await, Err(Error::Full));
     assert_eq!(event.add_stock("a", 1).await, Err(Error::Full));
     assert_eq!(event.load_codes(&["a".to_owned()]).await, Err(Error::Full));
@@ -42,7 +42,7 @@ async fn a_full_store_takes_no_application_and_goes_on_issuing() {
     assert_eq!(finish(&event, &claimed).await, 2);
     let claimed = claim(&event, 2).await;
     assert_eq!(event.give_back(claimed.fence, &[3]).await, Ok(1));
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    world.fill(false).await;
     assert_eq!(event.add_stock("a", 1).await, Ok(AddStock::Added(10)), "the name was not used");
     apply(&event, "new").await;
 }

@@ -93,7 +93,7 @@ async fn a_full_store_takes_nothing_and_says_so() {
     for (algorithm, name) in Algorithm::ALL {
         let check = login(rule(algorithm, 3, 60), name, 1);
         ask(&limits, &check).await;
-        world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        world.fill(true).await;
         for id in [None, Some("a")] {
             let full = limits.check(Call::one(&check, id).expect("a call")).await;
             assert!(full == Err(Error::Full), "{algorithm:?}: {full:?}");
@@ -102,7 +102,7 @@ async fn a_full_store_takes_nothing_and_says_so() {
         let checked = ask(&limits, &Check { cost: 0, ..check }).await;
         assert_eq!(checked.remaining, 2, "{algorithm:?}");
         assert_eq!(limits.forget("login", name, None).await, Ok(true));
-        world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+        world.fill(false).await;
         assert_eq!(ask(&limits, &check).await.remaining, 2, "{algorithm:?}");
     }
 }

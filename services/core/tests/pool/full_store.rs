@@ -11,7 +11,7 @@ async fn a_full_store_refuses_holds_and_draws_and_settles_what_is_held() {
     pool.fund(units(5), "funded").await.expect("an answer");
     let drawn = draw(&pool, 1, "drawn").await;
     let (one, two) = (hold(&pool, 4, "a").await, hold(&pool, 3, "b").await);
-    world.redis.run::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    world.fill(true).await;
     assert_eq!(pool.hold(&AmountRequest::Amount(units(1)), "c").await, Err(Error::Full));
     assert_eq!(pool.draw(&AmountRequest::Amount(units(1)), "d").await, Err(Error::Full));
     assert_eq!(pool.fund(units(1), "e").await, Err(Error::Full));
@@ -31,6 +31,6 @@ async fn a_full_store_refuses_holds_and_draws_and_settles_what_is_held() {
     pool.sweep().await.expect("a tick");
     let left = sums(&pool).await;
     assert_eq!((left.balance, left.held, left.paid), (13, 0, 3));
-    world.redis.run::<String>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    world.fill(false).await;
     assert!(matches!(draw(&pool, 1, "d").await, Answer::Done(_)));
 }

@@ -8,7 +8,7 @@ use anteroom_core::queue::{Override, Pace, PlaceRef, Queue, Rules, State, Status
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{before, capacity, join, look, rate, room, tick};
+use super::line::{before, capacity, join, join_each, look, rate, room, tick};
 use super::support::TimedStore;
 
 /// How long visitors stay.
@@ -266,9 +266,7 @@ async fn estimates_are_true_at_a_rate() {
 async fn estimates_follow_a_rule_that_changes() {
     let world = TimedStore::new().await;
     let queue = world.queue("hall", rate(1, Duration::from_secs(5), Pace::Even)).await;
-    for n in 0..40 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..40).await;
     // Twelve turns in a minute are counted.
     for _ in 0..600 {
         world.pass(Duration::from_millis(100));
@@ -281,9 +279,7 @@ async fn estimates_follow_a_rule_that_changes() {
     queue.override_rules(&faster, None).await.expect("an override");
     world.pass(Duration::from_millis(100));
     tick(&queue).await;
-    for n in 41..341 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 41..341).await;
     let last = join(&queue, 341).await.0;
     let fast = look(&queue, last).await.eta().0.expect("a wait");
     assert!((5.0..15.0).contains(&fast.as_secs_f64()), "300 places, 30 a second: {fast:?}");
@@ -388,10 +384,7 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
     let queue = world.queue("q", rules).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
-    let mut places = Vec::new();
-    for n in 0..180 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..180).await;
     heard(&queue, &places).await;
     let (sleepers, others) = places.split_at(120);
     for _ in 0..15 {
@@ -443,9 +436,7 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
     let (world, queue) = room(rate(100, Duration::from_secs(10), Pace::Even)).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
-    for n in 0..20 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..20).await;
     world.pass(Duration::from_secs(3_600));
     assert_eq!(tick(&queue).await, 0, "queue time has leapt");
     let (of, _) = join(&queue, 20).await;
@@ -468,10 +459,7 @@ async fn estimates_do_not_take_one_departure_for_a_habit() {
         ..rate(1, Duration::from_secs(10), Pace::Batch)
     };
     let queue = world.queue("q", rules).await;
-    let mut places = Vec::new();
-    for n in 0..600 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..600).await;
     heard(&queue, &places).await;
     let stays: Vec<_> = places.iter().copied().skip(2).step_by(4).collect();
     let last = *stays.last().expect("some");

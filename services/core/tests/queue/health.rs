@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_core::breaker::{State as BreakerState, Totals};
 use anteroom_core::queue::{BreakerReading, Health, Override, Pace, Queue, Rules, State, Status};
 
-use super::line::{before, capacity, join, look, rate, room};
+use super::line::{before, capacity, join, join_each, look, rate, room};
 use super::support::{SECOND, TimedStore};
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
@@ -59,9 +59,7 @@ async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Qu
     let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
     let queue = world.queue(name, rules).await;
     tick(&queue, &reading(BreakerState::Open, 1)).await;
-    for n in 0..visitors {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..visitors).await;
     queue
 }
 

@@ -97,6 +97,15 @@ pub async fn join(queue: &Queue, n: u64) -> (PlaceRef, Place) {
     }
 }
 
+/// The places of these visitors, who join one after the other.
+pub async fn join_each(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<PlaceRef> {
+    let mut places = Vec::new();
+    for n in numbers {
+        places.push(join(queue, n).await.0);
+    }
+    places
+}
+
 /// Looks and expects the place to be there.
 pub async fn look(queue: &Queue, of: PlaceRef) -> Place {
     match queue.place(of).await.expect("a look") {

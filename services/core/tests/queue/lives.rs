@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Join, Override, Pace, Rules, State, Status, Visit};
 
-use super::line::{capacity, join, rate, room, status, tick, visitor};
+use super::line::{capacity, join, join_each, rate, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
@@ -69,9 +69,7 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
     let (world, queue) = room(rate(3, Duration::from_secs(60), Pace::Batch)).await;
     queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
     let (old, _) = join(&queue, 0).await;
-    for n in 1..6 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 1..6).await;
     queue.reset().await.expect("a reset");
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.depth, snapshot.ready, snapshot.last_ticket), (0, 0, 0));
@@ -92,9 +90,7 @@ async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
         world.redis.run(&["ZCOUNT", "anteroom:v1:queue:{q}:marks", "64", "64"]).await
     };
     for (lives, kept) in [(1, 1), (2, 0)] {
-        for n in 0..64 {
-            join(&queue, n).await;
-        }
+        join_each(&queue, 0..64).await;
         if lives == 2 {
             queue.reset().await.expect("a reset");
         }
@@ -112,10 +108,7 @@ async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
     for loss in [&["DEL", meta][..], &["HDEL", meta, "epoch"]] {
         let (world, queue) = room(capacity(1)).await;
         queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
-        let mut old = Vec::new();
-        for n in 0..5 {
-            old.push(join(&queue, n).await.0);
-        }
+        let old = join_each(&queue, 0..5).await;
         queue.snapshot().await.expect("it sees the override");
         world.redis.run::<i64>(loss).await;
         for of in &old {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, Status};
 
-use super::line::{capacity, join, look, rate, room, tick};
+use super::line::{capacity, join, join_each, look, rate, room, tick};
 use super::support::{SECOND, TimedStore};
 
 /// A queue with so many in line and none promoted yet.
@@ -186,10 +186,7 @@ async fn estimates_follow_the_promotions_really_made() {
     // The rate would be 100/s, but only what leaves makes room: 10/s.
     let rules = Rules { capacity: Some(10), ..rate(1000, Duration::from_secs(10), Pace::Even) };
     let queue = world.queue("q", rules).await;
-    let mut places = Vec::new();
-    for n in 0..710 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..710).await;
     let returned = look(&queue, places[709]).await;
     assert_eq!(returned.position(), 700);
     assert_eq!(

@@ -7,7 +7,7 @@ use anteroom_core::queue::{
 };
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, room, tick};
+use super::line::{capacity, join, join_each, room, tick};
 use super::support::{SECOND, START, TimedStore};
 
 use Status::{Active, Away, Ready, Waiting};
@@ -48,10 +48,7 @@ const BEHIND: u64 = 5;
 /// returned.
 async fn mixed(world: &TimedStore) -> (Queue, Vec<PlaceRef>) {
     let queue = world.queue("q", lasting(6)).await;
-    let mut of = Vec::new();
-    for n in 0..30 {
-        of.push(join(&queue, n).await.0);
-    }
+    let of = join_each(&queue, 0..30).await;
     // Ten seconds without a tick are five of queue time.
     world.pass(Duration::from_secs(9));
     join_all(of[..3].iter().map(|of| queue.claim(*of))).await;
@@ -140,9 +137,7 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
 #[tokio::test]
 async fn what_has_ended_is_passed_over_before_it_is_swept() {
     let (world, queue) = room(capacity(3)).await;
-    for n in 0..3 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..3).await;
     for _ in 0..20 {
         world.pass(Duration::from_secs(4));
         tick(&queue).await;
@@ -220,9 +215,9 @@ async fn a_full_store_and_one_that_takes_no_writes_show_the_line() {
     let world = TimedStore::new().await;
     let (queue, _) = mixed(&world).await;
     let before = pages(&queue, None, 7).await;
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    world.fill(true).await;
     assert_eq!(pages(&queue, None, 7).await, before);
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    world.fill(false).await;
     // A replica whose primary is away: any write is refused.
     world.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
     let mut connection = world.redis.connection().await;

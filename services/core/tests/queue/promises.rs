@@ -9,7 +9,7 @@ use anteroom_testkit::Redis;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{capacity, join, look, rate, room, status, tick, visitor};
+use super::line::{capacity, join, join_each, look, rate, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 /// Lets time pass with a tick and the polls of these places every two seconds.
@@ -31,10 +31,7 @@ fn paused() -> [Override; 1] {
 #[tokio::test]
 async fn promise_01_a_lowered_capacity_throws_nobody_out() {
     let (_world, queue) = room(capacity(3)).await;
-    let mut places = Vec::new();
-    for n in 0..5 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..5).await;
     queue.override_rules(&[Override::Capacity(Some(1))], None).await.expect("an override");
     for place in &places[..3] {
         assert!(matches!(queue.claim(*place).await, Ok(Visit::Here(_))));
@@ -56,10 +53,7 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
     queue.claim(first).await.expect("a claim");
     let (sleeper, _) = join(&queue, 1).await;
     look(&queue, sleeper).await;
-    let mut awake = Vec::new();
-    for n in 2..5 {
-        awake.push(join(&queue, n).await.0);
-    }
+    let awake = join_each(&queue, 2..5).await;
     let mut all = awake.clone();
     all.push(first);
     // The first renews, so none is promoted while the sleeper goes away.
@@ -160,10 +154,7 @@ async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_
 async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
     let (world, queue) = room(capacity(2)).await;
     queue.override_rules(&paused(), None).await.expect("an override");
-    let mut places = Vec::new();
-    for n in 0..6 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..6).await;
     poll(&world, &queue, &places, Duration::from_secs(30 * 60)).await;
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.depth, snapshot.away), (6, 0));
@@ -175,10 +166,7 @@ async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
 #[tokio::test]
 async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandons_nobody() {
     let (world, queue) = room(capacity(1)).await;
-    let mut places = Vec::new();
-    for n in 0..6 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..6).await;
     queue.claim(places[0]).await.expect("a claim");
     poll(&world, &queue, &places, Duration::from_secs(120)).await;
     let (late, _) = join(&queue, 6).await; // it has not polled yet
@@ -210,10 +198,7 @@ async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate
         ..rate(2, Duration::from_secs(60), Pace::Batch)
     };
     let queue = world.queue("q", rules).await;
-    let mut places = Vec::new();
-    for n in 0..4 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..4).await;
     assert_eq!(tick(&queue).await, 0, "the batch and the capacity are used up");
     queue.claim(places[0]).await.expect("a claim");
     world.run(&queue, Duration::from_secs(6)).await;
@@ -322,10 +307,7 @@ async fn tickets_go_on_beyond_2_to_the_40() {
     world.redis.run::<i64>(&["HSET", meta, "ticket", &begin.to_string()]).await;
     let (first, _) = join(&queue, 0).await;
     assert_eq!(first.ticket, begin + 1);
-    let mut places = Vec::new();
-    for n in 1..100 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 1..100).await;
     poll(&world, &queue, &places[..98], Duration::from_secs(5 * 60)).await;
     assert_eq!(
         queue.inspect(places[98].ticket).await.expect("a look").expect("given").joined_at,
@@ -345,10 +327,7 @@ async fn tickets_go_on_beyond_2_to_the_40() {
 #[tokio::test]
 async fn promise_13_every_key_is_on_the_list() {
     let (world, queue) = room(capacity(1)).await;
-    let mut places = Vec::new();
-    for n in 0..10 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..10).await;
     queue.claim(places[0]).await.expect("a claim");
     poll(&world, &queue, &places[..5], Duration::from_secs(20)).await;
     poll(&world, &queue, &places[..4], Duration::from_secs(60)).await;
@@ -369,9 +348,7 @@ async fn promise_13_every_key_is_on_the_list() {
 #[tokio::test]
 async fn promise_06_the_store_holds_no_visitor_id() {
     let (world, queue) = room(capacity(1)).await;
-    for n in 0..5 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..5).await;
     let dump = everything(&world.redis).await;
     assert!(!dump.contains("visitor "), "a visitor_id is in the store");
 }

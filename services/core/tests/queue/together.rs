@@ -8,7 +8,7 @@ use anteroom_core::queue::{
 };
 use redis::Value;
 
-use super::line::{capacity, join, look, rate, room, status, tick, visitor};
+use super::line::{capacity, join, join_each, look, rate, room, status, tick, visitor};
 use super::support::TimedStore;
 
 /// Joins these identities in one call; code and status of each.
@@ -66,9 +66,7 @@ async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
         ..rate(3, Duration::from_secs(60), Pace::Batch)
     };
     let queue = world.queue("q", rules).await;
-    for n in 0..6 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..6).await;
     tick(&queue).await;
     world.pass(Duration::from_secs(5));
     let closed = [Override::State(Some(State::Closed))];
@@ -122,10 +120,7 @@ async fn a_lowered_session_max_ends_no_session_at_once() {
 #[tokio::test]
 async fn records_that_the_store_lost_poison_nothing() {
     let (world, queue) = room(capacity(3)).await;
-    let mut places = Vec::new();
-    for n in 0..4 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..4).await;
     queue.claim(places[0]).await.expect("a claim");
     world.redis.run::<i64>(&["DEL", "anteroom:v1:queue:{q}:held"]).await;
     assert!(queue.inspect(places[0].ticket).await.is_ok());

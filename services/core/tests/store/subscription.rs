@@ -5,7 +5,7 @@ use anteroom_testkit::{Cluster, Fault, Log, PATIENCE, PERMISSIONS, Proxy, Redis,
 use redis::Value;
 use tokio::time::timeout;
 
-use crate::support::{brisk, opened, patient};
+use crate::support::{brisk, fresh, opened, patient};
 
 const CHANNEL: &str = "anteroom:v1:event:{coupon}:wake";
 
@@ -51,8 +51,7 @@ async fn message(subscription: &Subscription) {
 
 #[tokio::test]
 async fn messages_arrive_and_many_at_once_count_once() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let (one, two) = (listening(&store).await, listening(&store).await);
     assert_eq!(say(&redis).await, 2);
     assert_eq!((next(&one).await, next(&two).await), (Notice::Message, Notice::Message));
