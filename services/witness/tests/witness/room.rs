@@ -12,8 +12,9 @@ pub const INTERVAL: u64 = 2_000_000;
 pub const TTL: u64 = 5_000_000;
 
 /// What the room does wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlantedFault {
+    #[default]
     None,
     /// One more than the capacity.
     OneTooMany,
@@ -39,6 +40,7 @@ struct Admitted {
 }
 
 /// The room's state; `now` is time itself, from which queue time follows.
+#[derive(Default)]
 pub struct SimulatedRoom {
     fault: PlantedFault,
     offset: i64,
@@ -53,17 +55,7 @@ pub struct SimulatedRoom {
 
 impl SimulatedRoom {
     pub fn new(fault: PlantedFault) -> Self {
-        Self {
-            fault,
-            offset: 0,
-            last: 0,
-            tick: 0,
-            tickets: 0,
-            line: BTreeMap::new(),
-            admitted: BTreeMap::new(),
-            over: BTreeMap::new(),
-            log: Vec::new(),
-        }
+        Self { fault, ..Self::default() }
     }
 
     /// Queue time: never back, and at most 5 s past the last tick. What has ended by it is swept.

@@ -22,7 +22,7 @@ const LATE: u64 = 1_000_000;
 const DAY: u64 = 86_400_000_000;
 
 /// The rules, times in microseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "the names of the configuration")]
 pub struct Rules {
     pub stock: u64,
@@ -100,7 +100,7 @@ enum State {
 }
 
 /// An event.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Event {
     /// In force.
     rules: Rules,
@@ -138,32 +138,7 @@ pub struct Event {
 impl Event {
     /// One that the store knows nothing of.
     pub fn new(rules: Rules) -> Self {
-        Self {
-            rules,
-            file: rules,
-            exists: false,
-            wall: 0,
-            now: 0,
-            offset: 0,
-            last: 0,
-            tick: 0,
-            given: 0,
-            is_to_be_given: true,
-            made: BTreeMap::new(),
-            by_visitor: BTreeMap::new(),
-            tail: 0,
-            codes: VecDeque::new(),
-            known_codes: BTreeSet::new(),
-            calls: BTreeMap::new(),
-            debt: 0,
-            debt_at: 0,
-            debt_offset: 0,
-            sold_out: 0,
-            failed: 0,
-            grace: None,
-            over_at: None,
-            dropped: None,
-        }
+        Self { rules, file: rules, is_to_be_given: true, ..Self::default() }
     }
 
     /// The store loses everything.

@@ -13,7 +13,7 @@ const STEP: u64 = 5_000_000;
 pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
 
 /// What a file sets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// What is in the pool when it is created.
     pub funds: Option<u64>,
@@ -106,7 +106,7 @@ struct Call {
 }
 
 /// A pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Pool {
     rules: Rules,
     exists: bool,
@@ -122,17 +122,7 @@ pub struct Pool {
 impl Pool {
     /// One that no call has reached yet.
     pub fn new(rules: Rules) -> Self {
-        Self {
-            rules,
-            exists: false,
-            sums: Sums::default(),
-            offset: 0,
-            last: 0,
-            tick: 0,
-            holds: BTreeMap::new(),
-            draws: BTreeMap::new(),
-            funds: BTreeMap::new(),
-        }
+        Self { rules, ..Self::default() }
     }
 
     /// The file says something else.

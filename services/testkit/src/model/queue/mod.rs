@@ -29,7 +29,7 @@ const STEP: u64 = 5 * SECOND;
 const GONE_KEPT: u64 = 600 * SECOND;
 
 /// The rules, times in microseconds; 0: no such rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the names of the configuration")]
 pub struct RulesInForce {
     pub capacity: u64,
@@ -129,7 +129,7 @@ struct Promoted {
 }
 
 /// One queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Queue {
     /// The rules in force.
     pub rules: RulesInForce,
@@ -167,34 +167,8 @@ impl Queue {
     /// A queue whose rules are written at this time of the store's clock.
     pub fn new(rules: RulesInForce, wall: u64) -> Self {
         let local_answers = rules.local_answers;
-        let mut queue = Self {
-            rules: RulesInForce { local_answers: false, ..rules },
-            offset: 0,
-            last: wall,
-            tick: wall,
-            now: wall,
-            wall,
-            last_ticket: 0,
-            line: BTreeMap::new(),
-            admitted: BTreeMap::new(),
-            gone: BTreeMap::new(),
-            joined: BTreeMap::new(),
-            from: BTreeMap::new(),
-            marked_at: None,
-            samples: BTreeSet::new(),
-            first_polls_over: 0,
-            heard: 0,
-            heard_at: None,
-            heard_wall: 0,
-            check_in: presence::CheckIn::default(),
-            slots: VecDeque::new(),
-            slots_opened: 0,
-            slot_at: 0,
-            promotions: Vec::new(),
-            pace: pace::Pace::default(),
-            revoked: revoked::Revoked::default(),
-            followed: health::Followed::default(),
-        };
+        let rules = RulesInForce { local_answers: false, ..rules };
+        let mut queue = Self { rules, last: wall, tick: wall, now: wall, wall, ..Self::default() };
         queue.set_local_answers(wall, local_answers);
         queue
     }
